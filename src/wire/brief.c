@@ -178,18 +178,25 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	return true;
 }
 
-bool brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b)
+bool brief_follows(const struct brief *b, const struct brief *next)
+{
+	return b->opcode != (BTH_RC | BTH_ACK) && next->opcode != (BTH_RC | BTH_ACK) &&
+	       next->psn == psn_add(b->psn, 1) && next->sqpn == b->sqpn && next->dqpn == b->dqpn &&
+	       next->src_port == b->src_port && !next->has_ack;
+}
+
+uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b, uint32_t n)
 {
 	const struct wire_client *client;
-	bool taken = false;
+	uint32_t taken = 0;
 	struct wire *w;
 
 	rcu_enter();
 	w = wire_process_wire(h, dst_port);
 	client = w ? atomic_load_explicit(&w->client, memory_order_acquire) : NULL;
-	if (likely(client && client->receive_brief && !w->ethernet && !slot_observed(h->slot) &&
+	if (likely(client && client->receive_briefs && !w->ethernet && !slot_observed(h->slot) &&
 		   subnet_port_active(h->attr.subnet, w->port_row)))
-		taken = client->receive_brief(client->user, b);
+		taken = client->receive_briefs(client->user, b, n);
 	rcu_leave();
 	return taken;
 }

@@ -17,6 +17,9 @@
 
 struct channel;
 
+/* So many that have arrived are delivered at a time. */
+#define BRIEF_TRAIN 16u
+
 struct brief {
 	uint8_t opcode; /* SEND_ONLY, SEND_ONLY_IMM, ACK */
 	bool solicited;
@@ -71,6 +74,10 @@ void brief_end(struct brief_way *way);
 /* Reads a record of the channel; false: it is of another kind, or malformed. */
 bool brief_read(const void *record, uint32_t bytes, struct brief *out,
 		uint32_t *dst_port) must_check;
-/* Hands it to the port's client.  False: nothing has happened, and the record has to be
- * unpacked. */
-bool brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b) must_check;
+/* Of two records that stand one behind the other: are they requests of one connection, without an
+ * acknowledgement between them? */
+bool brief_follows(const struct brief *b, const struct brief *next) must_check;
+/* Hands n of them to the port's client, each of which follows on the one before.  Returns how many it has
+ * taken: the record of the next has to be unpacked. */
+uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b,
+		       uint32_t n) must_check;

@@ -400,14 +400,62 @@ static inline void fetch_record(const void *record, uint32_t bytes)
 		__builtin_prefetch(at + off);
 }
 
+/* How many records, and their bytes. */
+struct train {
+	uint32_t records;
+	uint32_t bytes;
+	uint64_t payload;
+};
+
+/* Delivers the record, and those behind it, if they are brief and belong together. */
+static struct train channel_deliver_briefs(struct channel *ch, const void *record, uint32_t bytes,
+					   const struct channel_sink *to)
+{
+	uint32_t end[BRIEF_TRAIN], n = 1, port, next_port;
+	struct brief b[BRIEF_TRAIN];
+	struct train t = {0};
+
+	if (!brief_read(record, bytes, &b[0], &port))
+		return t;
+	end[0] = bytes;
+	while (n < BRIEF_TRAIN && ring_peek_behind(&ch->rx, end[n - 1], &record, &bytes) &&
+	       brief_read(record, bytes, &b[n], &next_port) && next_port == port &&
+	       brief_follows(&b[n - 1], &b[n])) {
+		fetch_record(record, bytes);
+		__builtin_prefetch((const uint8_t *)record + bytes + 6 * RING_ALIGN);
+		end[n] = end[n - 1] + bytes;
+		n++;
+	}
+	for (n = min_u32(n, to->briefs(to->user, port, b, n)); t.records < n; t.records++) {
+		t.payload += b[t.records].payload_len;
+		t.bytes = end[t.records];
+	}
+	return t;
+}
+
+/* The same of one record of any kind; 0, or -EPROTO. */
+static int channel_deliver(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
+			   const struct channel_sink *to, struct train *out)
+{
+	int rc;
+
+	fetch_record(record, bytes);
+	*out = channel_deliver_briefs(ch, record, bytes, to);
+	if (likely(out->records))
+		return 0;
+	rc = deliver_record(ch, record, bytes, sender_gone, to);
+	*out = (struct train){1, bytes, ch->in.pkt.payload_len};
+	return rc;
+}
+
 unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		       const struct channel_sink *to)
 {
 	uint32_t give_back_at = ch->rx.size / GIVE_BACK_SHARE;
-	uint32_t records = 0, consumed = 0, bytes = 0, port;
+	uint32_t records = 0, consumed = 0, bytes = 0;
 	uint64_t payload = 0, total = 0;
 	const void *record;
-	struct brief b;
+	struct train t;
 	unsigned news = 0;
 	int rc = 0;
 
@@ -426,19 +474,14 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		rc = ring_peek(&ch->rx, &record, &bytes);
 		if (rc <= 0)
 			break;
-		fetch_record(record, bytes);
-		if (brief_read(record, bytes, &b, &port) && to->brief(to->user, port, &b)) {
-			payload += b.payload_len;
-		} else {
-			rc = deliver_record(ch, record, bytes, all, to);
-			if (rc)
-				break;
-			payload += ch->in.pkt.payload_len;
-		}
-		records++;
-		ring_next(&ch->rx, bytes);
-		total += bytes;
-		consumed += bytes;
+		rc = channel_deliver(ch, record, bytes, all, to, &t);
+		if (rc)
+			break;
+		payload += t.payload;
+		records += t.records;
+		ring_next(&ch->rx, t.bytes);
+		total += t.bytes;
+		consumed += t.bytes;
 		if (consumed >= give_back_at) {
 			consumed = 0;
 			if (ring_give_back(&ch->rx))

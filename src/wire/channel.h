@@ -113,8 +113,9 @@ enum channel_news {
 /* Who takes what arrives. */
 struct channel_sink {
 	void (*packet)(void *user, const struct pkt *p);
-	/* The same of a brief request for that port; false: it goes to packet. */
-	bool (*brief)(void *user, uint32_t dst_port, const struct brief *b);
+	/* The same of brief requests for that port, each of which follows on the one before; so many
+	 * were taken, the next goes to packet. */
+	uint32_t (*briefs)(void *user, uint32_t dst_port, const struct brief *b, uint32_t n);
 	void *user;
 };
 

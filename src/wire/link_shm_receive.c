@@ -40,18 +40,20 @@ static void link_shm_deliver(void *user, const struct pkt *p)
 		packet_explain_sender(s->link->attr->subnet, p);
 }
 
-static bool link_shm_deliver_brief(void *user, uint32_t dst_port, const struct brief *b)
+static uint32_t link_shm_deliver_briefs(void *user, uint32_t dst_port, const struct brief *b,
+					uint32_t n)
 {
 	const struct sender *s = user;
 
 	/* as a packet it is dropped */
-	return likely(sender_has(s, b->src_port, b->sqpn)) &&
-	       brief_deliver(s->link->link.process, dst_port, b);
+	if (unlikely(!sender_has(s, b->src_port, b->sqpn)))
+		return 0;
+	return brief_deliver(s->link->link.process, dst_port, b, n);
 }
 
 static struct channel_sink link_shm_sink(struct sender *s)
 {
-	return (struct channel_sink){link_shm_deliver, link_shm_deliver_brief, s};
+	return (struct channel_sink){link_shm_deliver, link_shm_deliver_briefs, s};
 }
 
 static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)

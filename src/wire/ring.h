@@ -92,6 +92,10 @@ static inline bool ring_has_news(const struct ring *r)
 
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
+/* Consumer: the record that begins so many bytes behind the cursor, where one ends that was peeked at.  As
+ * ring_peek; also 0 where the ring turns, and where there is nonsense, which ring_peek reports. */
+int ring_peek_behind(const struct ring *r, uint32_t ahead, const void **record,
+		     uint32_t *bytes) must_check;
 /* Finishes the last record; ring_give_back returns its memory to the producer. */
 void ring_next(struct ring *r, uint32_t bytes);
 /* True: the producer waits for room and must be told. */

@@ -52,11 +52,11 @@ struct wire_client {
 	 * NULL: nobody ever does. */
 	bool (*receive_group)(void *user, const struct pkt *pkt);
 	/*
-	 * A packet from another process as wire/brief.h describes it, not counted yet.  The client
-	 * takes it whole and counts it, or says false and has done nothing; then it comes as
-	 * packets.  May be NULL.
+	 * Packets from another process as wire/brief.h describes them, not counted yet; each follows on
+	 * the one before.  The client says how many it has taken whole and counted.  With the next
+	 * it has done nothing: that comes as packets.  May be NULL.
 	 */
-	bool (*receive_brief)(void *user, const struct brief *b);
+	uint32_t (*receive_briefs)(void *user, const struct brief *b, uint32_t n);
 	void *user;
 };
 

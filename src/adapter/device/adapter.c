@@ -136,12 +136,12 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	rcu_leave();
 }
 
-static bool adapter_receive_brief(void *user, const struct brief *b)
+static uint32_t adapter_receive_briefs(void *user, const struct brief *b, uint32_t n)
 {
 	struct adapter *a = user;
 	struct qp *qp = number_find(&a->qps, b->dqpn);
 
-	return likely(qp) && responder_receive_brief(qp, b);
+	return likely(qp) ? responder_receive_briefs(qp, b, n) : 0;
 }
 
 static bool adapter_receive_group(void *user, const struct pkt *pkt)
@@ -183,7 +183,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 {
 	struct wire_client client = {.receive = adapter_receive,
 				     .receive_group = adapter_receive_group,
-				     .receive_brief = adapter_receive_brief};
+				     .receive_briefs = adapter_receive_briefs};
 	struct whole *w = calloc(1, sizeof(*w));
 	struct adapter *a;
 

@@ -62,7 +62,6 @@ static uint32_t recv_cqe_peer(const struct qp *qp, const struct pkt *pkt)
 /* What a completion says of the message. */
 struct recv_cqe {
 	const struct bth_props *props;
-	bool solicited;
 	uint16_t slid;
 	uint32_t ml_path;
 	uint32_t peer; /* and service */
@@ -70,42 +69,55 @@ struct recv_cqe {
 	uint32_t bytes;
 };
 
-static void recv_cqe_push(struct qp *qp, const struct recv_cqe *c)
+/* Word by word: who copies it next reads it so, and would wait for wider stores of a moment ago. */
+static inline void recv_cqe_fill(struct cqe64 *out, const struct qp *qp, const struct recv_cqe *c,
+				 uint16_t index)
 {
 	uint32_t imm = c->props->imm || c->props->ieth ? c->imm : 0;
-	struct cqe64 cqe = {
-		.word[CQE_WORD_ADDRESS] = word_of(be32_of(c->ml_path << 16), be32_of(c->slid)),
-		.word[CQE_WORD_PEER] = word_of(be32_of(c->peer), be32_of(0)),
-		.word[CQE_WORD_INDEX] = word_of(be32_of(cqe_user_index(qp)), be32_of(imm)),
-		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(c->bytes)),
-		.word[CQE_WORD_LAST] = cqe_last_word(qp->qpn, qp->resp.recv.index,
-						     (uint8_t)(recv_cqe_op(c->props) << 4)),
-	};
 
-	cq_push(recv_cqe_recv_cq(qp), &cqe, c->solicited);
+	for (unsigned i = 0; i < array_size(out->word); i++)
+		out->word[i] = 0;
+	out->word[CQE_WORD_ADDRESS] = word_of(be32_of(c->ml_path << 16), be32_of(c->slid));
+	out->word[CQE_WORD_PEER] = word_of(be32_of(c->peer), be32_of(0));
+	out->word[CQE_WORD_INDEX] = word_of(be32_of(cqe_user_index(qp)), be32_of(imm));
+	out->word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(c->bytes));
+	out->word[CQE_WORD_LAST] =
+		cqe_last_word(qp->qpn, index, (uint8_t)(recv_cqe_op(c->props) << 4));
 }
 
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
-	recv_cqe_push(qp, &(struct recv_cqe){
-				  .props = pkt_props(pkt),
-				  .solicited = pkt->solicited,
-				  .slid = pkt->path->slid,
-				  .ml_path = qp->bth == BTH_UD ? pkt->path->dlid & 0x7f : 0,
-				  .peer = recv_cqe_peer(qp, pkt),
-				  .imm = pkt->imm,
-				  .bytes = bytes,
-			  });
+	const struct recv_cqe c = {
+		.props = pkt_props(pkt),
+		.slid = pkt->path->slid,
+		.ml_path = qp->bth == BTH_UD ? pkt->path->dlid & 0x7f : 0,
+		.peer = recv_cqe_peer(qp, pkt),
+		.imm = pkt->imm,
+		.bytes = bytes,
+	};
+	struct cqe64 cqe;
+
+	recv_cqe_fill(&cqe, qp, &c, qp->resp.recv.index);
+	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
 }
 
-void recv_push_brief(struct qp *qp, const struct brief *b)
+void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
 {
-	recv_cqe_push(qp, &(struct recv_cqe){
-				  .props = bth_props_of(b->opcode),
-				  .solicited = b->solicited,
-				  .slid = b->slid,
-				  .peer = qp->attr.dest_qpn | (b->sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
-				  .imm = b->imm,
-				  .bytes = b->payload_len,
-			  });
+	struct cqe64 cqe[BRIEF_TRAIN];
+	uint32_t solicited = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct recv_cqe c = {
+			.props = bth_props_of(b[i].opcode),
+			.slid = b[i].slid,
+			.peer = qp->attr.dest_qpn | (b[i].sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
+			.imm = b[i].imm,
+			.bytes = b[i].payload_len,
+		};
+
+		recv_cqe_fill(&cqe[i], qp, &c, index[i]);
+		if (b[i].solicited)
+			solicited = i + 1;
+	}
+	cq_push_all(recv_cqe_recv_cq(qp), cqe, n, solicited);
 }

@@ -425,42 +425,66 @@ static __attribute__((cold)) void cq_tell_waiters(struct cq *cq)
 	}
 }
 
-void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
+/* Is there room for one more?  Lock held. */
+static bool cq_has_room(struct cq *cq)
 {
-	uint32_t ci, pi;
+	uint32_t ci;
 
-	spin_lock(&cq->lock);
-	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
-		goto unlock;
+	if (unlikely(!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
+		return false;
 	/* consumer index: 24 bits; the ring is far smaller */
-	pi = cq->pi;
-	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore &&
-	    cq_outstanding(cq, ci) >= cq->attr.entries) {
-		cq_overrun(cq);
-		goto unlock;
-	}
-	if (unlikely(cq->attr.padded) && !cq_pad(cq, pi))
-		goto unlock;
+	if (likely(((cq->pi - ci) & 0xffffff) < cq->attr.entries) || cq->attr.overrun_ignore ||
+	    cq_outstanding(cq, ci) < cq->attr.entries)
+		return true;
+	cq_overrun(cq);
+	return false;
+}
+
+/* Lock held. */
+static bool cq_append(struct cq *cq, struct cqe64 *cqe)
+{
+	uint32_t pi = cq->pi;
+
+	if (unlikely(cq->overrun) || !cq_has_room(cq) ||
+	    (unlikely(cq->attr.padded) && !cq_pad(cq, pi)))
+		return false;
 	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
 		cqe->timestamp = be64_of(clock_ns());
 	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, cq_owner(cq, pi));
 	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
-		goto unlock;
+		return false;
 	cq->pi = pi + 1;
-	if (unlikely(cq->waiters))
+	return true;
+}
+
+void cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited)
+{
+	uint32_t done = 0;
+
+	spin_lock(&cq->lock);
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(!cq_append(cq, &cqe[i])))
+			continue;
+		done++;
+		if (i + 1 == solicited)
+			cq->solicited_pi = cq->pi;
+	}
+	if (unlikely(cq->waiters) && done)
 		cq_tell_waiters(cq);
-	if (!cq->attr.event)
-		goto unlock;
-	if (solicited)
-		cq->solicited_pi = cq->pi;
-	/*
-	 * Writes the CQE before the look at the arm record; the program stores the record before it
-	 * polls again.  So one of the two sees the other.
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
-	cq_notify(cq);
-unlock:
+	if (done && cq->attr.event) {
+		/*
+		 * Writes the CQEs before the look at the arm record; the program stores the record
+		 * before it polls again.  So one of the two sees the other.
+		 */
+		atomic_thread_fence(memory_order_seq_cst);
+		cq_notify(cq);
+	}
 	spin_unlock(&cq->lock);
+}
+
+void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
+{
+	cq_push_all(cq, cqe, 1, solicited);
 }
 
 void cq_push_empty(struct cq *cq)

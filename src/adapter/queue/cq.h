@@ -11,6 +11,8 @@
  * solicited.
  */
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
+/* The same of n; the solicited one is among the first so many, 0: there is none. */
+void cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited);
 
 /* Says where completion queues have their figures, for people (exposure/object.h); once in a process
  * is enough. */

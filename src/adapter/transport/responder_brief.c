@@ -62,34 +62,72 @@ static bool brief_count(struct qp *qp)
 	return true;
 }
 
-static void brief_counted(struct qp *qp, const struct brief *b)
+static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t n)
 {
-	shard_count(qp->adapter->counters, PORT_RCV_DATA, b->octets / 4);
-	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, b->packets);
+	uint64_t octets = 0, packets = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		octets += b[i].octets / 4;
+		packets += b[i].packets;
+	}
+	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets);
+	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, packets);
 }
 
-bool responder_receive_brief(struct qp *qp, const struct brief *b)
+/*
+ * Of several, the word is closed in front of the first: it is opened when they are acknowledged.  So
+ * a request for which nobody wants that comes by itself.
+ */
+static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
+{
+	if (n == 1 || !b[0].ack_req || !qp_is_reliable(qp))
+		return 1;
+	resp_close(qp);
+	return n;
+}
+
+static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
-	bool done;
+	uint32_t done = 0;
+
+	while (done < n && brief_expected(qp, &b[done]) && brief_place(qp, &b[done]) &&
+	       brief_count(qp)) {
+		index[done++] = r->recv.index;
+		r->have_recv = false;
+	}
+	return done;
+}
+
+/* Of the last that wants it: the others are acknowledged with it. */
+static void briefs_owe(struct qp *qp, const struct brief *b, uint32_t n)
+{
+	while (n && !b[n - 1].ack_req)
+		n--;
+	if (n && qp_is_reliable(qp))
+		resp_owe(qp, b[n - 1].psn);
+}
+
+uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n)
+{
+	uint16_t index[BRIEF_TRAIN];
+	uint32_t done;
 
 	if (b->opcode == (BTH_RC | BTH_ACK)) {
 		if (unlikely(qp->bth != BTH_RC))
-			return false;
-		brief_counted(qp, b);
+			return 0;
+		briefs_counted(qp, b, 1);
 		completer_receive_brief(qp, b);
-		return true;
+		return 1;
 	}
 	resp_lock(qp);
-	done = brief_expected(qp, b) && brief_place(qp, b) && brief_count(qp);
+	done = briefs_execute(qp, b, briefs_at_once(qp, b, n), index);
 	if (likely(done)) {
-		brief_counted(qp, b);
+		briefs_counted(qp, b, done);
 		if (b->has_ack)
 			completer_receive_brief(qp, b);
-		recv_push_brief(qp, b);
-		r->have_recv = false;
-		if (b->ack_req && qp_is_reliable(qp))
-			resp_owe(qp, b->psn);
+		recv_push_briefs(qp, b, index, done);
+		briefs_owe(qp, b, done);
 	}
 	resp_unlock(qp);
 	return done;

@@ -6,8 +6,9 @@
 #include "wire/brief.h"
 
 /*
- * Takes an acknowledgement, or performs a request that the state machine (responder.c) would
- * perform without a refusal, to the same effect.  False: it has to go there, and nothing has
- * happened but that its receive may have been taken, which the state machine uses then.  Under RCU.
+ * Takes an acknowledgement, or performs requests that the state machine (responder.c) would
+ * perform without a refusal, to the same effect.  Each follows on the one before.  Returns how many:
+ * the next has to go there, and nothing has happened with it but that its receive may have been taken,
+ * which the state machine uses then.  Under RCU.
  */
-bool responder_receive_brief(struct qp *qp, const struct brief *b) must_check;
+uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n) must_check;

@@ -23,12 +23,12 @@ static void count_packet(void *user, const struct pkt *p)
 	received++;
 }
 
-static bool count_brief(void *user, const struct brief *p)
+static uint32_t count_briefs(void *user, const struct brief *p, uint32_t n)
 {
 	(void)user;
 	(void)p;
-	received++;
-	return true;
+	received += n;
+	return n;
 }
 
 /* Does an acknowledgement of that sender arrive? */
@@ -89,6 +89,7 @@ int main(void)
 {
 	explain_on = true;
 	test_senders(&(struct wire_client){.receive = count_packet});
-	test_senders(&(struct wire_client){.receive = count_packet, .receive_brief = count_brief});
+	test_senders(
+		&(struct wire_client){.receive = count_packet, .receive_briefs = count_briefs});
 	return 0;
 }

@@ -220,7 +220,8 @@ static void run_script(uint64_t seed, bool exposed, bool watched, struct outcome
 			collect_completions(side, &o->side[side]);
 			break;
 		default:
-			for (uint64_t n = 1 + rng_below(&rng, 5); n; n--)
+			/* sometimes more than are delivered at a time */
+			for (uint64_t n = 1 + rng_below(&rng, rng_below(&rng, 4) ? 5 : 24); n; n--)
 				put_send(&rng, side);
 			if (step == bad_at)
 				put_bad(&rng, side);
