@@ -16,6 +16,7 @@ HOST = "B"  # of two ports
 GROWS_MOST = 64 << 10  # KiB of the daemon's memory
 LONG = bool(os.environ.get("UMAD_LONG"))
 ROUNDS = 200 if LONG else 4
+POINTS = 100 if LONG else 1
 SEED = int(time.time()) % 100000
 
 
@@ -63,6 +64,7 @@ def cases():
         ("a program that is stopped", of("crowd_mads", "stopped")),
         ("reports that nobody reads", of("crowd_mads", "reports")),
         ("killed in each operation", of("mortal_mads", str(ROUNDS), str(SEED), limit=60 + 3 * ROUNDS)),
+        ("stopped and killed at instructions", of("stepped_mads", str(POINTS), str(SEED), limit=120 + 20 * POINTS)),
         ("a file in two programs, by fork", of("passed_mads", "fork")),
         ("a file in two programs, by execve", of("passed_mads", "exec")),
         ("a hostile program", of("hostile_mads", str(SEED))))]
