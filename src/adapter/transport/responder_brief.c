@@ -76,11 +76,12 @@ static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t n)
 
 /*
  * Of several, the word is closed in front of the first: it is opened when they are acknowledged.  So
- * a request for which nobody wants that comes by itself.
+ * a request for which nobody wants that comes by itself.  So does one that is not expected: it may be
+ * an old one, sent again, and then what the peer has under way by itself counts.
  */
 static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
 {
-	if (n == 1 || !b[0].ack_req || !qp_is_reliable(qp))
+	if (n == 1 || !b[0].ack_req || !qp_is_reliable(qp) || !brief_expected(qp, b))
 		return 1;
 	resp_close(qp);
 	return n;

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/qp/qp.h"
+#include "adapter/transport/responder_brief.h"
+#include "base/rcu.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 #include "wire/channel.h"
@@ -416,9 +419,42 @@ static void not_ready(bool exposed)
 	signed_pair_down(&pair);
 }
 
+/* Old requests, sent again and still under way: the peer may have begun something by itself since, and that
+ * counts. */
+static void old_requests(void)
+{
+	struct qp *qp, *peer;
+	struct brief b[2];
+
+	begin_script(true);
+	qp = pair.side[1].q.qp;
+	peer = pair.side[0].q.qp;
+	send_word(0);
+	send_word(0);
+	signed_pair_progress(&pair);
+	signed_pair_progress(&pair);
+	CHECK(qp->resp.published);
+	for (unsigned i = 0; i < 2; i++)
+		b[i] = (struct brief){.opcode = BTH_RC | BTH_SEND_ONLY,
+				      .ack_req = true,
+				      .pkey = qp->pkey,
+				      .dqpn = qp->qpn,
+				      .sqpn = peer->qpn,
+				      .src_port = qp->path.dst_port,
+				      .psn = psn_add(qp->resp.epsn, i + IB_PSN_MASK - 1)};
+	qp->resp.have_recv = true; /* whoever closes the word cannot open it again */
+	rcu_enter();
+	CHECK(!responder_receive_briefs(qp, b, 2));
+	rcu_leave();
+	CHECK(qp->resp.published);
+	qp->resp.have_recv = false;
+	signed_pair_down(&pair);
+}
+
 int main(void)
 {
 	test_fault_catch();
+	old_requests();
 	for (unsigned exposed = 0; exposed < 2; exposed++) {
 		ping_pong(exposed);
 		no_answer(exposed);
