@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 
 import ties
@@ -17,6 +18,7 @@ EXAMPLES = (
     ("window", 0, ("the sum of its bytes is 7112: right",)),
     ("stream", 0, ("the DPA says: hello", "synchronous: right", "batched: right", "asynchronous: right",
                    "levels: right", "tracer: right", "tracer by window: right")),
+    ("ring", 0, ("100000 answers by rings of 64: right",)),
     ("rdma", 0, ("the DPA has written 1000 numbers", "1000 prime numbers have arrived: right")),
     ("events", 0, ("the DPA has taken      2000 messages, 250372 bytes of the sum 32041788",)),
 )
@@ -139,6 +141,33 @@ def ping_tap(session):
            "192.0.2.2 lladdr 02:00:5e:00:02:02" in result.out and " 0 errors" in result.out, result.text())
 
 
+def spread(session):
+    """Flows from a file stick to queues, each with a handler of its own, and come back into a file."""
+    needs_dpa(session)
+    ties.raw_packets()
+    flows, back = session.runtime / "flows.pcap", session.runtime / "back.pcap"
+    made = subprocess.run(["perl", ROOT / "examples/flexio/spread/flows.pl"], stdout=subprocess.PIPE, check=True)
+    flows.write_bytes(made.stdout)
+    sent = ties.frames_of(flows)
+    with ties.fabric(session):
+        ties.tie(session, "mlx5_0", f"in={flows}", f"out={back}", "pace=top")
+        result = session.run(str(session.build / "examples/flexio/flexio-spread"), "mlx5_0", str(len(sent)))
+        says(result, 0, ("64 flows, each at one handler: right",))
+        ties.counted(session, out=len(sent))
+        session.tool("fabric", "untie", "mlx5_0")
+    shares = [int(frames) for frames in re.findall(r"handler \d: (\d+) frames of \d+ flows, 0 errors", result.out)]
+    expect(len(shares) == 4 and sum(shares) == len(sent) and min(shares) >= len(sent) // 10, f"{shares}")
+    # The order is that of each flow, whichever handler was first.
+    found, wanted = {}, {}
+    for frame in sent:
+        wanted.setdefault(frame[34:36], []).append(frame[6:12] + frame[0:6] + frame[12:])
+    for frame in ties.frames_of(back):
+        found.setdefault(frame[34:36], []).append(frame)
+    expect(len(wanted) == 64 and found == wanted, "other frames came back")
+    flows.unlink()
+    back.unlink()
+
+
 def congestion(session):
     """With nobody who sends."""
     needs_dpa(session)
@@ -163,7 +192,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "ping"]:
+        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "ping", "spread"]:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -177,5 +206,6 @@ def cases():
     yield "examples: crash", crash
     yield "examples: ping from a file", ping_file
     yield "examples: ping by a TAP interface", ping_tap
+    yield "examples: spread", spread
     yield "examples: congestion", congestion
     yield "examples: by their own Makefiles, from what is installed", by_make
