@@ -23,6 +23,10 @@
 
 #ifndef FLEXIO_DEV_VER_USED
 #define FLEXIO_DEV_VER_USED FLEXIO_DEV_LAST_SUPPORTED_VERSION
+/* A silent program may be of either generation: calls of both shapes are taken. */
+#if defined(__clang__) && !defined(__cplusplus)
+#define __FLEXIO_DEV_EITHER
+#endif
 #elif FLEXIO_DEV_VER_USED == FLEXIO_DEV_VER_LATEST
 #undef FLEXIO_DEV_VER_USED
 #define FLEXIO_DEV_VER_USED FLEXIO_DEV_CURRENT_VERSION
@@ -396,7 +400,7 @@ static inline uint32_t __flexio_dev_own_tid(void)
 }
 #endif
 
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 #include <libflexio-dev/flexio_dev_2410.h>
 #endif
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Windows in the shape of generation 24.10 and later: a thread has two, and the calls name one
- * instead of the thread's context.  Included by flexio_dev.h for programs that ask for it; what the calls
- * do stands there.
+ * instead of the thread's context.  Included by flexio_dev.h for programs that ask for it, and for those that
+ * do not say which generation is theirs: these have both shapes.  What the calls do stands there.
  */
 #ifndef _FLEXIO_DEV_2410_H_
 #define _FLEXIO_DEV_2410_H_
@@ -44,11 +44,60 @@ flexio_dev_status_t flexio_dev_multi_window_copy_to_host(enum flexio_window_enti
 							 uint64_t haddr, const void *daddr,
 							 uint32_t size);
 
+#ifdef __FLEXIO_DEV_EITHER
+
+/* A number is a window, a pointer the thread's context. */
+#define __FLEXIO_DEV_OVERLOAD static inline __attribute__((__overloadable__, __unused__))
+
+__FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_config(int window_entity,
+								   uint16_t window_config_id,
+								   uint32_t mkey)
+{
+	return flexio_dev_multi_window_config((enum flexio_window_entity)window_entity,
+					      window_config_id, mkey);
+}
+
+__FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_mkey_config(int window_entity,
+									uint32_t mkey)
+{
+	return flexio_dev_multi_window_mkey_config((enum flexio_window_entity)window_entity, mkey);
+}
+
+__FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_ptr_acquire(int window_entity,
+									uint64_t haddr,
+									flexio_uintptr_t *daddr)
+{
+	return flexio_dev_multi_window_ptr_acquire((enum flexio_window_entity)window_entity, haddr,
+						   daddr);
+}
+
+__FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_copy_from_host(int window_entity,
+									   void *daddr,
+									   uint64_t haddr,
+									   uint32_t size)
+{
+	return flexio_dev_multi_window_copy_from_host((enum flexio_window_entity)window_entity,
+						      daddr, haddr, size);
+}
+
+__FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_copy_to_host(int window_entity,
+									 uint64_t haddr,
+									 const void *daddr,
+									 uint32_t size)
+{
+	return flexio_dev_multi_window_copy_to_host((enum flexio_window_entity)window_entity, haddr,
+						    daddr, size);
+}
+
+#else
+
 #define flexio_dev_window_config	 flexio_dev_multi_window_config
 #define flexio_dev_window_mkey_config	 flexio_dev_multi_window_mkey_config
 #define flexio_dev_window_ptr_acquire	 flexio_dev_multi_window_ptr_acquire
 #define flexio_dev_window_copy_from_host flexio_dev_multi_window_copy_from_host
 #define flexio_dev_window_copy_to_host	 flexio_dev_multi_window_copy_to_host
+
+#endif
 
 #ifdef __cplusplus
 }

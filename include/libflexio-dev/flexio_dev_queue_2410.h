@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Doorbells in the shape of generation 24.10 and later: without the thread's context and without a
- * result.  Included by flexio_dev_queue_access.h for programs that ask for it; what the calls do stands
- * there.
+ * result.  Included by flexio_dev_queue_access.h as flexio_dev_2410.h is by flexio_dev.h; what the calls do
+ * stands there.
  */
 #ifndef _FLEXIO_DEV_QUEUE_2410_H_
 #define _FLEXIO_DEV_QUEUE_2410_H_
@@ -58,6 +58,46 @@ static inline void __flexio_dev_cc_ring_db(uint16_t ccq_id, uint32_t rate, uint3
 	(void)flexio_dev_cc_ring_db(NULL, ccq_id, rate, rtt_req, next_act);
 }
 
+#ifdef __FLEXIO_DEV_EITHER
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_qp_sq_ring_db(uint16_t pi, uint32_t qnum)
+{
+	__flexio_dev_qp_sq_ring_db(pi, qnum);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_cq_arm(uint32_t ci, uint32_t qnum)
+{
+	__flexio_dev_cq_arm(ci, qnum);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_eq_update_ci(uint32_t ci, uint32_t qnum)
+{
+	__flexio_dev_eq_update_ci(ci, qnum);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_msix_send(uint32_t cqn)
+{
+	flexio_dev_zcqe_gen(cqn);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_db_ctx_arm(uint32_t qnum, uint32_t emu_ctx_id)
+{
+	__flexio_dev_db_ctx_arm(qnum, emu_ctx_id);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_db_ctx_force_trigger(uint32_t cqn, uint32_t emu_ctx_id)
+{
+	__flexio_dev_db_ctx_force_trigger(cqn, emu_ctx_id);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_cc_ring_db(uint16_t ccq_id, uint32_t rate, uint32_t rtt_req,
+						 flexio_dev_cc_db_next_act_t next_act)
+{
+	__flexio_dev_cc_ring_db(ccq_id, rate, rtt_req, next_act);
+}
+
+#else
+
 #define flexio_dev_qp_sq_ring_db	__flexio_dev_qp_sq_ring_db
 #define flexio_dev_cq_arm		__flexio_dev_cq_arm
 #define flexio_dev_eq_update_ci		__flexio_dev_eq_update_ci
@@ -65,6 +105,8 @@ static inline void __flexio_dev_cc_ring_db(uint16_t ccq_id, uint32_t rate, uint3
 #define flexio_dev_db_ctx_arm		__flexio_dev_db_ctx_arm
 #define flexio_dev_db_ctx_force_trigger __flexio_dev_db_ctx_force_trigger
 #define flexio_dev_cc_ring_db		__flexio_dev_cc_ring_db
+
+#endif
 
 #ifdef __cplusplus
 }

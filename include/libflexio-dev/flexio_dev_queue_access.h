@@ -67,6 +67,12 @@ typedef enum flexio_ctrl_seg {
 	FLEXIO_CTRL_SEG_RDMA_WRITE_IMM = 8,
 	/** Transpose a matrix: control, shape, and two data segments. */
 	FLEXIO_CTRL_SEG_TRANSPOSE = 9,
+#ifdef __FLEXIO_DEV_EITHER
+	FLEXIO_CTRL_SEG_SEND_UC = 1,
+	FLEXIO_CTRL_SEG_SEND_UD = 10,
+	FLEXIO_CTRL_SEG_WAIT_ON_DATA = 11,
+	FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD = 12,
+#endif
 #endif
 } flexio_ctrl_seg_t;
 
@@ -255,12 +261,6 @@ static inline uint8_t flexio_dev_cqe_get_hw_err_synd(struct flexio_dev_cqe64 *cq
 	return cqe->hw_err_synd;
 }
 
-/** flexio_dev_cqe_get_type() - format of @cqe: 0 no data in it, 1 and 2 data, 3 compressed. */
-static inline uint8_t flexio_dev_cqe_get_type(struct flexio_dev_cqe64 *cqe)
-{
-	return (cqe->op_own >> 2) & 0x3;
-}
-
 #else
 
 /** flexio_dev_cqe_get_csum_ok() - which checksums of @cqe are right: bits 0 to 2 layers 2 to 4. */
@@ -275,6 +275,28 @@ static inline uint32_t flexio_dev_cqe_get_err_synd(struct flexio_dev_cqe64 *cqe)
 	return be32_to_cpu(cqe->err_syndrome);
 }
 
+#ifdef __FLEXIO_DEV_EITHER
+/** flexio_dev_cqe_get_vendor_err_synd() - the vendor's syndrome of the error @cqe, by the later name. */
+static inline uint8_t flexio_dev_cqe_get_vendor_err_synd(struct flexio_dev_cqe64 *cqe)
+{
+	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 8);
+}
+
+/** flexio_dev_cqe_get_hw_err_synd() - the hardware's syndrome of the error @cqe, by the later name. */
+static inline uint8_t flexio_dev_cqe_get_hw_err_synd(struct flexio_dev_cqe64 *cqe)
+{
+	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 16);
+}
+#endif
+
+#endif
+
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
+/** flexio_dev_cqe_get_type() - format of @cqe: 0 no data in it, 1 and 2 data, 3 compressed. */
+static inline uint8_t flexio_dev_cqe_get_type(struct flexio_dev_cqe64 *cqe)
+{
+	return (cqe->op_own >> 2) & 0x3;
+}
 #endif
 
 /** flexio_dev_eqe_get_cqn() - number of the CQ of @eqe, 24 bits. */
@@ -322,7 +344,7 @@ static inline uint32_t __flexio_dev_kind(flexio_ctrl_seg_t kind)
 	case FLEXIO_CTRL_SEG_TRANSPOSE:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_LOCAL_MMO,
 					 MLX5_CTRL_SEGMENT_OPC_MOD_LOCAL_MMO_TRANSPOSE, 4);
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 	case FLEXIO_CTRL_SEG_SEND_UD:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_SEND, 0, 3);
 	case FLEXIO_CTRL_SEG_WAIT_ON_DATA:
@@ -526,7 +548,7 @@ static inline flexio_dev_status_t flexio_dev_dbr_cq_set_ci(uint32_t *cq_dbr, uin
 }
 #endif
 
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 #include <libflexio-dev/flexio_dev_queue_2410.h>
 #endif
 

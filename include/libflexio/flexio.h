@@ -42,6 +42,8 @@
 
 #ifndef FLEXIO_VER_USED
 #define FLEXIO_VER_USED FLEXIO_LAST_SUPPORTED_VERSION
+/* A silent program may be of either generation: it gets the later names too. */
+#define __FLEXIO_EITHER
 #elif FLEXIO_VER_USED == FLEXIO_VER_LATEST
 #undef FLEXIO_VER_USED
 #define FLEXIO_VER_USED FLEXIO_CURRENT_VERSION
@@ -59,7 +61,7 @@
 #include <libflexio/flexio_queue.h>
 #include <libflexio/flexio_stream.h>
 
-#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0)
+#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0) || defined(__FLEXIO_EITHER)
 #include <libflexio/flexio_2410.h>
 #endif
 

@@ -175,7 +175,7 @@ typedef enum flexio_log_dev_sync_mode {
 #define FLEXIO_MSG_DEV_SYNC_MODE_BATCH	FLEXIO_LOG_DEV_SYNC_MODE_BATCH
 #define FLEXIO_MSG_DEV_SYNC_MODE_TRACER FLEXIO_LOG_DEV_SYNC_MODE_TRACER
 
-#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0)
+#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0) || defined(__FLEXIO_EITHER)
 /** How messages reach the host, by the names of later generations: each is a QP here. */
 enum flexio_msg_transport_mode {
 	FLEXIO_MSG_TRANSPORT_QP_RC = 0,
@@ -510,7 +510,7 @@ typedef struct flexio_log_dev_attr {
 	/** EUs that make and end the stream on the DPA; cleared: any. */
 	struct flexio_affinity mgmt_affinity;
 	/** Read with FLEXIO_LOG_DEV_SYNC_MODE_TRACER only. */
-#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0)
+#if FLEXIO_VER_USED >= FLEXIO_VER(24, 10, 0) || defined(__FLEXIO_EITHER)
 	union {
 		enum flexio_tracer_transport tracer_mode;
 		enum flexio_msg_transport_mode transport_mode;
@@ -522,6 +522,9 @@ typedef struct flexio_log_dev_attr {
 	 * of a record; NULL behind the last. */
 	char **tracer_msg_formats;
 } flexio_msg_stream_attr_t;
+#ifdef __FLEXIO_EITHER
+#define flexio_msg_stream_attr flexio_log_dev_attr
+#endif
 
 /** Attributes of an outbox. */
 struct flexio_outbox_attr {

@@ -292,6 +292,14 @@ static void stage_library_functions(const struct words *options, struct words *n
 	}
 }
 
+/* The device's own libraries, which scripts name although they are always linked: here they lie in no
+ * directory that -L names. */
+static int stage_own_library(const struct words *options, const char *word)
+{
+	return (!strcmp(word, "-lflexio_dev") || !strcmp(word, "-lflexio-libc")) &&
+	       !library_path(options, word + 2);
+}
+
 /* Options of a compiler that leads its linker: those for the linker are unwrapped, others left
  * out. */
 static void stage_link_options(struct words *command, const struct words *options)
@@ -301,7 +309,8 @@ static void stage_link_options(struct words *command, const struct words *option
 
 		if (text_begins(word, "-Wl,"))
 			words_split(command, word + strlen("-Wl,"));
-		else if (!text_begins(word, "-f") && strcmp(word, "-nostdlib") != 0)
+		else if (!text_begins(word, "-f") && strcmp(word, "-nostdlib") != 0 &&
+			 !stage_own_library(options, word))
 			words_add(command, word);
 	}
 }

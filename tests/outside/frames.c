@@ -213,7 +213,7 @@ static void generator_judge(struct generator *g, const uint8_t *got, uint32_t by
 		return;
 	}
 	frame_make(&g->o, number, &g->o.own, &g->o.peer, expected);
-	if (memcmp(got, expected, g->o.kept)) {
+	if (memcmp(got, expected, g->o.kept) != 0) {
 		g->changed++;
 		return;
 	}

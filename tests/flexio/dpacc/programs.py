@@ -161,7 +161,8 @@ int main(void) { printf("%u\\n", registry_count(app)); return 0; }
            "not two libraries")
     (place.directory / "lib/libmine_device.a").rename(place.directory / "lib/libmine.a")
     for words in (("--devicelink-options=-lmine,", "--device-libs=-Llib,"), ("-device-libs=-Llib -lmine",),
-                  ("--device-libs", "lib/libmine.a")):
+                  ("--device-libs", "lib/libmine.a"),
+                  ("--device-libs=-L/nowhere -lflexio_dev -lflexio-libc", "-device-libs=-Llib -lmine")):
         place.dpacc("app.c", "-o", "app.a", "--app-name=app", "--unchecked", *words)
         place.host("app_host.c", "app.a", "lib/libmine_host.a")
         expect(place.good("./host").out.startswith("2 20 9\n"), "the library's function is not called")

@@ -26,6 +26,8 @@ TARGETS = {
 }
 LATER = {"host": "-DFLEXIO_VER_USED=FLEXIO_VER(25,7,0)",
          "device": "-DFLEXIO_DEV_VER_USED=FLEXIO_DEV_VER(25,7,0)"}
+# The manual's shapes and no others, as a program that says nothing gets the later ones too.
+EXACT = "-DFLEXIO_DEV_VER_USED=FLEXIO_DEV_VER(24,1,0)"
 HOST_HEADERS = ["libflexio/flexio.h", "libflexio/flexio_ver.h"]
 # Headers that another one includes for the programs.
 PARTS = {"libflexio": "libflexio/flexio.h",
@@ -131,7 +133,7 @@ def host_cxx(session):
 
 def device(session):
     for target, flags in TARGETS.items():
-        whole_table(session, "device", [*device_compiler(session), *flags],
+        whole_table(session, "device", [*device_compiler(session), *flags, EXACT],
                     ["libflexio-dev/flexio_dev.h", "libflexio-dev/flexio_dev_err.h",
                      "libflexio-dev/flexio_dev_queue_access.h",
                      "libflexio-dev/flexio_dev_tracer.h"], check_c)
@@ -193,6 +195,7 @@ def shapes(session):
         text = (HERE / name).read_text()
         for command in (HOST_C, HOST_CXX):
             compiles(session, command, text, name)
+    compiles(session, device_compiler(session), (HERE / "either.c").read_text(), "either.c")
 
 
 def inline_half(session):
