@@ -68,6 +68,9 @@ def cases(build, long, seed):
             for kind in listed_by(programs / "quiet"):
                 yield way, f"quiet {kind}", [programs / "quiet", device, kind, str(rounds),
                                              str(seed)]
+            for kind in listed_by(programs / "targets"):
+                yield way, f"targets {kind}", [programs / "targets", device, kind,
+                                               str(30 if long else 3), str(seed)]
             for name in listed_by(programs / "host"):
                 yield way, name, [programs / "host", device, name]
             for name, *arguments in ROBUST:
