@@ -20,6 +20,7 @@
 #include "driver/runtime/fault.h"
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
+#include "driver/runtime/reader.h"
 #include "driver/runtime/userfault.h"
 #include "driver/umad/umad.h"
 #include "driver/uverbs/objects/share.h"
@@ -286,6 +287,11 @@ void cdev_moved(void *from, size_t len, void *to)
 	userfault_moved((uintptr_t)from, len, (uintptr_t)to);
 	ushare_unmapping((uintptr_t)from, len);
 	errno = saved_errno;
+}
+
+void cdev_cancelled(void)
+{
+	reader_cancelled();
 }
 
 int cdev_lock_all(int flags)

@@ -43,6 +43,8 @@ void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
+/* After pthread_cancel: the thread may wait here and not in the kernel's read. */
+void cdev_cancelled(void);
 /* As mlockall(2), for a process with a device. */
 int cdev_lock_all(int flags);
 /*

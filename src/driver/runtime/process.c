@@ -48,7 +48,9 @@ static _Atomic(port_listener *) listener;
 
 struct process *process_current(void)
 {
-	return atomic_load_explicit(&current, memory_order_acquire);
+	/* Sequentially consistent: whoever counts itself among the readers looks afterwards; partner: process_put,
+	 * which waits for them after its store. */
+	return atomic_load(&current);
 }
 
 void process_on_port_event(port_listener *fn)

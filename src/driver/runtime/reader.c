@@ -147,16 +147,18 @@ static enum reader_next reader_takes_place(struct process *p, struct reader *r)
 
 /*
  * Nothing is held, and the process may go away: then there is no such memory, or something else in it.  A thread that
- * is cancelled leaves the word as it is.
+ * is cancelled leaves the word as it is.  That happens at the two points alone, so never in a handler that interrupts
+ * the sleep: who was asked to end before the word was SLOT_READER ends at the first, later ones are woken
+ * (reader_cancelled).
  */
 static int reader_sleep(const struct reader *r)
 {
-	int type, ret, held;
+	int ret, held;
 
 	cancel_restore(r->cancel);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	pthread_testcancel();
 	ret = syscall(SYS_futex, r->wake, FUTEX_WAIT, SLOT_READER, NULL, NULL, 0) < 0 ? -errno : 0;
-	pthread_setcanceltype(type, NULL);
+	pthread_testcancel();
 	held = cancel_hold();
 	(void)held;
 	return ret == -EINTR ? ret : 0;
@@ -232,4 +234,14 @@ void reader_rouse(void)
 	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_READER)
 		futex_store_and_wake(p->wake, SLOT_POLLED);
 	reader_leave();
+}
+
+void reader_cancelled(void)
+{
+	no_cancellation();
+	uint64_t signals;
+
+	signals_hold(&signals);
+	reader_rouse();
+	signals_release(&signals);
 }

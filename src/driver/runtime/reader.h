@@ -25,6 +25,8 @@
 int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel) must_check;
 /* There is an event that such a thread may be waiting for, or its descriptor has been closed. */
 void reader_rouse(void);
+/* Some thread of the program was asked to end by pthread_cancel: it may be such a one. */
+void reader_cancelled(void);
 
 /* For the engine's end, when process_current() says that there is none. */
 void reader_await_none(void);
