@@ -227,6 +227,10 @@ enum cq_arming {
 	CQ_ARM_ALWAYS, /* it need not ask: each completion is an event */
 };
 
+/* How completions of the same kind are written (queue/cq_zip.h). */
+enum cq_compression { CQ_PLAIN, CQ_COMPRESSED_BASIC, CQ_COMPRESSED_ENHANCED };
+#define ADAPTER_MAX_COMPRESSED 64u /* one upon the other */
+
 struct cq_attr {
 	void *buf;	     /* ring; entries initialised to CQE_OP_INVALID by its owner */
 	uint32_t entries;    /* power of two */
@@ -236,6 +240,8 @@ struct cq_attr {
 	bool overrun_ignore; /* what was not consumed is overwritten */
 	bool padded;	     /* of 128 bytes: all are written, not only the half with the CQE */
 	bool collapsed;	     /* each CQE is written to the first entry; owner bits as without */
+	uint8_t compression; /* enum cq_compression */
+	uint8_t mini_format; /* enum cqe_mini_format */
 	uint8_t arming;	     /* enum cq_arming */
 	bool armed;	     /* from the beginning, of CQ_ARM_VALUE */
 	uint32_t region;     /* where bells by value come from; 0: it hears none */

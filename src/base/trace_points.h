@@ -21,6 +21,7 @@ TRACE_POINT(send, error, "a send request completes in error", (HEX, qpn), (HEX, 
 TRACE_POINT(send, flush, "a send request is flushed", (HEX, qpn), (NUM, wqe), (NAME, opcode))
 TRACE_POINT(recv, error, "a receive completes in error", (HEX, qpn), (NUM, wqe), (NAME, syndrome))
 TRACE_POINT(recv, flush, "a receive is flushed", (HEX, qpn), (NUM, wqe))
+TRACE_POINT(cq, compressed, "completions are written as one", (HEX, cqn), (NUM, completions))
 TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries))
 TRACE_POINT(eq, fired, "the vector of a program's event queue fires", (HEX, eqn), (NUM, produced))
 

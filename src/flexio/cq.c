@@ -46,7 +46,8 @@ static bool cq_check_attr(const struct flexio_cq_attr *attr)
 {
 	if (attr->log_cq_depth > 22)
 		return cq_wrong("log_cq_depth", attr->log_cq_depth);
-	if (attr->cqe_comp_type != FLEXIO_CQE_COMP_NONE)
+	if (attr->cqe_comp_type > FLEXIO_CQE_COMP_ENH ||
+	    (attr->cqe_comp_type != FLEXIO_CQE_COMP_NONE && attr->cc))
 		return cq_wrong("cqe_comp_type", attr->cqe_comp_type);
 	if (attr->cq_period_mode > FLEXIO_CQ_PERIOD_MODE_CQE)
 		return cq_wrong("cq_period_mode", attr->cq_period_mode);
@@ -125,6 +126,8 @@ static bool cq_fill(struct flx_hold *hold, const struct flexio_process *process,
 		return false;
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_CQ);
 	prm_set(cqc, CQC_COLLAPSED, attr->cc);
+	prm_set(cqc, CQC_COMPRESSION, attr->cqe_comp_type != FLEXIO_CQE_COMP_NONE);
+	prm_set(cqc, CQC_LAYOUT, attr->cqe_comp_type == FLEXIO_CQE_COMP_ENH);
 	prm_set(cqc, CQC_OVERRUN_IGNORE, attr->overrun_ignore != 0);
 	prm_set(cqc, CQC_STATE, cq_first_state(attr));
 	prm_set(cqc, CQC_LOG_SIZE, attr->log_cq_depth);

@@ -25,27 +25,30 @@ enum modify_cq_select {
 };
 enum modify_cq_op_mod { MODIFY_CQ_MODERATE, MODIFY_CQ_RESIZE };
 
-#define CQC_BYTES	   0x40u
-#define CQC_STATUS	   PRM_FIELD(0x000, 4) /* enum cqc_status */
-#define CQC_APU		   PRM_FIELD(0x007, 1) /* completions go to an element of the DPA */
-#define CQC_CQE_SIZE	   PRM_FIELD(0x008, 3) /* enum cqc_cqe_size */
-#define CQC_COLLAPSED	   PRM_FIELD(0x00b, 1)
-#define CQC_OVERRUN_IGNORE PRM_FIELD(0x00e, 1)
-#define CQC_PERIOD_MODE	   PRM_FIELD(0x00f, 2) /* enum cqc_period */
-#define CQC_COMPRESSION	   PRM_FIELD(0x011, 1)
-#define CQC_STATE	   PRM_FIELD(0x014, 4) /* enum cqc_state */
-#define CQC_ELEMENT	   PRM_FIELD(0x019, 3) /* enum cqc_element */
-#define CQC_DBR_UMEM	   PRM_FIELD(0x020, 32)
-#define CQC_PAGE_OFFSET	   PRM_FIELD(0x054, 6)
-#define CQC_LOG_SIZE	   PRM_FIELD(0x063, 5)
-#define CQC_UAR_PAGE	   PRM_FIELD(0x068, 24)
-#define CQC_PERIOD	   PRM_FIELD(0x084, 12) /* us */
-#define CQC_MAX_COUNT	   PRM_FIELD(0x090, 16)
-#define CQC_EQN		   PRM_FIELD(0x0a0, 32) /* or the number of the element */
-#define CQC_LOG_PAGE_SIZE  PRM_FIELD(0x0c3, 5)
-#define CQC_CONSUMER	   PRM_FIELD(0x148, 24)
-#define CQC_PRODUCER	   PRM_FIELD(0x168, 24)
-#define CQC_DBR_ADDR	   PRM_FIELD(0x1c0, 64)
+#define CQC_BYTES	    0x40u
+#define CQC_STATUS	    PRM_FIELD(0x000, 4) /* enum cqc_status */
+#define CQC_APU		    PRM_FIELD(0x007, 1) /* completions go to an element of the DPA */
+#define CQC_CQE_SIZE	    PRM_FIELD(0x008, 3) /* enum cqc_cqe_size */
+#define CQC_COLLAPSED	    PRM_FIELD(0x00b, 1)
+#define CQC_OVERRUN_IGNORE  PRM_FIELD(0x00e, 1)
+#define CQC_PERIOD_MODE	    PRM_FIELD(0x00f, 2) /* enum cqc_period */
+#define CQC_COMPRESSION	    PRM_FIELD(0x011, 1)
+#define CQC_MINI_FORMAT	    PRM_FIELD(0x012, 2) /* low bits of enum cqe_mini_format */
+#define CQC_STATE	    PRM_FIELD(0x014, 4) /* enum cqc_state */
+#define CQC_ELEMENT	    PRM_FIELD(0x019, 3) /* enum cqc_element */
+#define CQC_LAYOUT	    PRM_FIELD(0x01e, 2) /* enum cqc_layout */
+#define CQC_DBR_UMEM	    PRM_FIELD(0x020, 32)
+#define CQC_PAGE_OFFSET	    PRM_FIELD(0x054, 6)
+#define CQC_MINI_FORMAT_EXT PRM_FIELD(0x05c, 2) /* the others */
+#define CQC_LOG_SIZE	    PRM_FIELD(0x063, 5)
+#define CQC_UAR_PAGE	    PRM_FIELD(0x068, 24)
+#define CQC_PERIOD	    PRM_FIELD(0x084, 12) /* us */
+#define CQC_MAX_COUNT	    PRM_FIELD(0x090, 16)
+#define CQC_EQN		    PRM_FIELD(0x0a0, 32) /* or the number of the element */
+#define CQC_LOG_PAGE_SIZE   PRM_FIELD(0x0c3, 5)
+#define CQC_CONSUMER	    PRM_FIELD(0x148, 24)
+#define CQC_PRODUCER	    PRM_FIELD(0x168, 24)
+#define CQC_DBR_ADDR	    PRM_FIELD(0x1c0, 64)
 
 enum cqc_cqe_size { CQC_CQE_64, CQC_CQE_128, CQC_CQE_128_PADDED };
 enum cqc_status { CQC_STATUS_OK = 0x0, CQC_STATUS_OVERFLOW = 0x9 };
@@ -57,4 +60,5 @@ enum cqc_state {
 };
 /* From when the period counts: the last event, or the last completion. */
 enum cqc_period { CQC_PERIOD_FROM_EVENT, CQC_PERIOD_FROM_CQE };
+enum cqc_layout { CQC_LAYOUT_BASIC, CQC_LAYOUT_ENHANCED };
 enum cqc_element { CQC_ELEMENT_THREAD, CQC_ELEMENT_EQ, CQC_ELEMENT_EMULATED_EQ };

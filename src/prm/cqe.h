@@ -99,6 +99,41 @@ struct cqe64 {
 	};
 };
 
+/* op_own 3:2 of one that stands for several (adapter/queue/cq_zip.h). */
+#define CQE_FORMAT_COMPRESSED 0x0cu
+#define CQE_MINIS	      8u /* in the place of one */
+
+/* What receives are described by; requests have a form of their own. */
+enum cqe_mini_format {
+	CQE_MINI_HASH = 0,
+	CQE_MINI_CSUM = 1,
+	CQE_MINI_FLOW_TAG = 2,
+	CQE_MINI_CSUM_STRIDX = 3,
+	CQE_MINI_L3L4 = 4,
+};
+
+struct cqe_mini {
+	union {
+		be32 hash;
+		struct {
+			union {
+				be16 checksum;
+				struct {
+					uint8_t reserved0;
+					uint8_t header_type;
+				};
+			};
+			be16 stride_index;
+		};
+		struct {
+			be16 wqe_counter;
+			uint8_t opcode;
+			uint8_t reserved1;
+		};
+	};
+	be32 byte_cnt;
+};
+
 enum cqe_word {
 	CQE_WORD_ADDRESS = 2, /* path bits, LID */
 	CQE_WORD_PEER = 3,    /* flags_rqpn */
@@ -155,6 +190,7 @@ struct cqe64_sig_err {
 enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
+static_assert(sizeof(struct cqe_mini) * CQE_MINIS == CQE_BYTES, "compressed CQEs");
 static_assert(sizeof(struct cqe64_err) == CQE_BYTES, "error CQE");
 static_assert(sizeof(struct cqe64_sig_err) == CQE_BYTES, "signature error CQE");
 static_assert(offsetof(struct cqe64_sig_err, mkey) == 36, "mkey");

@@ -192,8 +192,16 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	 /* log_max_rqt_size */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		 /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		 /* device_frequency_khz */
-	{HCA_CAP_GENERAL, 0x68b, 1, 1},			 /* wait_on_data */
-	{HCA_CAP_GENERAL, 0x68c, 1, 1},			 /* wait_on_time */
+	/* Readers look for the enhanced layout in either place. */
+	{HCA_CAP_GENERAL, 0x5b0, 1, 1},	  /* enhanced_cqe_compression */
+	{HCA_CAP_GENERAL, 0x5b9, 1, 1},	  /* mini_cqe_resp_l3_l4_tag */
+	{HCA_CAP_GENERAL, 0x5bb, 1, 1},	  /* enhanced_cqe_compression */
+	{HCA_CAP_GENERAL, 0x5bc, 1, 1},	  /* mini_cqe_resp_stride_index */
+	{HCA_CAP_GENERAL, 0x5be, 1, 1},	  /* cqe_compression_128b */
+	{HCA_CAP_GENERAL, 0x5bf, 1, 1},	  /* cqe_compression */
+	{HCA_CAP_GENERAL, 0x5d0, 16, 64}, /* cqe_compression_max_num */
+	{HCA_CAP_GENERAL, 0x68b, 1, 1},	  /* wait_on_data */
+	{HCA_CAP_GENERAL, 0x68c, 1, 1},	  /* wait_on_time */
 
 	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 

@@ -38,8 +38,25 @@ def transfer(transport, port, name, size, count):
     return test
 
 
+def compressed(transport):
+    """Completions of a stream of messages are compressed, and UCX takes them apart."""
+    def test(session):
+        count = 5000
+        argv = ["env", f"UCX_TLS={transport},self", f"UCX_NET_DEVICES={PORTS['ib']}", "UCX_IB_CQE_ZIPPING_ENABLE=y",
+                "ucx_perftest", "-t", "tag_bw", "-s", "8", "-n", str(count), "-w", "5", "-f"]
+        results = session.pair(argv, argv, run_options=[*MODEL, "--trace", "cq.compressed"])
+        for role, result in zip(("server", "client"), results):
+            expect(result.status == 0 and "ERROR" not in result.text(),
+                   f"{role} status {result.status}\n{result.text()[-3000:]}")
+        expect(re.findall(rf"^\s+{count}\s+[\d.]+\s", results[1].out, re.M), results[1].out)
+        expect(any("compressed" in result.err for result in results), "no completions were compressed")
+    return test
+
+
 def cases():
     yield "ucx_info offers its transports", offered
+    for transport in ("rc_x", "ud_x", "dc_x"):
+        yield f"ucx_perftest {transport} with compressed completions", compressed(transport)
     for transport in TRANSPORTS:
         for link, port in PORTS.items():
             for name, size, count in RUNS:

@@ -133,7 +133,7 @@ void runq_run_all(struct runq *q)
 		rcu_enter();
 		e = runq_pop(q);
 		if (e)
-			q->run(e);
+			(unlikely(e->run) ? e->run : q->run)(e);
 		rcu_leave();
 	}
 }

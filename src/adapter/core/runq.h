@@ -16,6 +16,8 @@
 #include "base/spin.h"
 
 struct run_entry {
+	/* Does the work of the entry; NULL: the queue's function does. */
+	void (*run)(struct run_entry *e);
 	_Atomic(bool) queued;
 	bool removed; /* under the lock: it is listed no more */
 	struct run_entry *next;

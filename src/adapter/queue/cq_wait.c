@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See cq_wait.h. */
-#include "adapter/queue/cq_wait.h"
+#include "adapter/queue/cq_inside.h"
 
 static struct cq_entry **cq_entry_row(struct adapter *a, uint32_t cqn)
 {
@@ -26,14 +26,14 @@ void cq_waits_end(struct adapter *a, struct cq_entry *e)
 	while (*at != e)
 		at = &(*at)->next;
 	*at = e->next;
-	cq_lock(e->cq);
-	for (w = *cq_waiters(e->cq); w; w = next) {
+	spin_lock(&e->cq->lock);
+	for (w = e->cq->waiters; w; w = next) {
 		next = w->next;
 		w->cq = NULL;
 		w->over(w);
 	}
-	*cq_waiters(e->cq) = NULL;
-	cq_unlock(e->cq);
+	e->cq->waiters = NULL;
+	spin_unlock(&e->cq->lock);
 	spin_unlock(&a->cqs.lock);
 }
 
@@ -50,7 +50,7 @@ static struct cq *cq_find(struct adapter *a, uint32_t cqn)
 /* Both locks held. */
 static void cq_waiter_unlink(struct cq_waiter *w)
 {
-	struct cq_waiter **at = cq_waiters(w->cq);
+	struct cq_waiter **at = &w->cq->waiters;
 
 	while (*at != w)
 		at = &(*at)->next;
@@ -65,9 +65,9 @@ static void cq_waiter_leave(struct cq_waiter *w)
 
 	if (!cq)
 		return;
-	cq_lock(cq);
+	spin_lock(&cq->lock);
 	cq_waiter_unlink(w);
-	cq_unlock(cq);
+	spin_unlock(&cq->lock);
 }
 
 enum cq_wait_verdict cq_wait(struct adapter *a, uint32_t cqn, uint32_t index, struct cq_waiter *w)
@@ -79,16 +79,16 @@ enum cq_wait_verdict cq_wait(struct adapter *a, uint32_t cqn, uint32_t index, st
 	cq_waiter_leave(w);
 	cq = cq_find(a, cqn);
 	if (cq) {
-		cq_lock(cq);
+		spin_lock(&cq->lock);
 		v = cq_has_reached(cq, index) ? CQ_WAIT_OVER : CQ_WAITS;
 		if (v == CQ_WAITS) {
 			w->cq = cq;
 			w->index = index;
 			w->told = false;
-			w->next = *cq_waiters(cq);
-			*cq_waiters(cq) = w;
+			w->next = cq->waiters;
+			cq->waiters = w;
 		}
-		cq_unlock(cq);
+		spin_unlock(&cq->lock);
 	}
 	spin_unlock(&a->cqs.lock);
 	return v;

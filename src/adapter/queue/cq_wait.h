@@ -32,10 +32,3 @@ void cq_wait_end(struct adapter *a, struct cq_waiter *w);
 void cq_waits_begin(struct adapter *a, struct cq_entry *e);
 /* The queue goes: all that wait are told. */
 void cq_waits_end(struct adapter *a, struct cq_entry *e);
-
-/* Its waiters.  Both locks held, or the queue's own for a look. */
-struct cq_waiter **cq_waiters(struct cq *cq);
-void cq_lock(struct cq *cq);
-void cq_unlock(struct cq *cq);
-/* Lock held. */
-bool cq_has_reached(const struct cq *cq, uint32_t index);

@@ -81,11 +81,31 @@ static void devx_cq_rung(struct doorbell_user *u)
 /* What this device has not got. */
 static int devx_cq_check_features(const uint8_t *cqc)
 {
-	if (prm_get(cqc, CQC_COMPRESSION) || prm_get(cqc, CQC_PAGE_OFFSET) ||
-	    prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
-		log_info("devx: compressed and padded CQs and page offsets are not supported");
+	if (prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
+		log_info("devx: padded CQs and page offsets are not supported");
 		return -EOPNOTSUPP;
 	}
+	return 0;
+}
+
+/* How completions are compressed, and what of them is kept. */
+static int devx_cq_choose_compression(struct devx_cq *cq, const uint8_t *cqc)
+{
+	uint32_t format =
+		prm_get32(cqc, CQC_MINI_FORMAT_EXT) << 2 | prm_get32(cqc, CQC_MINI_FORMAT);
+	uint32_t layout = prm_get32(cqc, CQC_LAYOUT);
+
+	if (!prm_get(cqc, CQC_COMPRESSION))
+		return 0;
+	if (layout > CQC_LAYOUT_ENHANCED || format > CQE_MINI_L3L4 || cq->attr.collapsed)
+		return -EINVAL;
+	if (format == CQE_MINI_FLOW_TAG) {
+		log_info("devx: compressed CQs with flow tags are not supported");
+		return -EOPNOTSUPP;
+	}
+	cq->attr.compression =
+		layout == CQC_LAYOUT_BASIC ? CQ_COMPRESSED_BASIC : CQ_COMPRESSED_ENHANCED;
+	cq->attr.mini_format = (uint8_t)format;
 	return 0;
 }
 
@@ -187,7 +207,9 @@ static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 	cq->period = prm_get32(cqc, CQC_PERIOD);
 	cq->period_mode = prm_get32(cqc, CQC_PERIOD_MODE);
 	cq->max_count = prm_get32(cqc, CQC_MAX_COUNT);
-	ret = devx_cq_choose_element(c, cq);
+	ret = devx_cq_choose_compression(cq, cqc);
+	if (ret == 0)
+		ret = devx_cq_choose_element(c, cq);
 	if (ret == 0)
 		ret = devx_uar(c->file, cq->uar_page, &duar);
 	if (ret < 0)
@@ -252,6 +274,10 @@ static void devx_cq_describe(struct uobj *obj, uint8_t *cqc)
 	prm_set(cqc, CQC_APU, cq->apu);
 	prm_set(cqc, CQC_ELEMENT, cq->element);
 	prm_set(cqc, CQC_COLLAPSED, cq->attr.collapsed);
+	prm_set(cqc, CQC_COMPRESSION, cq->attr.compression != CQ_PLAIN);
+	prm_set(cqc, CQC_LAYOUT, cq->attr.compression == CQ_COMPRESSED_ENHANCED);
+	prm_set(cqc, CQC_MINI_FORMAT, cq->attr.mini_format & 3);
+	prm_set(cqc, CQC_MINI_FORMAT_EXT, cq->attr.mini_format >> 2);
 	prm_set(cqc, CQC_OVERRUN_IGNORE, cq->attr.overrun_ignore);
 	prm_set(cqc, CQC_UAR_PAGE, cq->uar_page);
 	prm_set(cqc, CQC_PERIOD, cq->period);

@@ -125,9 +125,14 @@ static int cmd_query_device_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_query_device cmd;
 	struct ib_uverbs_ex_query_device_resp resp = {0};
-	/* All else is zero: no CQE compression, pacing, striding or tunnels. */
+	/* All else is zero: no pacing, striding or tunnels. */
 	struct mlx5_ib_query_device_resp uhw = {
-		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD |
+			 MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP,
+		.cqe_comp_caps = {.max_num = ADAPTER_MAX_COMPRESSED,
+				  .supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
+						      MLX5_IB_CQE_RES_FORMAT_CSUM |
+						      MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX},
 		.dci_streams_caps = {ADAPTER_LOG_MAX_DC_STREAMS, ADAPTER_LOG_MAX_DC_ERRORED},
 	};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));

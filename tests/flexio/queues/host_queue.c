@@ -368,8 +368,7 @@ static void refused(void)
 	bench_queue(&b, 4);
 	OK(flexio_process_mem_info_get(b.p, &heap));
 	end = heap.base_addr + heap.size;
-	WITHOUT(cqe_comp_type, FLEXIO_CQE_COMP_BASIC);
-	WITHOUT(cqe_comp_type, FLEXIO_CQE_COMP_ENH);
+	WITHOUT(cqe_comp_type, FLEXIO_CQE_COMP_ENH + 1);
 	WITHOUT(log_cq_depth, 23);
 	WITHOUT(element_type, 1);
 	WITHOUT(element_type, 3);

@@ -59,10 +59,12 @@ void line_up(struct end *e, struct line *line)
 		.log_cq_depth = LOG_DEPTH,
 		.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ,
 		.uar_id = flexio_uar_get_id(flexio_process_get_uar(e->p)),
+		.cqe_comp_type = e->compression,
 	};
 	flexio_uintptr_t at;
 
 	r.ring = end_heap(e, CQE_BYTES << LOG_DEPTH, 0xff);
+	line->ring = r.ring;
 	r.record = end_heap(e, 8, 0);
 	attr.cq_ring_qmem.daddr = r.ring;
 	attr.cq_dbr_daddr = r.record;

@@ -75,7 +75,7 @@ void peer_gone(struct peer *p);
 /* A completion queue, whose reader lies on the heap. */
 struct line {
 	struct flexio_cq *cq;
-	uint64_t reader;
+	uint64_t reader, ring;
 };
 
 /* A queue pair of the DPA with its queues and memory. */
@@ -87,6 +87,7 @@ struct end {
 	uint16_t lid;
 	union ibv_gid gid;
 	struct line sent, received;
+	enum flexio_cqe_comp_type compression; /* of queues made from now on */
 	struct flexio_qp *qp;
 	struct flexio_qp_attr made;
 	uint32_t qpn;

@@ -13,18 +13,23 @@
 #define WAIT_EQUAL 1u
 
 /* A queue pair that is its own peer. */
-static void own_up(struct end *e)
+static void own_join(struct end *e)
 {
 	struct peer self = {0};
 	struct flexio_qp_attr attr;
 
-	end_open(e, false, FLEXIO_QPC_ST_RC);
 	end_make(e);
 	self.qpn = e->qpn;
 	self.lid = e->lid;
 	attr = end_attr(e, &self);
 	attr.next_rcv_psn = attr.next_send_psn;
 	end_move(e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+}
+
+static void own_up(struct end *e)
+{
+	end_open(e, false, FLEXIO_QPC_ST_RC);
+	own_join(e);
 }
 
 static void copies(void)
@@ -162,7 +167,47 @@ static void waits(void)
 	end_close(&e);
 }
 
+/* Eight bytes of an entry. */
+static uint64_t entry_word(struct end *e, unsigned entry, unsigned word)
+{
+	return __builtin_bswap64(
+		end_call(e, &peek, e->sent.ring + 64ull * entry + 8ull * word, 0, 0));
+}
+
+/* Requests with one bell for all of them: their completions stand together. */
+static void compressed(void)
+{
+	for (unsigned type = FLEXIO_CQE_COMP_BASIC; type <= FLEXIO_CQE_COMP_ENH; type++) {
+		struct end e;
+		uint64_t last;
+
+		end_open(&e, false, FLEXIO_QPC_ST_RC);
+		e.compression = (enum flexio_cqe_comp_type)type;
+		OK(flexio_cq_destroy(e.sent.cq));
+		line_up(&e, &e.sent);
+		e.made.sq_cqn = flexio_cq_get_cq_num(e.sent.cq);
+		own_join(&e);
+		for (unsigned i = 0; i < 5; i++) {
+			e.post.silent = i < 4;
+			end_post(&e, POST_NOP);
+		}
+		last = entry_word(&e, 0, 7);
+		CHECK((uint16_t)(last >> 16) == 0);
+		if (type == FLEXIO_CQE_COMP_ENH) {
+			/* one whole, then four, all of the ring's first round */
+			CHECK((uint16_t)last == 0);
+			CHECK((uint16_t)entry_word(&e, 1, 7) == (3 << 4 | 0xc));
+		} else {
+			CHECK((last & 0xff) == 0xc && (uint32_t)entry_word(&e, 0, 5) == 5);
+		}
+		for (unsigned i = 0; i < 4; i++)
+			CHECK(entry_word(&e, 1, i) >> 48 ==
+			      (type == FLEXIO_CQE_COMP_ENH ? i + 1 : i));
+		end_close(&e);
+	}
+}
+
 const struct host_case local_cases[] = {
-	{"copies", copies}, {"matrices", matrices}, {"completion_modes", completion_modes},
-	{"waits", waits},   {NULL, NULL},
+	{"copies", copies}, {"matrices", matrices},	{"completion_modes", completion_modes},
+	{"waits", waits},   {"compressed", compressed}, {NULL, NULL},
 };

@@ -29,6 +29,7 @@ CASES = (
     ("ud_roce", "UD with a verbs program, on RoCE"),
     ("copies", "copies within memory of the DPA, and from and to the host J196"),
     ("matrices", "matrices are transposed J197"),
+    ("compressed", "completions that are written together H158"),
     ("waits", "requests that wait for memory and for completions"),
     ("completion_modes", "which requests complete H141"),
     ("path_mtu", "all sizes of packets K213"),

@@ -12,6 +12,7 @@
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/uar.h"
+#include "prm/cqe.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
 
@@ -35,6 +36,21 @@ static uint32_t cq_ring_entries(uint32_t cqe)
 	return 1u << (32 - __builtin_clz(cqe));
 }
 
+/* Of the formats it takes one at a time. */
+static int cq_mini_format(const struct mlx5_ib_create_cq *uhw)
+{
+	switch (uhw->cqe_comp_res_format) {
+	case MLX5_IB_CQE_RES_FORMAT_HASH:
+		return CQE_MINI_HASH;
+	case MLX5_IB_CQE_RES_FORMAT_CSUM:
+		return CQE_MINI_CSUM;
+	case MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX:
+		return CQE_MINI_CSUM_STRIDX;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int cq_check_uhw(const struct mlx5_ib_create_cq *uhw)
 {
 	if (uhw->cqe_size != 64 && uhw->cqe_size != 128)
@@ -43,10 +59,12 @@ static int cq_check_uhw(const struct mlx5_ib_create_cq *uhw)
 	    ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
 	      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
 		return -EINVAL;
-	if (uhw->cqe_comp_en || uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) {
-		log_info("uverbs: CQE compression and wall-clock stamps are not supported");
+	if (uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) {
+		log_info("uverbs: wall-clock stamps are not supported");
 		return -EOPNOTSUPP;
 	}
+	if (uhw->cqe_comp_en && cq_mini_format(uhw) < 0)
+		return -EINVAL;
 	if (uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && uhw->cqe_size != 128)
 		return -EOPNOTSUPP;
 	return uhw->db_addr % sizeof(uint32_t) ? -EINVAL : 0;
@@ -179,6 +197,8 @@ static int ucq_create_device(struct ureq *req, const struct cq_request *r,
 		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
 		.padded = uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
+		.compression = uhw->cqe_comp_en ? CQ_COMPRESSED_BASIC : CQ_PLAIN,
+		.mini_format = uhw->cqe_comp_en ? (uint8_t)cq_mini_format(uhw) : 0,
 		.event = r->comp ? cq_event : NULL,
 		.async = uobj_async,
 		.user = &cq->uobj,

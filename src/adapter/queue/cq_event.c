@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Events of completion queues.
+ *
+ * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
+ * The request stands while its sn equals the number of events delivered (mod 4), so one event makes
+ * it stale.  The device looks at the record when the bell rings and after each CQE.  So an unheard
+ * bell loses nothing, because the program polls once more after arming, as the API demands.
+ * A DPA arms by value instead: the bell says the consumer index, and the request stands until the
+ * next event (cq_bell.h).
+ */
+#include "adapter/queue/cq_inside.h"
+
+#include "base/clock.h"
+#include "usermem/usermem.h"
+
+/* The same where no record says it. */
+static uint32_t cq_unreported_by_value(const struct cq *cq)
+{
+	if (cq->attr.arming == CQ_ARM_ALWAYS)
+		return cq->pi - cq->event_pi;
+	/* An index ahead of what is there waits for it. */
+	if (!cq->armed || (int32_t)(cq->pi - cq->bell_ci) <= 0)
+		return 0;
+	return cq->pi - cq->bell_ci;
+}
+
+/* How many completions the arm record wants reported; 0: none.  Lock held. */
+static uint32_t cq_unreported(struct cq *cq)
+{
+	uint32_t arm, newest, ci;
+
+	if (unlikely(cq->attr.arming != CQ_ARM_RECORD))
+		return cq_unreported_by_value(cq);
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm))
+		return 0;
+	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
+		return 0;
+	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
+	ci = DBREC_CQ_ARM_CI(arm);
+	/*
+	 * Has anything come since the program last looked, and since the last event?  Programs arm
+	 * right after an event and poll then.  The counters are serial numbers of 24 bits.
+	 */
+	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
+		return 0;
+	return min_u32((newest - ci) & 0xffffff, newest - cq->event_pi);
+}
+
+/* Lock held. */
+static void cq_report(struct cq *cq)
+{
+	cq->event_sn++;
+	cq->event_pi = cq->pi;
+	cq->armed = false;
+	cq->attr.event(cq->attr.user);
+}
+
+static bool is_moderated(const struct cq *cq)
+{
+	return cq->event_count || cq->event_period_ns;
+}
+
+/* May n completions wait for more to come?  Lock held. */
+static bool cq_postpone(struct cq *cq, uint32_t n)
+{
+	struct adapter *a = cq->adapter;
+
+	if (cq->event_count && n >= cq->event_count) {
+		timer_cancel(&a->timers, &cq->timer);
+		return false;
+	}
+	/* A running timer counts from the first completion that waits, or from the last. */
+	if (cq->event_period_ns &&
+	    (!timer_armed(&cq->timer) || (cq->event_newest && cq->period_pi != cq->pi))) {
+		timer_arm(&a->timers, &cq->timer, clock_ns() + cq->event_period_ns);
+		cq->period_pi = cq->pi;
+	}
+	return true;
+}
+
+void cq_notify(struct cq *cq)
+{
+	uint32_t n = cq_unreported(cq);
+
+	if (n && (likely(!is_moderated(cq)) || !cq_postpone(cq, n)))
+		cq_report(cq);
+}
+
+void cq_event_due(struct timer *timer)
+{
+	struct cq *cq = container_of(timer, struct cq, timer);
+
+	spin_lock(&cq->lock);
+	if (cq_unreported(cq))
+		cq_report(cq);
+	spin_unlock(&cq->lock);
+}
+
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
+{
+	spin_lock(&cq->lock);
+	cq->timer_used = true;
+	cq->event_count = count;
+	cq->event_period_ns = period_us * 1000ull;
+	/* The new rule decides about completions that wait by the old one. */
+	timer_cancel(&cq->adapter->timers, &cq->timer);
+	if (cq->attr.event)
+		cq_notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+void cq_moderate_newest(struct cq *cq, bool newest)
+{
+	spin_lock(&cq->lock);
+	cq->event_newest = newest;
+	spin_unlock(&cq->lock);
+}
+
+void cq_doorbell(struct cq *cq)
+{
+	spin_lock(&cq->lock);
+	if (cq->attr.event)
+		cq_notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+/* The index that a bell gives, 24 bits of it, as the producer index counts: near that one. */
+static uint32_t cq_whole_index(const struct cq *cq, uint32_t ci)
+{
+	uint32_t behind = (cq->pi - ci) & 0xffffff;
+
+	return behind < 0x800000 ? cq->pi - behind : cq->pi + (0x1000000 - behind);
+}
+
+void cq_arm_by_value(struct cq *cq, uint32_t ci)
+{
+	spin_lock(&cq->lock);
+	cq->bell_ci = cq_whole_index(cq, ci);
+	cq->armed = true;
+	if (cq->attr.event)
+		cq_notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+bool cq_is_armed(const struct cq *cq)
+{
+	uint32_t arm;
+
+	if (cq->attr.arming != CQ_ARM_RECORD)
+		return cq->armed || cq->attr.arming == CQ_ARM_ALWAYS;
+	return usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) && arm != DBREC_CQ_ARM_NEVER &&
+	       DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
+}
