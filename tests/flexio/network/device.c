@@ -91,6 +91,8 @@ static void frame_send_back(struct flexio_dev_thread_ctx *ctx, struct network *n
 
 	memcpy(data, flexio_dev_rwqe_get_addr(rwqe), r.bytes);
 	addresses_exchange(data);
+	if (r.bytes == n->edits)
+		data[r.bytes - 1] = EDITED;
 	request_put(&r, n->pi++);
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
 	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)n->pi, (uint32_t)n->sqn);

@@ -171,7 +171,7 @@ void rule_down(struct rule *rule)
 	memset(rule, 0, sizeof(*rule));
 }
 
-void reflector_up(struct bench *b)
+void reflector_make(struct bench *b)
 {
 	struct network n;
 
@@ -191,8 +191,13 @@ void reflector_up(struct bench *b)
 		.key = flexio_mkey_get_id(b->out.key),
 	};
 	OK(flexio_copy_from_host(b->p, &n, sizeof(n), &b->n));
-	OK(flexio_event_handler_run(b->eh, b->n));
 	rule_up(b, &b->rule, flexio_rq_get_tir(b->in.rq));
+}
+
+void reflector_up(struct bench *b)
+{
+	reflector_make(b);
+	OK(flexio_event_handler_run(b->eh, b->n));
 }
 
 void bench_down(struct bench *b)

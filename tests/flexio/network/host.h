@@ -70,6 +70,8 @@ void rq_up(struct bench *b, struct ring *r);
 void sq_up(struct bench *b, struct ring *r);
 /* All, with a rule, and the handler running. */
 void reflector_up(struct bench *b);
+/* But the last. */
+void reflector_make(struct bench *b);
 void rule_up(struct bench *b, struct rule *rule, struct mlx5dv_devx_obj *tir);
 void rule_down(struct rule *rule);
 void bench_down(struct bench *b);
@@ -99,6 +101,8 @@ struct raw_peer *raw_peer_make(void);
 void raw_peer_send(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
 /* The one that comes back is that with its addresses exchanged. */
 void raw_peer_expect(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
+/* The same with another last byte. */
+void raw_peer_expect_edited(struct raw_peer *peer, uint32_t bytes, uint8_t kind, uint8_t last);
 /* What they send and expect: an IPv4 datagram full of bytes of that kind, addresses included. */
 void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes, uint8_t kind);
 void raw_peer_free(struct raw_peer *peer);

@@ -11,6 +11,7 @@
 #define PROTECTION    0x04u
 #define FLUSHED	      0x05u
 #define ROUNDS	      (10 * DEPTH)
+#define MANY	      10000u
 
 static void reflect_all(struct bench *b)
 {
@@ -38,6 +39,71 @@ static void reflects(void)
 	bench_up(&b);
 	reflector_up(&b);
 	reflect_all(&b);
+	bench_down(&b);
+}
+
+/* As the SDK's packet processor does it, with a rule for what comes and none for what goes: frames of
+ * 65 bytes come back with another last byte, fewer of them than the rings have room for. */
+static void processor(void)
+{
+	struct raw_peer *peer;
+	struct bench b;
+	uint64_t ret;
+
+	bench_up(&b);
+	reflector_make(&b);
+	OK(flexio_process_call(b.p, &poke, &ret, b.n + offsetof(struct network, edits), 65ul));
+	OK(flexio_event_handler_run(b.eh, b.n));
+	peer = raw_peer_make();
+	for (unsigned i = 0; i < 20; i++) {
+		raw_peer_send(peer, 65, (uint8_t)i);
+		raw_peer_expect_edited(peer, 65, (uint8_t)i, EDITED);
+	}
+	raw_peer_send(peer, 66, 1);
+	raw_peer_expect(peer, 66, 1);
+	CHECK(network_get(&b, frames) == 21);
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+/* Many more frames than the rings have room for. */
+static void many(void)
+{
+	struct raw_peer *peer;
+	struct bench b;
+
+	bench_up(&b);
+	reflector_up(&b);
+	peer = raw_peer_make();
+	for (unsigned i = 0; i < MANY; i++) {
+		raw_peer_send(peer, 64, (uint8_t)i);
+		raw_peer_expect(peer, 64, (uint8_t)i);
+	}
+	network_await(&b, frames, MANY);
+	CHECK(!network_get(&b, errors));
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+/* What comes between the rule and the handler's start waits for it. */
+static void early(void)
+{
+	struct raw_peer *peer;
+	struct bench b;
+
+	bench_up(&b);
+	reflector_make(&b);
+	peer = raw_peer_make();
+	for (unsigned i = 0; i < 5; i++)
+		raw_peer_send(peer, 100, (uint8_t)i);
+	CHECK(!network_get(&b, frames));
+	OK(flexio_event_handler_run(b.eh, b.n));
+	network_await(&b, frames, 5);
+	/* the peer had room for one */
+	raw_peer_expect(peer, 100, 0);
+	raw_peer_send(peer, 100, 9);
+	raw_peer_expect(peer, 100, 9);
+	raw_peer_free(peer);
 	bench_down(&b);
 }
 
@@ -289,6 +355,9 @@ static void error_state(void)
 
 const struct host_case frame_cases[] = {
 	{"reflects", reflects},
+	{"processor", processor},
+	{"many", many},
+	{"early", early},
 	{"shared_queue", shared_queue},
 	{"completions", completions},
 	{"send_error", send_error},

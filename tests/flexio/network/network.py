@@ -11,6 +11,9 @@ SOURCES = ("host.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.
 
 CASES = (
     ("reflects", "a handler sends what comes back, ring after ring I163 I164 I165 I166 I168 J183 J192 J194"),
+    ("processor", "20 frames of 65 bytes come back with addresses exchanged and another end R314 R315"),
+    ("many", "10,000 frames come back R317"),
+    ("early", "frames that come before the handler runs are reflected then R318"),
     ("shared_queue", "one completion queue for receives and sends H160"),
     ("completions", "completions by request, one bell for many H140 J181 J182 J191 J195"),
     ("send_error", "a key that there is not fails the send queue H142 J198"),

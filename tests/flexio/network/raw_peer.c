@@ -111,6 +111,11 @@ void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
 
 void raw_peer_expect(struct raw_peer *p, uint32_t bytes, uint8_t kind)
 {
+	raw_peer_expect_edited(p, bytes, kind, kind);
+}
+
+void raw_peer_expect_edited(struct raw_peer *p, uint32_t bytes, uint8_t kind, uint8_t last)
+{
 	uint8_t frame[BYTES];
 	uint32_t got = bytes;
 
@@ -118,6 +123,7 @@ void raw_peer_expect(struct raw_peer *p, uint32_t bytes, uint8_t kind)
 		peer_wait(p, IBV_WC_RECV, &got);
 	p->answered = false;
 	raw_frame(frame, PEER_MAC, DPA_MAC, bytes, kind);
+	frame[bytes - 1] = last;
 	CHECK(got == bytes && !memcmp(p->memory + BYTES, frame, bytes));
 	memset(p->memory + BYTES, 0, BYTES);
 	peer_post(p);
