@@ -74,6 +74,16 @@ int flow_headers_create(struct adapter *a, const uint8_t *bytes, uint32_t n,
 /* Frames of entries that name it are dropped from now on. */
 void flow_headers_destroy(struct adapter *a, struct flow_headers *h, uint32_t number);
 
+/*
+ * A kind of tag for entries in device memory (ste/definer.h), by the number of its format and what counts of
+ * it.  -EOPNOTSUPP: the format is not known; -ENOMEM, -ENOSPC.
+ */
+#define FLOW_DEFINER_BYTES 32u
+int flow_definer_create(struct adapter *a, uint32_t format, const uint8_t mask[FLOW_DEFINER_BYTES],
+			uint32_t *number) must_check;
+/* Frames that come to entries with it are dropped from now on. */
+void flow_definer_destroy(struct adapter *a, uint32_t number);
+
 /* -EEXIST if a rule with the same match treats the frame differently. */
 int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;
 void flow_destroy(struct flow *flow);

@@ -92,6 +92,13 @@ enum reformat_type {
 #define FLOW_SAMPLER_ICM_RX  PRM_FIELD(0xc0, 64)
 #define FLOW_SAMPLER_ICM_TX  PRM_FIELD(0x100, 64)
 
+/* ---- definers: general objects ---- */
+
+#define MATCH_DEFINER_BYTES   0x90u
+#define MATCH_DEFINER_CONTEXT 0x10u /* byte */
+#define MATCH_DEFINER_FORMAT  PRM_FIELD(0x90, 16)
+#define MATCH_DEFINER_MASK    0x60u /* byte; 32 of them */
+
 /* ---- device memory of steering ---- */
 
 #define SYNC_STEERING_BYTES 0x20u

@@ -5,6 +5,7 @@
 #include "prm/cmd.h"
 
 enum general_object {
+	GENERAL_MATCH_DEFINER = 0x18,
 	GENERAL_FLOW_SAMPLER = 0x20,
 	GENERAL_DPA_PROCESS = 0x2a,
 	GENERAL_DPA_THREAD = 0x2b,

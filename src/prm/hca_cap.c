@@ -180,6 +180,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},		 /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},		 /* log_max_pd */
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},		 /* log_max_dct_connections */
+	{HCA_CAP_GENERAL, 0x427, 1, 0, steering_owner},	 /* general_obj_types: MATCH_DEFINER */
+	{HCA_CAP_GENERAL, 0x7ff, 1, 0, steering_owner},	 /* match_definer_format_supported: 0 */
 	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map},	 /* general_obj_types */
 	{HCA_CAP_GENERAL, 0x480, 1, 1},			 /* sigerr_domain_and_sig_type */
 	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},	 /* log_max_transport_domain */

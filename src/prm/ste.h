@@ -12,6 +12,9 @@
 #define STE_TAG_BYTES 16u
 #define STE_MASK_AT   0x20u /* byte */
 #define STE_TAG_AT    0x30u /* byte */
+/* Of an entry with a definer, which has no mask. */
+#define STE_MATCH_TAG_AT    0x20u /* byte */
+#define STE_MATCH_TAG_BYTES 32u
 
 enum ste_format {
 	STE_BWC_BYTE = 0x0,
@@ -36,6 +39,10 @@ enum ste_format {
 #define STE_ACTIONS_AT	0x18u /* byte, as far as the mask */
 /* Of STE_MATCH, which has neither hash nor mask. */
 #define STE_MATCH_ACTIONS_AT 0x14u
+
+/* Formats of definers, and the first number of one that a program makes. */
+enum ste_definer_format { STE_DEFINER_ETHERNET = 0 };
+#define STE_DEFINER_FIRST 0x10u
 
 /* What the tag is made of: the entry's format, and its definer. */
 enum ste_lookup {

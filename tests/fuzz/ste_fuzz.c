@@ -49,7 +49,7 @@ static void entries_fill(struct input *in)
 			continue;
 		in_bytes(in, e, STE_BYTES);
 		if (how & 1)
-			e[0] &= 1; /* a format that is known */
+			e[0] = e[0] & 2 ? STE_MATCH : e[0] & 1; /* a format that is known */
 		if (how & 2)
 			entry_lead(in, e);
 	}
@@ -68,6 +68,15 @@ static const uint8_t *tunnel_headers(void *user, uint32_t number, uint32_t *byte
 	return number & 2 ? NULL : number & 1 ? vxlan : plain;
 }
 
+static const struct ste_definer *definer(void *user, uint32_t number)
+{
+	static const struct ste_definer some = {
+		.mask = {[10] = 0xff, [16] = 0xff, 0xff, [31] = 0xff}};
+
+	(void)user;
+	return number & 1 ? &some : NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -75,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t room_bytes = n + in_u8(&in);
 	uint8_t *bytes = malloc(n), *room = malloc(room_bytes);
 	struct ste_frame f = {.bytes = bytes, .len = n, .room = room, .room_bytes = room_bytes};
-	struct ste_walk w = {.icm = &icm, .frame = &f, .headers = tunnel_headers};
+	struct ste_walk w = {
+		.icm = &icm, .frame = &f, .headers = tunnel_headers, .definer = definer};
 	struct steer_target end = {.kind = STEER_NOWHERE};
 	enum ste_verdict v;
 

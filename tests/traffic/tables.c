@@ -136,6 +136,65 @@ static void many_rules(void)
 	tables_destroy(&t);
 }
 
+/* A matcher of which the fields are in no definer: the port of UDP. */
+static void by_ports(void)
+{
+	enum {
+		FIRST = 5000,
+		RULES = 40,
+		PARAMETERS = 32,
+		PROTOCOL = 16,
+		VERSION = 18,
+		SOURCE_PORT = 28
+	};
+	struct {
+		size_t size;
+		uint8_t bytes[PARAMETERS];
+	} mask = {.size = PARAMETERS}, value = {.size = PARAMETERS};
+	static struct mlx5dv_dr_rule *rules[RULES];
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_action *queue;
+	struct tables t;
+	int good = 1;
+
+	tables_make(&t, rx.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	memset(mask.bytes + SOURCE_PORT, 0xff, 2);
+	mask.bytes[PROTOCOL] = 0xff;
+	value.bytes[PROTOCOL] = 17;
+	mask.bytes[VERSION] = 4 << 1; /* as libmlx5 wants it: the version itself */
+	value.bytes[VERSION] = 4 << 1;
+	NEED((matcher = mlx5dv_dr_matcher_create(t.table, 1, OUTER, (void *)&mask)));
+	NEED((queue = mlx5dv_dr_action_create_dest_ibv_qp(rx.qp)));
+	for (uint32_t i = 0; i <= RULES; i++) {
+		uint32_t port = FIRST + i * 3;
+
+		memset(tx.frame, 0, FRAME);
+		mac_of(tx.frame, 0xffff);
+		mac_of(tx.frame + 6, 7);
+		memcpy(tx.frame + 12, (uint8_t[]){8, 0, 0x45, 0, 0, FRAME - 14}, 6);
+		tx.frame[22] = 64;
+		tx.frame[23] = 17;
+		tx.frame[34] = value.bytes[SOURCE_PORT] = (uint8_t)(port >> 8);
+		tx.frame[35] = value.bytes[SOURCE_PORT + 1] = (uint8_t)port;
+		tx.frame[39] = FRAME - 34;
+		if (i < RULES)
+			NEED((rules[i] =
+				      mlx5dv_dr_rule_create(matcher, (void *)&value, 1, &queue)));
+		raw_end_send(&tx, FRAME);
+		if (raw_end_arrived(&rx, i < RULES ? RAW_PATIENCE_MS : SILENCE_MS) == FRAME)
+			raw_end_receive(&rx);
+		else
+			good &= i == RULES;
+		good &= i == RULES || !memcmp(rx.frame, tx.frame, FRAME);
+	}
+	raw_row("rules for ports take their frames and no other", good);
+	for (uint32_t i = 0; i < RULES; i++)
+		NEED(!mlx5dv_dr_rule_destroy(rules[i]));
+	NEED(!mlx5dv_dr_action_destroy(queue));
+	NEED(!mlx5dv_dr_matcher_destroy(matcher));
+	tables_destroy(&t);
+}
+
 /* A rule of verbs takes what comes through; what a table on the way does is seen by that. */
 static void on_the_way(const char *name, struct tables *t, struct mlx5dv_dr_action *goes,
 		       struct mlx5dv_dr_action *stays, int others)
@@ -317,6 +376,7 @@ int main(int argc, char **argv)
 	raw_end_open(&rx, device);
 	raw_end_receive(&rx);
 	many_rules();
+	by_ports();
 	ways();
 	tunnels();
 	tunnels_of_ip();

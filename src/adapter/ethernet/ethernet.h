@@ -4,15 +4,19 @@
 
 #include "adapter/core/ids.h"
 #include "adapter/ethernet/flow.h"
+#include "adapter/ste/definer.h"
 #include "adapter/ste/icm.h"
+
+#define FLOW_DEFINERS 256u
 
 struct ethernet {
 	struct steering rules[FLOW_DOMAINS]; /* of the root tables */
 	struct icm icm;
-	struct ids samplers;	/* struct flow_sampler */
-	struct ids tables;	/* struct flow_table */
-	struct ids counters;	/* struct flow_counter; of those that have a number */
-	struct ids headers;	/* struct flow_headers */
+	struct ids samplers; /* struct flow_sampler */
+	struct ids tables;   /* struct flow_table */
+	struct ids counters; /* struct flow_counter; of those that have a number */
+	struct ids headers;  /* struct flow_headers */
+	_Atomic(struct ste_definer *) definers[FLOW_DEFINERS];
 	_Atomic(uint32_t) told; /* bits of enum ste_verdict: the log has said so */
 };
 

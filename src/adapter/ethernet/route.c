@@ -37,6 +37,16 @@ static const uint8_t *route_headers(void *user, uint32_t number, uint32_t *bytes
 	return h->byte;
 }
 
+static const struct ste_definer *route_definer(void *user, uint32_t number)
+{
+	const struct frame_route *r = user;
+
+	return number < FLOW_DEFINERS
+		       ? atomic_load_explicit(&r->adapter->ethernet->definers[number],
+					      memory_order_acquire)
+		       : NULL;
+}
+
 /* Once for each kind of thing: frames that nobody understands come one upon the other. */
 static void route_tell(struct frame_route *r, enum ste_verdict v, uint32_t what)
 {
@@ -54,6 +64,7 @@ static void route_walk(struct frame_route *r, uint64_t address)
 		.frame = &r->frame,
 		.count = route_count,
 		.headers = route_headers,
+		.definer = route_definer,
 		.user = r,
 	};
 	struct steer_target end;

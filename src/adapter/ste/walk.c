@@ -32,16 +32,32 @@ struct next_table {
 
 /* The tag of the kind that was looked at last: an entry is found by it, and then compared with it. */
 struct tag_memory {
-	uint8_t tag[STE_TAG_BYTES];
+	uint8_t tag[STE_MATCH_TAG_BYTES]; /* without a definer the first STE_TAG_BYTES */
 	uint32_t lookup;
 	bool valid;
 };
+
+/* Kinds of tags with a definer; its number is the lowest byte. */
+static bool lookup_has_definer(uint32_t lookup)
+{
+	return lookup >> 8 == STE_MATCH && (lookup & 0xff) != STE_NO_MATTER;
+}
+
+static bool definer_tag_get(struct ste_walk *w, uint32_t lookup, uint8_t *tag)
+{
+	const struct ste_definer *d = w->definer ? w->definer(w->user, lookup & 0xff) : NULL;
+
+	if (d)
+		ste_definer_tag(w->frame, d, tag);
+	return d;
+}
 
 static bool tag_get(struct ste_walk *w, struct tag_memory *m, uint32_t lookup)
 {
 	if (m->valid && m->lookup == lookup)
 		return true;
-	m->valid = ste_tag(w->frame, lookup, m->tag);
+	m->valid = lookup_has_definer(lookup) ? definer_tag_get(w, lookup, m->tag)
+					      : ste_tag(w->frame, lookup, m->tag);
 	m->lookup = w->what = lookup;
 	return m->valid;
 }
@@ -74,11 +90,14 @@ static enum ste_verdict entry_compare(struct ste_walk *w, const uint8_t *entry,
 		*hit = tag_matches(m->tag, entry);
 		return STE_ARRIVED;
 	case STE_MATCH:
-		/* One that only has actions. */
-		w->what = lookup;
+		/* One without a definer only has actions. */
 		*hit = true;
-		return prm_get32(entry, STE_DEFINER) == STE_NO_MATTER ? STE_ARRIVED
-								      : STE_UNKNOWN_LOOKUP;
+		if (!lookup_has_definer(lookup))
+			return STE_ARRIVED;
+		if (!tag_get(w, m, lookup))
+			return STE_UNKNOWN_LOOKUP;
+		*hit = !memcmp(m->tag, entry + STE_MATCH_TAG_AT, STE_MATCH_TAG_BYTES);
+		return STE_ARRIVED;
 	default:
 		return STE_UNKNOWN_FORMAT;
 	}
@@ -102,7 +121,7 @@ static bool entry_next(const uint8_t *entry, struct next_table *next)
 	next->log_entries = (uint32_t)__builtin_ctzll(word);
 	next->byte_mask = plain ? 0 : (uint16_t)prm_get(entry, STE_BYTE_MASK);
 	next->lookup = prm_get32(entry, STE_NEXT_LOOKUP) |
-		       (plain ? 0 : prm_get32(entry, STE_NEXT_FORMAT) << 8);
+		       (plain ? (uint32_t)STE_MATCH : prm_get32(entry, STE_NEXT_FORMAT)) << 8;
 	return true;
 }
 
@@ -111,10 +130,13 @@ static enum ste_verdict table_entry(struct ste_walk *w, const struct next_table 
 {
 	uint32_t index = 0;
 
-	if (next->log_entries && next->byte_mask) {
+	bool definer = lookup_has_definer(next->lookup);
+
+	if (next->log_entries && (definer || next->byte_mask)) {
 		if (!tag_get(w, m, next->lookup))
 			return STE_UNKNOWN_LOOKUP;
-		index = ste_table_hash(m->tag, next->byte_mask) & ((1u << next->log_entries) - 1);
+		index = definer ? ste_match_hash(m->tag) : ste_table_hash(m->tag, next->byte_mask);
+		index &= (1u << next->log_entries) - 1;
 	}
 	*address = next->base + (uint64_t)index * STE_BYTES;
 	return STE_ARRIVED;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "adapter/ste/definer.h"
 #include "adapter/ste/icm.h"
 #include "adapter/ste/tag.h"
 
@@ -36,6 +37,8 @@ struct ste_walk {
 	/* Headers that entries name by a number, to be put in front of frames; NULL: none has it.  May
 	 * be NULL. */
 	const uint8_t *(*headers)(void *user, uint32_t number, uint32_t *bytes);
+	/* The definer of that number, or NULL.  May be NULL. */
+	const struct ste_definer *(*definer)(void *user, uint32_t number);
 	void *user;
 	uint32_t what; /* of an unknown format, lookup or action: its number */
 };

@@ -16,6 +16,7 @@
 #include "driver/devx/dpa_thread.h"
 #include "driver/devx/dpa_window.h"
 #include "driver/devx/duar.h"
+#include "driver/devx/definer.h"
 #include "driver/devx/flow_sampler.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
@@ -86,6 +87,7 @@ static const struct {
 	{GENERAL_DPA_ALIAS, DPA_ALIAS_IN_BYTES, devx_create_dpa_alias,
 	 sizeof(struct devx_dpa_alias)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
+	{GENERAL_MATCH_DEFINER, MATCH_DEFINER_BYTES, devx_create_definer},
 	{GENERAL_FLOW_SAMPLER, FLOW_SAMPLER_BYTES, devx_create_flow_sampler,
 	 sizeof(struct devx_flow_sampler)},
 };

@@ -62,10 +62,23 @@ static const uint8_t *tunnel_headers(void *user, uint32_t number, uint32_t *byte
 	return number == 5 ? vxlan_headers : NULL;
 }
 
+/* Number 32: the source address. */
+static const struct ste_definer *definer(void *user, uint32_t number)
+{
+	static const struct ste_definer by_source = {
+		.mask = {[24] = 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+
+	(void)user;
+	return number == 32 ? &by_source : NULL;
+}
+
 static enum ste_verdict walk(struct steer_target *end)
 {
-	struct ste_walk w = {
-		.icm = &icm, .frame = &frame, .count = note_count, .headers = tunnel_headers};
+	struct ste_walk w = {.icm = &icm,
+			     .frame = &frame,
+			     .count = note_count,
+			     .headers = tunnel_headers,
+			     .definer = definer};
 
 	return ste_walk(&w, base, end);
 }
@@ -284,6 +297,41 @@ static void test_registers(void)
 	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP && frame.reg_c[0] == 77);
 }
 
+/* ---- definers ---- */
+
+static void test_definer(void)
+{
+	uint64_t tir = steer_address(STEER_TIR, 1), drop = steer_address(STEER_DROP, 0);
+	uint32_t by_source = (uint32_t)STE_MATCH << 8 | 32;
+	uint8_t tag[STE_MATCH_TAG_BYTES] = {0}, *e = entry_make(0, by_source, tir, drop);
+	struct steer_target end;
+
+	memcpy(tag + 24, udp_frame + 6, 6);
+	memcpy(e + STE_MATCH_TAG_AT, tag, sizeof(tag));
+	frame_begin();
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_TIR);
+	e[STE_MATCH_TAG_AT + 29] ^= 1;
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP);
+	e[STE_MATCH_TAG_AT + 29] ^= 1;
+	/* what the mask leaves out is no part of the tag */
+	e[STE_MATCH_TAG_AT + 8] = udp_frame[0];
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP);
+	entry_make(0, by_source + 1, tir, drop);
+	CHECK(walk(&end) == STE_UNKNOWN_LOOKUP);
+
+	/* A table of four, by its hash. */
+	e = entry_make(0, (uint32_t)STE_MATCH << 8 | STE_NO_MATTER, drop, drop);
+	set_next(e, address_of(4), 4);
+	prm_set(e, STE_NEXT_LOOKUP, 32);
+	for (uint32_t i = 0; i < 4; i++) {
+		bool here = i == (ste_match_hash(tag) & 3);
+
+		e = entry_make(4 + i, by_source, here ? tir : drop, drop);
+		memcpy(e + STE_MATCH_TAG_AT, tag, sizeof(tag));
+	}
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_TIR);
+}
+
 /* ---- tunnels ---- */
 
 static void put_encap(uint8_t *a, uint32_t number)
@@ -460,6 +508,7 @@ int main(void)
 	test_vlan();
 	test_list();
 	test_registers();
+	test_definer();
 	test_tunnel();
 	test_tunnel_of_ip();
 	test_refused();

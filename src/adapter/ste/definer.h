@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Definers: kinds of tags that programs make, 32 bytes of fields in the order of a format, of which a mask says
+ * which count.  An entry that names one has the masked tag in it and no mask of its own.
+ */
+#pragma once
+
+#include "adapter/ste/tag.h"
+
+struct ste_definer {
+	uint32_t format;
+	uint8_t mask[STE_MATCH_TAG_BYTES];
+};
+
+bool ste_definer_known(uint32_t format) must_check;
+/* The masked tag; of a format that is known. */
+void ste_definer_tag(const struct ste_frame *f, const struct ste_definer *d,
+		     uint8_t tag[STE_MATCH_TAG_BYTES]);
