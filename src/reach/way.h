@@ -76,6 +76,13 @@ enum way_verdict way_kernel(struct way_access *a) must_check;
 enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t ndst,
 			  const struct run *src, uint32_t nsrc,
 			  const _Atomic(uint32_t) *withdrawn) must_check;
+/*
+ * The other way round: writes to the places that the peer has sent, from byte off of them on, as long
+ * as *withdrawn is 0.  Each of its runs as a request of way_kernel.
+ */
+enum way_verdict way_push(struct way_peer *to, const struct run *dst, uint32_t ndst, uint64_t off,
+			  const struct run *src, uint32_t nsrc,
+			  const _Atomic(uint32_t) *withdrawn) must_check;
 enum way_verdict way_mapped(struct way_access *a) must_check;
 
 /* What a copy of memory that both map looks at before each touch. */

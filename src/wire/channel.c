@@ -34,6 +34,9 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
  * it goes on.  This is longer than a running process waits for a processor on a busy machine.
  */
 #define STUCK_NS 1000000000u
+/* A peer that runs and takes packets out shows it within this time: it copies a part of the ring, and
+ * gives it back, in less. */
+#define IDLE_NS 20000u
 
 /* ---- set-up and teardown ---- */
 
@@ -103,6 +106,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		ch->next = NULL;
 		ch->refs_up_to = 0;
 		ch->stuck_since = 0;
+		atomic_store(&ch->idle_tail, UINT64_MAX);
 		atomic_store(&ch->broken, false);
 		atomic_store(&ch->by_reference, false);
 		atomic_store(&ch->starved, false);
@@ -192,6 +196,13 @@ static void hear_answer(struct channel *ch)
 
 /* ---- sending ---- */
 
+/* Does the request name the places of its answer? */
+static bool offers_places(const struct pkt *p)
+{
+	return unlikely(pkt_props(p)->read) && pkt_props(p)->request && p->nruns &&
+	       p->nruns <= RUNS_MAX && p->run_keys && !p->foreign;
+}
+
 /* Does the peer acknowledge it only after it has read the payload?  See wire_xmit. */
 static bool reference_allowed(const struct pkt *p)
 {
@@ -234,14 +245,16 @@ static bool may_drop(struct channel *ch, const struct pkt *p)
 
 static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 {
-	bool by_reference = atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
-			    reference_allowed(p);
+	bool by_reference = (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
+			     reference_allowed(p)) ||
+			    offers_places(p);
+	bool along = !by_reference && !p->placed;
 	uint32_t bytes = record_bytes(p, by_reference);
 	void *record, *payload;
 	int rc;
 
 	/* A larger payload than wire_max_payload promised would wait for room for ever. */
-	if (!bytes || (!by_reference && p->payload_len > ch->tx.size / INLINE_SHARE))
+	if (!bytes || (along && p->payload_len > ch->tx.size / INLINE_SHARE))
 		return WIRE_LOST;
 	rc = channel_reserve(ch, bytes, &record);
 	if (rc == -ENOSPC)
@@ -251,7 +264,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		return WIRE_LOST;
 	}
 	payload = record_pack(record, p, by_reference);
-	if (!by_reference && p->payload_len) {
+	if (along && p->payload_len) {
 		struct run to = {payload, p->payload_len};
 
 		if (!payload_pull(&to, 1, p))
@@ -271,8 +284,11 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict)
 {
 	*verdict = WIRE_LOST;
-	/* Our faults are ours to wait for: the peer reads it holding a slot of ours. */
-	if (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) && reference_allowed(p))
+	/* Our faults are ours to wait for: the peer is there holding a slot of ours. */
+	if (offers_places(p))
+		usermem_bring_in(p->runs, p->nruns, true);
+	else if (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
+		 reference_allowed(p))
 		usermem_bring_in(p->runs, p->nruns, false);
 	spin_lock(&ch->tx_lock);
 	if (ch->mem && ch->peer == peer && !atomic_load_explicit(&ch->broken, memory_order_relaxed))
@@ -336,6 +352,33 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 		room = channel_reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return room;
+}
+
+/* The peer's cursor; UINT64_MAX: there is nobody. */
+static uint64_t peers_cursor(struct channel *ch, uint16_t peer)
+{
+	uint64_t at = UINT64_MAX;
+
+	spin_lock(&ch->tx_lock);
+	if (ch->mem && ch->peer == peer && !atomic_load_explicit(&ch->broken, memory_order_relaxed))
+		at = ring_read_up_to(&ch->tx);
+	spin_unlock(&ch->tx_lock);
+	return at;
+}
+
+bool channel_room_soon(struct channel *ch, uint16_t peer)
+{
+	uint64_t at = peers_cursor(ch, peer), until = clock_ns() + IDLE_NS;
+
+	if (at == UINT64_MAX || at == atomic_load_explicit(&ch->idle_tail, memory_order_relaxed))
+		return false;
+	while (clock_ns() < until) {
+		if (peers_cursor(ch, peer) != at)
+			return true;
+		cpu_relax();
+	}
+	atomic_store_explicit(&ch->idle_tail, at, memory_order_relaxed);
+	return false;
 }
 
 bool channel_unread(struct channel *ch, uint16_t peer)
@@ -444,7 +487,10 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 	if (likely(out->records))
 		return 0;
 	rc = deliver_record(ch, record, bytes, sender_gone, to);
-	*out = (struct train){1, bytes, ch->in.pkt.payload_len};
+	/* What a READ asks for is made here, if it offers places. */
+	*out = (struct train){1, bytes,
+			      ch->in.pkt.foreign && ch->in.pkt.dma_len ? ch->in.pkt.dma_len
+								       : ch->in.pkt.payload_len};
 	return rc;
 }
 

@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 6u
+#define CHANNEL_ABI 7u
 
 /* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
  * the ring with the cache traffic of the first (see the wire benchmark). */
@@ -51,6 +51,8 @@ struct channel {
 	_Atomic(bool) by_reference;   /* the peer can read our memory */
 	_Atomic(bool) starved;	      /* a sender was told WIRE_BUSY */
 	_Atomic(uint32_t) inline_max; /* largest payload that goes along */
+	_Atomic(uint64_t)
+		idle_tail; /* where the peer's cursor stood when it did not move for a while */
 	uint16_t peer;
 	uint8_t side; /* ours, 0 or 1 */
 	struct channel_mem *mem;
@@ -95,6 +97,9 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
  */
 bool channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
+/* There was no room: waits a little while for the peer to take something.  False: it does not, or did
+ * not the last time and has not since. */
+bool channel_room_soon(struct channel *ch, uint16_t peer) must_check;
 /* Has the peer not taken all that was sent?  True may mean, the first time, that it has not said so
  * yet: it says so when it looks next. */
 bool channel_unread(struct channel *ch, uint16_t peer);

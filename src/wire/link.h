@@ -33,6 +33,8 @@ struct link_ops {
 	struct channel *(*hold)(struct link *l, uint32_t to);
 	/* As wire_peer_is_behind.  May be NULL: never. */
 	bool (*behind)(struct link *l, uint32_t to);
+	/* As wire_room_soon.  May be NULL: never. */
+	bool (*room_soon)(struct link *l, uint32_t to);
 	/* As wire_withdraw_key, of what went to one owner or LINK_ALL.  May be NULL; a link that
 	 * has it drains as well. */
 	bool (*withdraw)(struct link *l, uint32_t to, const struct record_refs *refs,

@@ -264,6 +264,13 @@ static bool shm_behind(struct link *link, uint32_t to)
 	return true;
 }
 
+static bool shm_room_soon(struct link *link, uint32_t to)
+{
+	struct channel *ch = shm_channel(shm_of(link), (uint16_t)(to - 1));
+
+	return ch && channel_room_soon(ch, (uint16_t)(to - 1));
+}
+
 static bool shm_withdraw(struct link *link, uint32_t to, const struct record_refs *refs,
 			 void (*lost)(void *user, uint32_t sqpn), void *user)
 {
@@ -286,6 +293,7 @@ static const struct link_ops link_shm_ops = {
 	.has_room = shm_has_room,
 	.hold = shm_hold,
 	.behind = shm_behind,
+	.room_soon = shm_room_soon,
 	.withdraw = shm_withdraw,
 	.drain = link_shm_drain,
 };

@@ -35,6 +35,15 @@ bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p)
 	return payload_pull_runs(dst, ndst, p, p->runs, p->nruns);
 }
 
+bool payload_put(const struct pkt *request, uint64_t off, const struct run *src, uint32_t nsrc)
+{
+	const struct pkt_foreign *f = request->foreign;
+
+	return f && f->process &&
+	       way_push(f->process, request->runs, request->nruns, off, src, nsrc,
+			request->withdrawn) == WAY_DONE;
+}
+
 bool payload_refused(const struct pkt *p)
 {
 	if (!p->foreign || !p->foreign->refused)

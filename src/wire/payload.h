@@ -12,6 +12,12 @@ bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p) mus
 bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p,
 		       const struct run *src, uint32_t nsrc) must_check;
 /*
+ * Puts bytes [off, off + the runs' sum) of the answer to a READ of another process where the request
+ * wants them, unless it was taken back.  False: not all of them, and packets have to bring them.
+ */
+bool payload_put(const struct pkt *request, uint64_t off, const struct run *src,
+		 uint32_t nsrc) must_check;
+/*
  * Did payload_pull fail though the sender's memory may be there: because the system does not let us
  * read it any more (a filter of system calls, a sender that has made itself undumpable), or because
  * we were kept from it?  The sender then hears that it has to put payloads into the channel.

@@ -115,8 +115,9 @@ struct pkt {
 	const struct path *path;
 	uint32_t payload_len;
 	uint32_t nruns;
-	const struct run
-		*runs; /* payload; readable until the call that passes the packet returns */
+	/* The payload; readable until the call that passes the packet returns.  Of a READ request: the
+	 * places of its answer, dma_len bytes, or none. */
+	const struct run *runs;
 	/*
 	 * On the sending side: the memory key that each run was found under, 0: it stays readable
 	 * in any case.  NULL: the payload cannot go by reference.
@@ -129,8 +130,11 @@ struct pkt {
 	/* Of an unreliable transport: packets for other processes wait behind it, so it does not
 	 * wait for room on the way to one. */
 	bool no_wait;
-	/* Not NULL: runs are addresses in another process; wire/payload.h reads them. */
+	/* Not NULL: runs are addresses in another process; wire/payload.h reads them, or writes
+	 * there. */
 	struct pkt_foreign *foreign;
+	/* An answer to a READ whose payload is in its places already, and is not here. */
+	bool placed;
 	/*
 	 * Not 0: the sender has given the request up, and its payload is no longer what it was.  On
 	 * the sending side a word of the queue pair, where a payload comes by reference one of its

@@ -45,6 +45,11 @@ static bool is_frame(uint8_t opcode)
 	return (opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
 }
 
+static bool is_read_request(uint8_t opcode)
+{
+	return bth_props_of(opcode)->read && bth_props_of(opcode)->request;
+}
+
 /* Which optional parts a record has is told by what its packet is, never by what is in it. */
 
 static bool has_address(uint8_t opcode)
@@ -91,7 +96,7 @@ static uint8_t record_flags(const struct pkt *p, bool by_reference)
 	return (uint8_t)((p->solicited ? RECORD_SOLICITED : 0) | (p->ack_req ? RECORD_ACK_REQ : 0) |
 			 (p->path->grh ? RECORD_GRH : 0) | (p->path->roce_v1 ? RECORD_ROCE_V1 : 0) |
 			 (by_reference ? RECORD_BY_REFERENCE : 0) |
-			 (p->executed ? RECORD_EXECUTED : 0));
+			 (p->executed ? RECORD_EXECUTED : 0) | (p->placed ? RECORD_PLACED : 0));
 }
 
 uint32_t record_bytes(const struct pkt *p, bool by_reference)
@@ -99,7 +104,7 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference)
 	uint64_t n = header_bytes(p->opcode, record_flags(p, by_reference), p->dqpn);
 
 	if (!by_reference)
-		n += p->payload_len;
+		n += p->placed ? 0 : p->payload_len;
 	else if (p->nruns <= RUNS_MAX)
 		n += p->nruns * sizeof(struct record_run);
 	else
@@ -313,6 +318,7 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 
 static bool take_runs(struct reader *r, const struct record_base *base, struct record_pkt *out)
 {
+	uint32_t total = is_read_request(base->opcode) ? out->pkt.dma_len : base->payload_len;
 	uint64_t sum = 0;
 
 	if (base->nruns > RUNS_MAX)
@@ -320,13 +326,13 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	for (uint32_t i = 0; i < base->nruns; i++) {
 		struct record_run part;
 
-		if (!record_take(r, &part, sizeof(part)) || part.len > base->payload_len - sum)
+		if (!record_take(r, &part, sizeof(part)) || part.len > total - sum)
 			return false;
 		sum += part.len;
 		out->runs[i].addr = (void *)(uintptr_t)part.addr;
 		out->runs[i].len = part.len;
 	}
-	return sum == base->payload_len;
+	return sum == total;
 }
 
 int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender,
@@ -378,11 +384,16 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 		out->pkt.dc = &out->dc;
 	}
 	if (by_reference) {
-		if (!sender || !take_runs(&r, &base, out))
+		/* Who offers places does not ask before whether we can write there. */
+		if ((!sender && !is_read_request(base.opcode)) || !take_runs(&r, &base, out))
 			return -EPROTO;
-		out->pkt.nruns = base.nruns;
+		out->pkt.nruns = sender ? base.nruns : 0;
 		out->pkt.foreign = sender;
 		return 0;
+	}
+	if (base.flags & RECORD_PLACED) {
+		out->pkt.placed = true;
+		return pkt_props(&out->pkt)->read && pkt_props(&out->pkt)->response ? 0 : -EPROTO;
 	}
 	if (base.payload_len > r.left)
 		return -EPROTO;

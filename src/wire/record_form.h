@@ -20,6 +20,7 @@ enum record_flag {
 	RECORD_BY_REFERENCE = 1 << 4,
 	RECORD_ACK = 1 << 5,	  /* an acknowledgement goes in front of the packet */
 	RECORD_EXECUTED = 1 << 6, /* see struct pkt */
+	RECORD_PLACED = 1 << 7,	  /* the same */
 };
 
 struct record_base {

@@ -164,6 +164,14 @@ bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn)
 	return l->ops->behind && l->ops->behind(l, to);
 }
 
+bool wire_room_soon(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	uint32_t to = route_owner_plus_1(w, path, dqpn);
+	struct link *l = w->host->link_to[to];
+
+	return l->ops->room_soon && l->ops->room_soon(l, to);
+}
+
 struct expose *wire_expose(struct wire *w)
 {
 	return &w->host->expose;

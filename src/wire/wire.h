@@ -116,9 +116,10 @@ struct traffic *wire_traffic(const struct wire *w);
 /*
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
  * exception: a reliable request (RC, XRC, DC) with ack_req and run_keys set, to another process,
- * may be sent by reference, and the peer reads the payload from our memory before it acknowledges.
+ * may be sent by reference, and the peer reads the payload from our memory before it acknowledges;
+ * if it is a READ that names the places of its answer (pkt.runs), the peer may write there.
  * The requester keeps the memory in place until then, as it must for hardware, or takes the payload
- * back.
+ * or the places back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
@@ -168,6 +169,12 @@ const _Atomic(uint32_t) *wire_observers(const struct wire *w);
  * dead?  Then it waits for a processor.  Takes a look at /proc.
  */
 bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
+
+/*
+ * After WIRE_BUSY: is there room for more within some microseconds, because the process of dqpn takes
+ * out what is there?  Waits for it.
+ */
+bool wire_room_soon(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
 
 /*
  * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple

@@ -146,6 +146,8 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 	};
 	struct pkt_dc dc = {.key = FUZZ_DC_KEY, .process = dc_process_name(PEER, 1)};
 	bool by_reference = flags & 64;
+	/* A READ names the places of its answer. */
+	uint32_t first = pkt_props(&p)->read && pkt_props(&p)->request ? p.dma_len : p.payload_len;
 	uint32_t bytes;
 	void *record, *payload;
 
@@ -153,7 +155,7 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
 		runs[p.nruns] =
 			(struct run){(void *)(uintptr_t)fuzz_device_addr(&device, 0, in_u16(in)),
-				     p.nruns ? in_u8(in) : p.payload_len};
+				     p.nruns ? in_u8(in) : first};
 	if (pkt_has_dc(&p)) {
 		dc.connection = in_u8(in);
 		dc.psn = (0xfffff0 + (uint32_t)(int8_t)in_u8(in)) & IB_PSN_MASK;

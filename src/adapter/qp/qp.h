@@ -31,6 +31,7 @@ struct send_op {
 	bool signaled;
 	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
 	bool executed;	    /* an atomic: it was, see requester.executed */
+	bool offered;	    /* a READ: the peer may put the answer in its places */
 	_Atomic(bool) done; /* ended; retires after the older ones */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
 	uint32_t first_psn;
@@ -52,6 +53,7 @@ enum qp_wait {
 /* A read or atomic that the responder has accepted and keeps for repetition (IBTA 9.4.4). */
 struct rd_resource {
 	bool atomic;
+	bool placed; /* what is left of the answer is where the peer wants it */
 	uint32_t first_psn;
 	uint32_t npkts;
 	uint64_t va;

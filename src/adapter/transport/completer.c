@@ -363,6 +363,8 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 
 	if (!pkt->payload_len)
 		return 0;
+	if (pkt->placed)
+		return op->offered ? 0 : CQE_SYN_BAD_RESP;
 	runs_begin(&runs);
 	if (send_wqe_fetch(qp, op->block, &w) != FETCH_OK || w.bad)
 		return CQE_SYN_LOCAL_PROT;

@@ -21,6 +21,7 @@
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/icm_writer.h"
+#include "adapter/transport/read_offer.h"
 #include "adapter/transport/requester_explain.h"
 #include "adapter/transport/responder.h"
 #include "adapter/signed/transfer.h"
@@ -358,6 +359,8 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		struct transfer t = transfer_answered(qp, w, op->block);
 
 		v = transfer_check(&t, 0, w->len);
+	} else if (v == MKEY_OK && w->opcode == WQE_OP_RDMA_READ) {
+		read_offer_places(qp, op, &runs, pkt);
 	}
 	if (v != MKEY_OK)
 		return refuse_memory(qp, w, v);
@@ -378,9 +381,10 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		pkt->atomic_orig = op->executed ? qp->req.executed_before : 0;
 	}
 	s = requester_transmit(qp, pkt);
-	if (s != STEP_NEXT)
-		return s;
-	return STEP_NEXT;
+	/* It has not gone. */
+	if (s == STEP_WAIT && pkt->nruns)
+		op->offered = false;
+	return s;
 }
 
 /* Executes a request without a packet.  Requests behind it see its effect. */

@@ -2,9 +2,15 @@
 /* Reads and atomics: accepted, kept for repetition, answered in order. */
 #include "adapter/transport/responder_state.h"
 
+#include "adapter/bypass/bypass.h"
 #include "adapter/signed/transfer.h"
 #include "usermem/usermem.h"
 #include "wire/counter_shard.h"
+
+/* A longer answer would keep this thread, and what arrives, for too long. */
+#define PLACE_MAX_BYTES (4u << 20)
+/* So often a peer that takes something out each time is waited for. */
+#define PLACE_WAITS 64u
 
 /* Notes a read or atomic, so that it can be answered again. */
 static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint32_t npkts)
@@ -37,11 +43,7 @@ static uint8_t rd_response_op(bool first, bool last)
 static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg,
 			     struct transfer_source *made, struct pkt *out)
 {
-	const struct srq *srq =
-		qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn) : NULL;
-
-	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
-	made->t = transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+	made->t = rd_transfer(qp, rd, seg);
 	transfer_source_begin(made, qp->resp.rd_off);
 	out->nruns = 0;
 	out->source = &made->source;
@@ -74,7 +76,7 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 
 	do {
 		uint32_t off = (uint32_t)r->rd_off;
-		uint32_t n = min_u32(rd->len - off, most);
+		uint32_t n = rd->placed ? rd->len - off : min_u32(rd->len - off, most);
 		enum mkey_verdict v = MKEY_OK;
 		struct transfer_source made;
 		struct send_seg seg;
@@ -83,7 +85,7 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 		bool gone = false;
 
 		runs_begin(&src);
-		if (n)
+		if (n && !rd->placed)
 			v = mkey_resolve(qp->adapter, &u, rd->va + off, n, &src);
 		if (!mkey_staged(v) &&
 		    !resp_granted(qp, v, IB_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, n))
@@ -95,6 +97,7 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 		out.nruns = src.n;
 		out.runs = src.run;
 		out.payload_gone = &gone;
+		out.placed = rd->placed;
 		if (unlikely(mkey_staged(v)))
 			rd_answer_source(qp, rd, &seg, &made, &out);
 		switch (wire_xmit(qp->adapter->wire, &out)) {
@@ -170,10 +173,57 @@ static bool rd_full(struct qp *qp)
 	return false;
 }
 
+/* Have all answers that wait been fetched, but for the last?  Then its turn to read memory has come
+ * (IBTA 9.5, ordering of READs). */
+static bool rd_turn_has_come(const struct responder *r)
+{
+	for (uint32_t n = r->rd_answered; n != r->rd_count - 1; n++) {
+		const struct rd_resource *rd = &r->rd[n % ADAPTER_MAX_RD_ATOMIC];
+
+		if (!rd->atomic && !rd->placed)
+			return false;
+	}
+	return true;
+}
+
+/* The wire is busy: may the rest of the answer to this request go to its places? */
+static bool rd_may_place(const struct qp *qp, const struct rd_resource *rd, const struct pkt *pkt)
+{
+	const struct responder *r = &qp->resp;
+
+	return r->rd_answered != r->rd_count && !rd->placed && pkt->foreign && pkt->nruns &&
+	       rd->len <= PLACE_MAX_BYTES && !bypass_observed(qp) && rd_turn_has_come(r);
+}
+
+/*
+ * Answers a new READ.  If the peer has offered its places and does not take packets out of the channel
+ * now, the rest of the answer goes there at once, whenever the peer hears of it: it may wait for the
+ * processor that we use.
+ */
+static enum resp_state rd_answer_new(struct qp *qp, struct rd_resource *rd, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+
+	for (unsigned waits = 0;;) {
+		enum resp_state s = resp_answer_pending(qp);
+		bool first = r->rd_answered == r->rd_count - 1;
+
+		if (likely(s != RESP_DONE || !rd_may_place(qp, rd, pkt)))
+			return s;
+		if (waits++ < PLACE_WAITS &&
+		    wire_room_soon(qp->adapter->wire, &qp->path, qp->attr.dest_qpn))
+			continue;
+		rd->placed = resp_place(qp, rd, first ? r->rd_off : 0, pkt);
+		if (!rd->placed)
+			return RESP_DONE;
+	}
+}
+
 enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	uint32_t npkts = pkt->dma_len ? div_round_up(pkt->dma_len, qp->mtu) : 1;
+	struct rd_resource *rd;
 
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
@@ -182,10 +232,10 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 	if (pkt->dma_len && !resp_may_access(qp, IB_ACCESS_REMOTE_READ, pkt))
 		return RESP_ERR_REMOTE_ACCESS;
 	shard_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
-	rd_accept(qp, pkt, npkts);
+	rd = rd_accept(qp, pkt, npkts);
 	r->epsn = psn_add(r->epsn, npkts);
 	r->msn = psn_add(r->msn, 1);
-	return resp_answer_pending(qp);
+	return rd_answer_new(qp, rd, pkt);
 }
 
 static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
@@ -229,6 +279,13 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 	return resp_answer_pending(qp);
 }
 
+/* What is answered again comes in packets, from the beginning: what was placed may only be the end. */
+static void rd_bring_again(struct responder *r)
+{
+	for (uint32_t n = r->rd_answered; n != r->rd_count; n++)
+		r->rd[n % ADAPTER_MAX_RD_ATOMIC].placed = false;
+}
+
 /* IBTA 9.7.4.1.2: sends and writes are acknowledged again, reads answered again, atomics from
  * memory. */
 enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
@@ -260,6 +317,7 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 			return RESP_DONE;
 		r->rd_answered = r->rd_count - n;
 		r->rd_off = (uint64_t)into * qp->mtu;
+		rd_bring_again(r);
 		return resp_answer_pending(qp);
 	}
 	return RESP_DONE;

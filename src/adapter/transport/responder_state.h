@@ -82,6 +82,18 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt);
 /* Answers accepted reads and atomics, in order. */
 enum resp_state resp_answer_pending(struct qp *qp);
 
+/* ---- responder_place.c ---- */
+
+/* The transfer of an answer under a key with signatures; seg lives as long. */
+struct send_seg;
+struct transfer;
+struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg);
+
+/* Puts what is left of the answer to a READ from that byte on where the request wants it.  False:
+ * not all of it; packets have to bring it. */
+bool resp_place(struct qp *qp, const struct rd_resource *rd, uint64_t off,
+		const struct pkt *request) must_check;
+
 /* Is the QP in a state in which it takes requests? */
 static inline bool resp_receives(const struct qp *qp)
 {

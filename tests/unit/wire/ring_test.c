@@ -398,6 +398,62 @@ static void records_round_trip(void)
 	}
 }
 
+static bool is_read(const struct pkt *p)
+{
+	return pkt_props(p)->read && pkt_props(p)->request;
+}
+
+/* A READ that offers the places of its answer, and an answer that is in them: neither has a payload
+ * that goes along. */
+static void records_of_places(void)
+{
+	static struct record_pkt out;
+	const struct run runs[2] = {{(void *)0x1000, 4096}, {(void *)0x7000, 5000}};
+	const uint32_t keys[2] = {0x100, 0x200};
+	const struct path way = {.src_port = 1, .dst_port = 2};
+	struct pkt read = {.opcode = BTH_RC | BTH_READ_REQUEST,
+			   .ack_req = true,
+			   .npkts = 9,
+			   .va = 0x12345,
+			   .rkey = 0x300,
+			   .dma_len = 9096,
+			   .path = &way,
+			   .nruns = 2,
+			   .runs = runs,
+			   .run_keys = keys};
+	struct pkt answer = {.opcode = BTH_RC | BTH_READ_RESP_ONLY,
+			     .npkts = 9,
+			     .path = &way,
+			     .payload_len = 9096,
+			     .placed = true};
+	uint32_t bytes = record_bytes(&read, true);
+
+	(void)record_pack(data, &read, true);
+	CHECK(!record_unpack(data, bytes, &sender, &out));
+	CHECK(out.pkt.foreign == &sender && out.pkt.nruns == 2 && out.pkt.dma_len == 9096);
+	CHECK(out.pkt.withdrawn && !memcmp(out.runs, runs, sizeof(runs)));
+	/* an offer that cannot be taken */
+	CHECK(!record_unpack(data, bytes, NULL, &out));
+	CHECK(!out.pkt.foreign && !out.pkt.nruns && out.pkt.dma_len == 9096);
+	/* places of another size than the answer's */
+	read.dma_len++;
+	(void)record_pack(data, &read, true);
+	CHECK(record_unpack(data, bytes, &sender, &out) == -EPROTO);
+	read.dma_len -= 2;
+	(void)record_pack(data, &read, true);
+	CHECK(record_unpack(data, bytes, &sender, &out) == -EPROTO);
+
+	bytes = record_bytes(&answer, false);
+	CHECK(bytes <= 2 * RING_ALIGN);
+	(void)record_pack(data, &answer, false);
+	CHECK(!record_unpack(data, bytes, &sender, &out));
+	CHECK(out.pkt.placed && !out.pkt.nruns && out.pkt.payload_len == 9096);
+	answer.opcode = BTH_RC | BTH_SEND_ONLY;
+	bytes = record_bytes(&answer, false);
+	(void)record_pack(data, &answer, false);
+	CHECK(record_unpack(data, bytes, &sender, &out) == -EPROTO);
+}
+
 /* Random bytes at the end of the memory: unpacked or refused, never a read beyond. */
 static void records_of_noise(void)
 {
@@ -423,7 +479,11 @@ static void records_of_noise(void)
 		CHECK(out.pkt.nruns <= RUNS_MAX);
 		for (uint32_t k = 0; k < out.pkt.nruns; k++)
 			sum += out.pkt.runs[k].len;
-		CHECK(sum == out.pkt.payload_len);
+		if (out.pkt.placed || (is_read(&out.pkt) && out.pkt.withdrawn && !out.pkt.foreign))
+			CHECK(!sum && !out.pkt.nruns);
+		else
+			CHECK(sum == (is_read(&out.pkt) && out.pkt.foreign ? out.pkt.dma_len
+									   : out.pkt.payload_len));
 		if (out.pkt.nruns && !out.pkt.foreign)
 			CHECK((unsigned char *)out.runs[0].addr >= p &&
 			      (unsigned char *)out.runs[0].addr + sum <= p + bytes);
@@ -444,6 +504,7 @@ int main(void)
 	records_by_operation();
 	short_records();
 	records_round_trip();
+	records_of_places();
 	records_of_noise();
 	return 0;
 }

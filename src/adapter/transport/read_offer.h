@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A READ offers the places of its answer to the peer, which may write there until the request is given
+ * up (responder_place.c).  Only once: an offer is gone from the channel when the request is complete,
+ * but one in a packet that was sent again might not be.
+ */
+#pragma once
+
+#include "adapter/qp/qp.h"
+#include "wire/pkt.h"
+
+/* op->offered says whether pkt has an offer now; if the wire is busy, the caller takes it back.  runs:
+ * all of the places. */
+void read_offer_places(const struct qp *qp, struct send_op *op, const struct runs *runs,
+		       struct pkt *pkt);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Writes what a peer has asked for to the places that it has sent.  The peer may take them back at
+ * any time, as what it sends by reference (way_pull.c): it says so in a word, and revokes (access.h).
+ * We look at the word after we have claimed a slot of the peer's, so either we see it, or the peer
+ * waits for our call.  While the peer moves its pages nobody enters.
+ */
+#include "reach/way.h"
+
+#include "base/run_cursor.h"
+
+/* How often it begins again without having moved anything: mostly something else was revoked. */
+#define PUSH_TRIES 16u
+
+struct push {
+	struct way_peer *to;
+	const _Atomic(uint32_t) *withdrawn;
+	struct run_cursor dst, src;
+};
+
+/* What one access moves. */
+struct push_part {
+	struct run remote[WAY_REQUESTS];
+	uint32_t requests;
+	struct run local[RUNS_MAX];
+	uint32_t nlocal;
+};
+
+static size_t push_left(const struct run_cursor *c)
+{
+	return c->run->len - c->off;
+}
+
+static size_t part_places(struct push_part *part, struct run_cursor c, size_t most)
+{
+	size_t sum = 0;
+
+	for (part->requests = 0; part->requests < WAY_REQUESTS && c.left && sum < most;
+	     part->requests++) {
+		size_t n = min_u64(push_left(&c), most - sum);
+
+		part->remote[part->requests] = (struct run){run_cursor_at(&c), n};
+		sum += n;
+		run_cursor_advance(&c, n);
+	}
+	return sum;
+}
+
+static size_t part_source(struct push_part *part, struct run_cursor c, size_t most)
+{
+	size_t sum = 0;
+
+	for (part->nlocal = 0; part->nlocal < RUNS_MAX && c.left && sum < most; part->nlocal++) {
+		size_t n = min_u64(push_left(&c), most - sum);
+
+		part->local[part->nlocal] = (struct run){run_cursor_at(&c), n};
+		sum += n;
+		run_cursor_advance(&c, n);
+	}
+	return sum;
+}
+
+static bool push_is_withdrawn(const struct push *p)
+{
+	return atomic_load_explicit(p->withdrawn, memory_order_acquire);
+}
+
+static enum way_verdict push_claimed(const struct push *p, const struct push_part *part,
+				     struct way_access *a)
+{
+	enum way_verdict v = WAY_REVOKED;
+
+	if (!access_enter(p->to->table, &a->hold))
+		return WAY_INTERRUPTED;
+	/* After the claim: see access.h. */
+	if (!push_is_withdrawn(p)) {
+		a->local = part->local;
+		a->nlocal = part->nlocal;
+		a->remote = part->remote;
+		a->requests = part->requests;
+		v = way_kernel(a);
+	}
+	access_release(&a->hold);
+	return v;
+}
+
+static enum way_verdict push_part(struct push *p)
+{
+	struct way_access a = {.alive = p->to->alive, .tid = way_kernel_tid(p->to)};
+	struct push_part part;
+	enum way_verdict v;
+	size_t bytes;
+
+	if (!a.tid)
+		return WAY_CLOSED;
+	bytes = part_places(&part, p->dst, SIZE_MAX);
+	bytes = part_source(&part, p->src, bytes);
+	bytes = part_places(&part, p->dst, bytes);
+	v = push_claimed(p, &part, &a);
+	if (v == WAY_CLOSED)
+		way_kernel_close(p->to);
+	if (v == WAY_DONE) {
+		run_cursor_advance(&p->dst, bytes);
+		run_cursor_advance(&p->src, bytes);
+	}
+	return v;
+}
+
+enum way_verdict way_push(struct way_peer *to, const struct run *dst, uint32_t ndst, uint64_t off,
+			  const struct run *src, uint32_t nsrc, const _Atomic(uint32_t) *withdrawn)
+{
+	struct push p = {to, withdrawn, run_cursor_start(dst, ndst), run_cursor_start(src, nsrc)};
+	enum way_verdict v = WAY_DONE;
+	unsigned tries = 0;
+
+	run_cursor_advance(&p.dst, off);
+	while (p.src.left && p.dst.left) {
+		v = push_part(&p);
+		tries = v == WAY_DONE ? 0 : tries + 1;
+		if (v == WAY_REVOKED && push_is_withdrawn(&p))
+			return v;
+		if ((v != WAY_DONE && v != WAY_REVOKED) || tries == PUSH_TRIES)
+			return v == WAY_REVOKED ? WAY_INTERRUPTED : v;
+	}
+	return p.src.left ? WAY_FAULT : WAY_DONE;
+}
