@@ -121,6 +121,8 @@ void device_qp_up(struct test_device *r, unsigned dev, struct device_qp *q, enum
 
 	memset(q, 0, sizeof(*q));
 	q->type = type;
+	q->adapter = r->adapter[dev];
+	q->region = r->region;
 	q->pdn = pd_alloc(r->adapter[dev]);
 	device_cq_up(r, dev, &q->cq);
 	attr = (struct qp_create_attr){
@@ -134,6 +136,7 @@ void device_qp_up(struct test_device *r, unsigned dev, struct device_qp *q, enum
 		.rq_wqes = DEVICE_RECVS,
 		.rq_wqe_bytes = DEVICE_RQ_BYTES,
 		.dbrec = q->dbrec,
+		.region = r->region,
 		.master = r->master,
 		.slave_send = r->slave_send,
 		.async = qp_event,
@@ -298,6 +301,10 @@ void device_wqe_put(struct device_wqe *w)
 
 void device_ring(struct device_qp *q)
 {
+	if (q->region) {
+		CHECK(qp_bell(q->adapter, q->region, qp_number(q->qp), q->sq_pi));
+		return;
+	}
 	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
 	rcu_enter();
 	qp_doorbell(q->qp);

@@ -31,6 +31,7 @@ struct test_device {
 	bool silent; /* CQs made from now on have no events */
 	/* QPs made from now on */
 	bool master, slave_send;
+	uint32_t region; /* not 0: their bells say the index */
 };
 
 /* A CQ and the program's side of it. */
@@ -46,6 +47,8 @@ struct device_cq {
 struct device_qp {
 	struct device_cq cq;
 	struct qp *qp;
+	struct adapter *adapter;
+	uint32_t region;
 	enum ib_qp_type type;
 	uint32_t pdn;
 	_Alignas(64) uint8_t sq[DEVICE_BLOCKS * WQE_BLOCK];
