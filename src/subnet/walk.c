@@ -47,8 +47,7 @@ static bool table_has(const struct subnet_port *p, uint16_t pkey)
 	return false;
 }
 
-/* direction: SUBNET_ENFORCES_IN or SUBNET_ENFORCES_OUT. */
-static bool port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t direction)
+bool subnet_port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t direction)
 {
 	return !pkey ||
 	       likely(!(atomic_load_explicit(&p->enforces, memory_order_acquire) & direction)) ||
@@ -62,8 +61,8 @@ enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row, uint32_t 
 
 	if (mtu && p->mtu > mtu)
 		return SUBNET_MTU;
-	return port_lets_pass(&s->ports[row], p->pkey, SUBNET_ENFORCES_OUT) &&
-			       port_lets_pass(&s->ports[peer], p->pkey, SUBNET_ENFORCES_IN)
+	return subnet_port_lets_pass(&s->ports[row], p->pkey, SUBNET_ENFORCES_OUT) &&
+			       subnet_port_lets_pass(&s->ports[peer], p->pkey, SUBNET_ENFORCES_IN)
 		       ? SUBNET_ARRIVES
 		       : SUBNET_PARTITION;
 }

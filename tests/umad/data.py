@@ -6,6 +6,7 @@ import nets
 from checklist import path_of
 from harness import expect, within
 from life import both_ends, pingpong
+from records import ask
 from subnet import Subnet
 
 SWITCHES = 3
@@ -151,7 +152,27 @@ def bad_keys_are_told(session):
             expect(within(30, lambda: re.search(told, subnet.log())), f"{told}\n{subnet.log()}")
 
 
+def switches_enforce_partitions(session):
+    """A MAD of a partition that a switch's port is not in is lost there and counted, and OpenSM hears of it by trap
+    259."""
+    with Subnet(session, nets.small(), "external") as subnet:
+        guid = subnet.ok("H2", "ibstat", "-p").strip()
+        (subnet.directory / "partitions").write_text(
+            f"Default=0x7fff: ALL=full;\nOther=0x123: {guid}=full;\n")
+        subnet.opensm_resident("H1", "-P", str(subnet.directory / "partitions"))
+        info, lost = ask(subnet, [{"method": 1, "attribute": 1}, {"method": 1, "attribute": 1, "pkey_index": 1}], "H2")
+        expect(info and info["status"] == 0 and lost is None, f"{info}, {lost}")
+        switch = re.search("0x[0-9a-f]+", subnet.ok("H1", "ibswitches"))[0]
+        counters = [subnet.ok("H1", "perfquery", "-G", switch, port) for port in ("1", "2")]
+        # Once and three times again.
+        expect(re.search(r"^PortXmitConstraintErrors:\.*4$", counters[0], re.MULTILINE), counters[0])
+        expect(re.search(r"^Port...ConstraintErrors:\.*[^0.]", counters[1], re.MULTILINE) is None, counters[1])
+        told = r"from switch LID \d+, GUID \w+ port 1 : data_valid 0x003f, LID1 (\d+), LID2 \d+, PKey 0x8123, "
+        expect(within(30, lambda: re.search(told, subnet.log())), subnet.log())
+
+
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
         every_port_counts, links_have_mtus, groups_reach_those_who_join,
-        levels_are_told_apart, one_lid_for_two, bad_keys_are_told)]
+        levels_are_told_apart, one_lid_for_two, bad_keys_are_told,
+        switches_enforce_partitions)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """A client of subnet administration by libibumad.  Each line of the file that is named is a request as
-JSON: method, attribute, mask, modifier, key (of the SM) and data (hexadecimal).  Each line of the output is
+JSON: method, attribute, mask, modifier, key (of the SM), pkey_index and data (hexadecimal).  Each line of the output is
 its answer: status and records (hexadecimal), or null if there is none."""
 import ctypes
 import json
@@ -46,6 +46,7 @@ class Client:
         mad[AT_DATA:AT_DATA + len(data)] = data
         letter = ctypes.create_string_buffer(bytes(self.header) + bytes(mad))
         assert umad.umad_set_addr(letter, self.sm, 1, 0, 0x80010000) == 0
+        assert umad.umad_set_pkey(letter, request.get("pkey_index", 0)) == 0
         assert umad.umad_send(self.fd, self.agent, letter, 256, TIMEOUT_MS, RETRIES) == 0, "umad_send"
 
     def receive(self):

@@ -167,6 +167,21 @@ static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t
 	net_count(f->net, to, NET_MULTICAST_RCV_PACKETS, packets);
 }
 
+/* Ports of switches may enforce partitions (IBTA 10.9.2), of which SMPs are in none. */
+static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32_t row,
+			uint8_t direction)
+{
+	if (likely(subnet_port_lets_pass(&f->net->subnet->ports[row], p->pkey, direction)))
+		return true;
+	net_count(f->net, row,
+		  direction == SUBNET_ENFORCES_OUT ? NET_XMIT_CONSTRAINT_ERRORS
+						   : NET_RCV_CONSTRAINT_ERRORS,
+		  mad_packet_run(p));
+	if (f->pkey_enforced)
+		f->pkey_enforced(f->pkey_user, p, row);
+	return false;
+}
+
 /* Over the link: the port at its other end, or SUBNET_NONE.  SMPs have a lane of their own, VL15, which works
  * as soon as the link is up and is not counted. */
 static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
@@ -181,9 +196,12 @@ static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 	}
 	if (link_state(f->net, to) < (smp ? IB_PORT_INIT : IB_PORT_ARMED))
 		return SUBNET_NONE;
-	if (!smp)
-		hop_count(f, p, p->row, to);
-	return to;
+	if (smp)
+		return to;
+	if (!port_admits(f, p, p->row, SUBNET_ENFORCES_OUT))
+		return SUBNET_NONE;
+	hop_count(f, p, p->row, to);
+	return port_admits(f, p, to, SUBNET_ENFORCES_IN) ? to : SUBNET_NONE;
 }
 
 /* The link's faults.  False: lost. */

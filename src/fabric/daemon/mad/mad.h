@@ -49,6 +49,8 @@ struct mad_fabric {
 	struct impair *impair;	     /* NULL: every link is perfect */
 	/* A MAD was dropped at p->row, whose table does not have its P_Key.  NULL: nobody wants to know. */
 	void (*pkey_violated)(void *user, const struct mad_packet *p);
+	/* Or a switch's port, 'row', which enforces partitions, has dropped it on its way. */
+	void (*pkey_enforced)(void *user, const struct mad_packet *p, uint32_t row);
 	void *pkey_user;
 	bool no_runs; /* each packet of a message by itself; for tests */
 	uint64_t delivered, dropped;

@@ -54,6 +54,9 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
  * mad_fabric's pkey_violated. */
 void sma_pkey_violated(void *sma, const struct mad_packet *p);
 
+/* The same of a switch's port that enforces partitions, and has dropped and counted it.  As pkey_enforced. */
+void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row);
+
 /* A packet of data with a bad key has come to an end port, which has counted it: the SM hears of it. */
 void sma_key_violated(struct sma *s, const struct key_violation *v);
 
@@ -71,6 +74,7 @@ enum notice_number {
 	NOTICE_BAD_MKEY = 256,
 	NOTICE_BAD_PKEY = 257,
 	NOTICE_BAD_QKEY = 258,
+	NOTICE_BAD_PKEY_AT_SWITCH = 259,
 };
 
 #define NOTICE_SECURITY 2u /* the type of those from 256 on */

@@ -109,3 +109,35 @@ void sma_pkey_violated(void *sma, const struct mad_packet *p)
 				    .dgid = p->dgid,
 			    });
 }
+
+/* What of a notice 259 is to be taken for true. */
+enum pkey_at_switch_valid {
+	VALID_LIDS = 0x3,
+	VALID_PKEY = 0x4,
+	VALID_SL = 0x8,
+	VALID_QPS = 0x30,
+	VALID_GIDS = 0xc0,
+};
+
+void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row)
+{
+	struct sma *s = sma;
+	const struct net *net = s->fabric->net;
+	uint8_t details[NOTICE_DETAILS] = {0};
+	unsigned valid = VALID_LIDS | VALID_PKEY | VALID_SL | VALID_QPS;
+
+	mad_put16(details, 2, p->slid);
+	mad_put16(details, 4, p->dlid);
+	mad_put16(details, 6, p->pkey);
+	mad_put32(details, 8, (uint32_t)p->sl << 28 | (p->sqpn & IB_QPN_MASK));
+	mad_put32(details, 12, p->dqpn & IB_QPN_MASK);
+	if (p->grh) {
+		valid |= VALID_GIDS;
+		memcpy(details + 16, p->sgid.raw, sizeof(p->sgid));
+		memcpy(details + 32, p->dgid.raw, sizeof(p->dgid));
+	}
+	mad_put16(details, 0, valid);
+	mad_put16(details, 48, net_info(net, net_end_port(net, row), PI_LID));
+	details[50] = net->ports[row].number;
+	notice_send(s, row, NOTICE_SECURITY, NOTICE_BAD_PKEY_AT_SWITCH, details);
+}
