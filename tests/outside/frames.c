@@ -4,11 +4,11 @@
  * each frame once, with its own bytes.  Frames that the device dropped for want of a buffer are counted by
  * its counter out_of_buffer; the others must come back.
  *
- * frames [-n FRAMES] [-w WINDOW] [-b BYTES] [-k KEPT] DEVICE OWN-ADDRESS PEER-ADDRESS
+ * frames [-n FRAMES] [-w WINDOW] [-b BYTES] [-k KEPT] [-z] DEVICE OWN-ADDRESS PEER-ADDRESS
  *
  * WINDOW frames are under way at most.  The first is sent again and again until it comes back, since nothing
  * else says when the other program is ready.  Of an answer KEPT bytes must be those that were sent, by default
- * all.  Ends with 0 if nothing is lost, changed or repeated.
+ * all.  -z: the payload is zeros.  Ends with 0 if nothing is lost, changed or repeated.
  */
 #include <getopt.h>
 #include <infiniband/verbs.h>
@@ -33,6 +33,7 @@ struct options {
 	const char *device;
 	struct ether_addr own, peer;
 	uint32_t frames, window, bytes, kept;
+	int zeros;
 };
 
 struct generator {
@@ -96,7 +97,7 @@ static void frame_make(const struct options *o, uint32_t number, const void *to,
 	put16(udp + 2, 4000);
 	put16(udp + 4, o->bytes - 34);
 	for (uint32_t i = HEADER_BYTES; i < o->bytes; i++)
-		frame[i] = (uint8_t)(number + i);
+		frame[i] = o->zeros ? 0 : (uint8_t)(number + i);
 }
 
 static uint32_t frame_number(const uint8_t *frame)
@@ -304,7 +305,7 @@ static struct options options_of(int argc, char **argv)
 	const struct ether_addr *address;
 	int letter;
 
-	while ((letter = getopt(argc, argv, "n:w:b:k:")) != -1) {
+	while ((letter = getopt(argc, argv, "n:w:b:k:z")) != -1) {
 		CHECK(letter != '?');
 		if (letter == 'n')
 			o.frames = number_of(optarg, 1, FRAMES_MAX);
@@ -312,6 +313,8 @@ static struct options options_of(int argc, char **argv)
 			o.window = number_of(optarg, 1, SLOTS);
 		else if (letter == 'b')
 			o.bytes = number_of(optarg, HEADER_BYTES, SLOT_BYTES);
+		else if (letter == 'z')
+			o.zeros = 1;
 		else
 			o.kept = number_of(optarg, 12, SLOT_BYTES);
 	}
