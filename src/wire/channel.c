@@ -24,8 +24,8 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
-/* So much of a record is fetched at once; the rest follows as it is read. */
-#define FETCH_AHEAD (8u * RING_ALIGN)
+/* So much of a record is fetched at once, a frame at least; the rest follows as it is read. */
+#define FETCH_AHEAD (32u * RING_ALIGN)
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
 #define GIVE_BACK_SHARE 16u
 /*

@@ -4,9 +4,10 @@
 
 #include "wire/ring.h"
 
-/* The producer's processor owns this much in front of the next record before it is filled; each
- * line of it begins with 0. */
-#define CLEAR_AHEAD (4u * RING_ALIGN)
+/* The producer's processor owns this much in front of the next record before it is filled, beyond
+ * what a record as the last one takes; each line of it begins with 0. */
+#define CLEAR_AHEAD  (4u * RING_ALIGN)
+#define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; larger ones are not waited for */
 
 static _Atomic(uint32_t) *ring_word(const struct ring *r, uint32_t off)
 {
@@ -174,9 +175,11 @@ static inline void clear_behind(struct ring *r)
  * Takes the next lines from the consumer's processor, while nobody waits for us.  It may have
  * fetched them when it fetched the last record.
  */
-static inline void clear_ahead(struct ring *r)
+static inline void clear_ahead(struct ring *r, uint32_t bytes)
 {
-	while (r->clear - r->head < CLEAR_AHEAD && r->clear + RING_ALIGN - r->tail <= r->size)
+	uint32_t ahead = CLEAR_AHEAD + (bytes < CLEAR_RECORD ? bytes : CLEAR_RECORD) - RING_ALIGN;
+
+	while (r->clear - r->head < ahead && r->clear + RING_ALIGN - r->tail <= r->size)
 		clear_next(r);
 }
 
@@ -192,7 +195,7 @@ void ring_commit(struct ring *r, uint32_t bytes)
 	if (unlikely(at != begin))
 		atomic_store_explicit(ring_word(r, begin), RING_TURN, memory_order_release);
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_relaxed);
-	clear_ahead(r);
+	clear_ahead(r, bytes);
 }
 
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes)
