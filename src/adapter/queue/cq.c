@@ -254,9 +254,10 @@ static void cq_completed(struct cq *cq)
 		return;
 	/*
 	 * Writes the CQEs before the look at the arm record; the program stores the record before it
-	 * polls again.  So one of the two sees the other.
+	 * polls again.  So one of the two sees the other.  A bell arms under the lock, and looks then.
 	 */
-	atomic_thread_fence(memory_order_seq_cst);
+	if (likely(cq->attr.arming == CQ_ARM_RECORD))
+		atomic_thread_fence(memory_order_seq_cst);
 	cq_notify(cq);
 }
 
