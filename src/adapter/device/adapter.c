@@ -152,7 +152,9 @@ static bool adapter_receive_group(void *user, const struct pkt *pkt)
 	case BTH_RAW:
 		if (!a->port->ethernet)
 			return false;
-		icm_writers_run(a);
+		/* Who sends a frame in this process has done so. */
+		if (pkt->batched)
+			icm_writers_run(a);
 		return raw_receive(a, pkt);
 	case BTH_UD:
 		return pkt_props(pkt)->request && multicast_receive(a, pkt);

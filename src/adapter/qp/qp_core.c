@@ -72,6 +72,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->req.cur_off = 0;
 	qp->req.stopped = false;
 	qp->req.target = NULL;
+	qp->req.steered_plus_1 = 0;
 	qp->req.executed = false;
 	atomic_store(&qp->req.tail, 0);
 	atomic_store(&qp->comp.head, 0);
