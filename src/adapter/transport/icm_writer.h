@@ -18,5 +18,17 @@ static inline void icm_writers_run(struct adapter *a)
 		icm_writers_catch_up(a);
 }
 
+/* Before frames of this queue are sent: once for all that the program has announced at a time.  Under sq. */
+static inline void icm_writers_run_before(struct qp *qp)
+{
+	uint32_t producer = 0;
+
+	if (usermem_fetch_be32(qp->producer, &producer) &&
+	    producer + UINT64_C(1) == qp->req.steered_plus_1)
+		return;
+	qp->req.steered_plus_1 = producer + UINT64_C(1);
+	icm_writers_run(qp->adapter);
+}
+
 /* Before the queue pair goes; without effect on one that is none of them. */
 void icm_writer_forget(struct qp *qp);

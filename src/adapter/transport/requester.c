@@ -257,18 +257,6 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	return STEP_NEXT;
 }
 
-/* What was posted before these frames: once for all that the program has announced at a time. */
-static inline void steer_after_rules(struct qp *qp)
-{
-	uint32_t producer = 0;
-
-	if (usermem_fetch_be32(qp->producer, &producer) &&
-	    producer + UINT64_C(1) == qp->req.steered_plus_1)
-		return;
-	qp->req.steered_plus_1 = producer + UINT64_C(1);
-	icm_writers_run(qp->adapter);
-}
-
 static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 {
 	static const uint8_t syndrome[] = {
@@ -278,7 +266,7 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	};
 	enum raw_verdict v;
 
-	steer_after_rules(qp);
+	icm_writers_run_before(qp);
 	v = raw_send(qp, w, &qp->req.cur_off);
 
 	if (v == RAW_BUSY) {
