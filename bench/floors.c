@@ -5,6 +5,8 @@
  *
  *	tcp	8 bytes over TCP on the loopback interface; both ask again and again
  *	pipe	a byte through a pipe; both sleep
+ *	pipe_poll, pipe_epoll
+ *		the same; both sleep in poll, or in epoll_wait, and read then
  *	futex	a word in memory that both share; both sleep
  *	copy_64, copy_1024
  *		not that, but how fast the kernel copies so many KiB into the other (process_vm_writev)
@@ -15,11 +17,13 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -118,6 +122,31 @@ static void pipe_hear(struct line *l)
 		_exit(0);
 }
 
+static void pipe_hear_poll(struct line *l)
+{
+	struct pollfd one = {.fd = l->in, .events = POLLIN};
+
+	if (poll(&one, 1, -1) != 1)
+		_exit(0);
+	pipe_hear(l);
+}
+
+static void pipe_hear_epoll(struct line *l)
+{
+	/* Each side is a process. */
+	static int set = -1;
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (set < 0) {
+		set = epoll_create1(EPOLL_CLOEXEC);
+		if (set < 0 || epoll_ctl(set, EPOLL_CTL_ADD, l->in, &event))
+			device_die("epoll: %m");
+	}
+	if (epoll_wait(set, &event, 1, -1) != 1)
+		_exit(0);
+	pipe_hear(l);
+}
+
 /* ---- a futex ---- */
 
 static void futex_open(struct line lines[2])
@@ -147,6 +176,8 @@ static void futex_hear(struct line *l)
 static const struct floor floors[] = {
 	{"tcp", 0, tcp_open, tcp_tell, tcp_hear},
 	{"pipe", 0, pipe_open, pipe_tell, pipe_hear},
+	{"pipe_poll", 0, pipe_open, pipe_tell, pipe_hear_poll},
+	{"pipe_epoll", 0, pipe_open, pipe_tell, pipe_hear_epoll},
 	{"futex", 0, futex_open, futex_tell, futex_hear},
 	{"copy_64", 64, NULL, NULL, NULL},
 	{"copy_1024", 1024, NULL, NULL, NULL},

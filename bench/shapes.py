@@ -231,15 +231,20 @@ def thirds():
 
 def channels():
     """ibv_*_pingpong sleeps in ibv_get_cq_event; perftest's programs mix up events of two queues."""
-    def pingpong(program):
+    def pingpong(program, waits_by=None):
         def measure(bench):
-            output = bench.pingpong([program, "-e", "-s", "8", "-n", "5000", "-d", bench.device])
+            output = bench.pingpong([program, "-e", "-s", "8", "-n", "5000", "-d", bench.device],
+                                    waits_by)
             return float(re.search(r"= ([\d.]+) usec/iter", output)[1]) / 2
         return measure
     for kind in ("rc", "uc", "ud", "srq"):
         options = " -q 1" if kind == "srq" else ""
         yield (f"events-{kind}", f"ibv_{kind}_pingpong -e 8 B{options}, one way", "us",
                pingpong(f"ibv_{kind}_pingpong"), *PIPE, ("<=", 1.2))
+    for way in ("poll", "epoll"):
+        yield (f"events-rc-{way}", f"the same of rc, waited for in {way}, one way", "us",
+               pingpong("ibv_rc_pingpong", way), f"a wake-up through a pipe and {way}",
+               floor(f"pipe_{way}"), ("<=", 1.2))
 
 
 def ranks():
