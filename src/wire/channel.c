@@ -465,7 +465,6 @@ static struct train channel_deliver_briefs(struct channel *ch, const void *recor
 	       brief_read(record, bytes, &b[n], &next_port) && next_port == port &&
 	       brief_follows(&b[n - 1], &b[n])) {
 		fetch_record(record, bytes);
-		__builtin_prefetch((const uint8_t *)record + bytes + 6 * RING_ALIGN);
 		end[n] = end[n - 1] + bytes;
 		n++;
 	}
