@@ -374,8 +374,25 @@ def too_many_pairs(session):
         expect(len(subnet.ok("H0_1", "saquery").split("NodeRecord dump")) == ports_of(54) + 1, "NodeRecords")
 
 
+BROADCAST = "ff12401bffff000000000000ffffffff"
+
+
+def path_to_a_group(session):
+    """From one port and from all: the group's own, wherever it is asked from."""
+    with Subnet(session, nets.router()) as subnet:
+        nodes = ask(subnet, [request(KINDS["NodeRecord"], TABLE)])[0]["records"]
+        gid = subnet.ok(ASKER, "cat", "/sys/class/infiniband/mlx5_0/ports/1/gids/0").strip().replace(":", "")
+        data = "00" * 8 + BROADCAST + gid
+        one, every = ask(subnet, [{"method": TABLE, "attribute": 0x35, "mask": mask, "data": data}
+                                  for mask in (0xc, 0x4)])
+        expect(one["status"] == OK and len(one["records"]) == 1, f"{one}")
+        expect(one["records"][0][16:80] == BROADCAST + gid and one["records"][0][80:84] == "c000", f"{one}")
+        expect(every["status"] == OK and len(every["records"]) == len(nodes), f"{len(nodes)} nodes: {every}")
+
+
 def cases():
     return [(f"records: {name} by masks", by_masks([name])) for name in KINDS] + \
         [("records: alias GUIDs, as OpenSM", aliases), ("records: joins make trees", joins_make_trees),
          ("records: paths of all pairs", all_pairs),
-         ("records: paths of too many pairs", too_many_pairs)]
+         ("records: paths of too many pairs", too_many_pairs),
+         ("records: path to a group", path_to_a_group)]

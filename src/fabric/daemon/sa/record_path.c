@@ -205,8 +205,7 @@ static bool path_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const uint64_t to_count = path_count_side(q, PATH_TO);
 	struct path_ends e = {
-		.listed =
-			q->scratch[PATH_TO] == SUBNET_NONE ? (uint32_t)(i % to_count) : SUBNET_NONE,
+		.listed = SUBNET_NONE,
 		.sgid = path_asked_gid(q, PR_COMP_SGID),
 		.dgid = path_asked_gid(q, PR_COMP_DGID),
 		.pkey_asked = sa_asked(q, PR_COMP_PKEY),
@@ -215,6 +214,8 @@ static bool path_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 
 	if (path_is_multicast(q))
 		return path_get_multicast(q, i, out);
+	if (q->scratch[PATH_TO] == SUBNET_NONE)
+		e.listed = (uint32_t)(i % to_count);
 	if (!path_side(q, PATH_FROM, i / to_count, &e.from) ||
 	    !path_side(q, PATH_TO, i % to_count, &e.to))
 		return false;
