@@ -14,6 +14,7 @@
 #include "prm/cmd_cq.h"
 #include "prm/cmd_general.h"
 #include "prm/cmd_mkey.h"
+#include "prm/cqe.h"
 #include "uverbs_file.h"
 
 #define THREAD	    0x31u
@@ -352,10 +353,28 @@ static void test_158_compression(void)
 {
 	uint64_t handle;
 
+	for (unsigned layout = 0; layout < 4; layout++) {
+		for (unsigned format = 0; format < 8; format++) {
+			cq_request();
+			prm_set(context(), CQC_COMPRESSION, 1);
+			prm_set(context(), CQC_LAYOUT, layout);
+			prm_set(context(), CQC_MINI_FORMAT, format & 3);
+			prm_set(context(), CQC_MINI_FORMAT_EXT, format >> 2);
+			if (layout > CQC_LAYOUT_ENHANCED || format > CQE_MINI_L3L4) {
+				expect_refused();
+			} else if (format == CQE_MINI_FLOW_TAG) {
+				CHECK(create_object(CREATE_CQ_IN_BYTES, &handle) == -EREMOTEIO);
+				CHECK(prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_BAD_OP);
+			} else {
+				CHECK(!create_object(CREATE_CQ_IN_BYTES, &handle));
+				CHECK(!destroy_object(handle));
+			}
+		}
+	}
 	cq_request();
 	prm_set(context(), CQC_COMPRESSION, 1);
-	CHECK(create_object(CREATE_CQ_IN_BYTES, &handle) == -EREMOTEIO);
-	CHECK(prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_BAD_OP);
+	prm_set(context(), CQC_COLLAPSED, 1);
+	expect_refused();
 }
 
 static void test_161_outside_the_heap(void)
