@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "driver/devx/devx.h"
+#include "driver/devx/raw.h"
 #include "prm/cmd_flow.h"
 
 struct devx_flow_table {
@@ -137,11 +138,23 @@ static int devx_create_flow_group(struct devx_call *c, struct devx_obj **out)
 struct devx_flow_entry {
 	struct devx_obj obj;
 	struct flow_table *table;
+	uint32_t nleads;
+	struct uobj **leads; /* tables and TIRs that it leads to; each is used */
 };
+
+static void flow_entry_leave(struct devx_flow_entry *e)
+{
+	for (uint32_t i = 0; i < e->nleads; i++)
+		e->leads[i]->users--;
+	free((void *)e->leads);
+}
 
 static void devx_flow_entry_free(struct devx_obj *obj)
 {
-	flow_table_clear_entry(container_of(obj, struct devx_flow_entry, obj)->table);
+	struct devx_flow_entry *e = container_of(obj, struct devx_flow_entry, obj);
+
+	flow_table_clear_entry(e->table);
+	flow_entry_leave(e);
 }
 
 static const struct devx_class devx_flow_entry_class = {.free = devx_flow_entry_free};
@@ -189,6 +202,30 @@ static int flow_entry_read(struct devx_call *c, struct flow_entry_attr *attr,
 	return 0;
 }
 
+/* Objects of DEVX stay as long as an entry names them.  A TIR may be that of a queue pair of verbs, and a port
+ * of the switch is no object. */
+static int flow_entry_lead(struct devx_call *c, struct devx_flow_entry *e,
+			   const struct flow_entry_attr *attr)
+{
+	e->leads = (struct uobj **)calloc(attr->n + 1, sizeof(struct uobj *));
+	if (!e->leads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < attr->n; i++) {
+		const struct flow_dest *d = &attr->dest[i];
+		struct uobj *obj = d->kind == FLOW_TO_TIR
+					   ? devx_find(c->file, &devx_tir_class, d->number)
+				   : d->kind == FLOW_TO_TABLE
+					   ? devx_find(c->file, &devx_flow_table_class, d->number)
+					   : NULL;
+
+		if (!obj)
+			continue;
+		obj->users++;
+		e->leads[e->nleads++] = obj;
+	}
+	return 0;
+}
+
 static int devx_set_flow_entry(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_flow_table *t = flow_table_named(c);
@@ -206,10 +243,13 @@ static int devx_set_flow_entry(struct devx_call *c, struct devx_obj **out)
 	e->table = t->table;
 	ret = flow_entry_read(c, &attr, &dests);
 	if (ret == 0) {
-		ret = flow_table_set_entry(t->table, &attr);
+		ret = flow_entry_lead(c, e, &attr);
+		if (ret == 0)
+			ret = flow_table_set_entry(t->table, &attr);
 		free(dests);
 	}
 	if (ret < 0) {
+		flow_entry_leave(e);
 		free(e);
 		return ret;
 	}

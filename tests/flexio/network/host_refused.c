@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What cannot be made, what stays, and tables over several queues. */
+#include <errno.h>
 #include <string.h>
 
 #include "host.h"
@@ -154,6 +155,23 @@ static struct mlx5dv_devx_obj *made(struct bench *b, uint8_t *in, size_t bytes, 
 	return obj;
 }
 
+/* A list of destinations names a TIR by its number, and keeps it. */
+static void listed(struct bench *b, struct mlx5dv_devx_obj *tir)
+{
+	struct mlx5dv_dr_domain *domain =
+		mlx5dv_dr_domain_create(b->ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	struct mlx5dv_dr_action *to = mlx5dv_dr_action_create_dest_devx_tir(tir), *list;
+	struct mlx5dv_dr_action_dest_attr one = {.type = MLX5DV_DR_ACTION_DEST, .dest = to};
+	struct mlx5dv_dr_action_dest_attr *both[] = {&one, &one};
+
+	CHECK(domain && to);
+	list = mlx5dv_dr_action_create_dest_array(domain, 2, both);
+	CHECK(list);
+	CHECK(mlx5dv_devx_obj_destroy(tir) == EBUSY);
+	CHECK(!mlx5dv_dr_action_destroy(list) && !mlx5dv_dr_action_destroy(to));
+	CHECK(!mlx5dv_dr_domain_destroy(domain));
+}
+
 /* A TIR of the program's, over a table of two queues. */
 static void spread(void)
 {
@@ -201,6 +219,7 @@ static void spread(void)
 	rule_down(&b.rule);
 	/* the table has them */
 	FAILS(flexio_rq_destroy(in[0].rq));
+	listed(&b, objs[2]);
 	for (unsigned i = 3; i-- > 0;)
 		CHECK(!mlx5dv_devx_obj_destroy(objs[i]));
 	for (unsigned i = 0; i < 2; i++)
