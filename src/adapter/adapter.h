@@ -82,6 +82,8 @@ void adapter_batch_end(struct adapter *a);
 bool adapter_owes(const struct adapter *a);
 /* Is some left, and only such as the program's next request takes along (acknowledgements)? */
 bool adapter_owes_patiently(const struct adapter *a);
+/* Has a receive of the program been completed since this was asked last? */
+bool adapter_has_received(struct adapter *a);
 
 /* Queue pairs are at a device's first port, also if it has more. */
 #define ADAPTER_QP_PORTS 1u

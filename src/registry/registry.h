@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 16u
+#define REGISTRY_VERSION 17u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -126,6 +126,8 @@ struct slot_flow {
  *   SLOT_AWAKE   the engine is looking; a sender does nothing more
  *   SLOT_POLLED  a thread of the program polls; the engine naps and checks on it
  *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex, in one call
+ *   SLOT_RINGER  a thread of the program rings, in the handler of its fault, and looks for what has come before it
+ *                leaves (driver/runtime/ringer.h); the engine sleeps.  A sender does nothing more
  *   SLOT_READER  a thread of the program sleeps there in the engine's place (driver/runtime/reader.h): a
  *                sender changes the word to SLOT_POLLED and wakes the futex, in one call
  * Whoever else takes SLOT_READER away wakes the futex, too.  Its value is one that other memory, which came to
@@ -133,7 +135,7 @@ struct slot_flow {
  * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word; the
  * engine stores ASLEEP, then (after a full fence) looks at the inbox once more before it waits.
  */
-enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP, SLOT_READER = 0x5ead5ead };
+enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP, SLOT_RINGER, SLOT_READER = 0x5ead5ead };
 
 /* What a carrier counts, in frames. */
 enum carried {
@@ -151,6 +153,8 @@ struct slot {
 	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
 	/* From which processor the engine was woken, plus 1; 0: nobody has since it looked. */
 	_Atomic(uint32_t) waker_plus_1;
+	/* On which one it was when it last began to look, plus 1.  If it is awake and somebody else runs there, it waits. */
+	_Atomic(uint32_t) engine_at_plus_1;
 	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

@@ -6,6 +6,18 @@
 
 #include "base/futex.h"
 
+static _Thread_local struct slot *last_raised __attribute__((tls_model("initial-exec")));
+
+struct slot *inbox_last_raised(void)
+{
+	return last_raised;
+}
+
+void inbox_forget_last(void)
+{
+	last_raised = NULL;
+}
+
 /* Others write the summary, too. */
 #define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
 
@@ -26,6 +38,7 @@ static uint64_t bit_of(unsigned n)
 
 static void wake_up(struct slot *to)
 {
+	last_raised = to;
 	switch (atomic_load_explicit(&to->wake, memory_order_relaxed)) {
 	case SLOT_ASLEEP:
 		atomic_store_explicit(&to->waker_plus_1, (uint32_t)(sched_getcpu() + 1),

@@ -15,6 +15,10 @@
 /* Tells slot "to" that slot "from" has stored something for it; wakes its engine if asleep. */
 void inbox_raise(struct slot *to, uint16_t from);
 
+/* Whom the calling thread told last, since it forgot; or NULL. */
+struct slot *inbox_last_raised(void);
+void inbox_forget_last(void);
+
 /* The same for a slot that controls flows: rows of slot "from" have changed. */
 void inbox_raise_flows(struct slot *to, uint16_t from);
 /* A bit of the summary. */

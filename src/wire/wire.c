@@ -88,6 +88,16 @@ struct traffic *wire_traffic(const struct wire *w)
 	return w->traffic;
 }
 
+bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	const struct wire_process_attr *attr = &w->host->attr;
+	uint32_t owner = route_owner_plus_1(w, path, dqpn);
+
+	return owner && owner <= REGISTRY_SLOTS &&
+	       atomic_load_explicit(&attr->slots[owner - 1].wake, memory_order_relaxed) ==
+		       SLOT_RINGER;
+}
+
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
 	bool observed = slot_observed(w->host->slot);

@@ -122,6 +122,8 @@ struct traffic *wire_traffic(const struct wire *w);
  * or the places back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
+/* Does the peer of a connection look at this moment for what it gets at once, without being woken?  A hint. */
+bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqpn);
 
 /*
  * Takes back what queue pair sqpn has sent to dqpn by reference: what the peer has not read when

@@ -46,7 +46,8 @@ void doorbell_device_open(struct doorbell_device *r, bool hooks, unsigned queues
 	CHECK(r->fd >= 0 && !ftruncate(r->fd, UAR_BYTES));
 	r->device = doorbell_device_map(r->fd);
 	r->program = doorbell_device_map(r->fd);
-	doorbell_start(on_kick, r);
+	r->engine = (struct doorbell_engine){.kick = on_kick, .user = r};
+	doorbell_start(&r->engine);
 	attr = (struct doorbell_page_attr){
 		.regs = r->device,
 		.hooks = &r->hooks,

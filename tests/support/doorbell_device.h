@@ -29,6 +29,7 @@ struct doorbell_device {
 	struct doorbell_page *page;
 	struct doorbell_queue queues[DOORBELL_DEVICE_QUEUES];
 	uint32_t named; /* the last that a register named */
+	struct doorbell_engine engine;
 	sem_t kicked;
 	_Atomic(bool) stop;
 };

@@ -117,9 +117,10 @@ struct adapter {
 	struct reserve reserve;
 	struct stage stage;
 
-	struct runq runq;     /* queue pairs that have work */
-	_Atomic(bool) prompt; /* run them at the end of the batch, see adapter_batch_end */
-	struct timers timers; /* of queue pairs and of moderated completion queues */
+	struct runq runq;	/* queue pairs that have work */
+	_Atomic(bool) prompt;	/* run them at the end of the batch, see adapter_batch_end */
+	_Atomic(bool) received; /* since adapter_has_received was asked last */
+	struct timers timers;	/* of queue pairs and of moderated completion queues */
 	/* Packets of a QP may not have arrived, because their memory is no longer registered. */
 	void (*payload_lost)(void *adapter, uint32_t qpn);
 	_Atomic(uint64_t) violation_next_ns[2]; /* of a P_Key, of a Q_Key: not told of before */

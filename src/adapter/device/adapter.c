@@ -83,6 +83,12 @@ bool adapter_owes_patiently(const struct adapter *a)
 	return runq_is_patient(&a->runq) && !runq_waiting(&a->runq);
 }
 
+bool adapter_has_received(struct adapter *a)
+{
+	return atomic_load_explicit(&a->received, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&a->received, false, memory_order_relaxed);
+}
+
 /* ---- packets ---- */
 
 /* Has the packet waited in a queue that is too long? */

@@ -85,6 +85,13 @@ static inline void recv_cqe_fill(struct cqe64 *out, const struct qp *qp, const s
 		cqe_last_word(qp->qpn, index, (uint8_t)(recv_cqe_op(c->props) << 4));
 }
 
+/* A program that has sent something may wait for it (adapter_has_received). */
+static void recv_note(struct adapter *a)
+{
+	if (!atomic_load_explicit(&a->received, memory_order_relaxed))
+		atomic_store_explicit(&a->received, true, memory_order_relaxed);
+}
+
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
 	const struct recv_cqe c = {
@@ -99,6 +106,7 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 
 	recv_cqe_fill(&cqe, qp, &c, qp->resp.recv.index);
 	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
+	recv_note(qp->adapter);
 }
 
 void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
@@ -120,4 +128,5 @@ void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *inde
 			solicited = i + 1;
 	}
 	cq_push_all(recv_cqe_recv_cq(qp), cqe, n, solicited);
+	recv_note(qp->adapter);
 }

@@ -73,6 +73,9 @@ void resp_owe(struct qp *qp, uint32_t psn)
 	/* Whoever was noted for the one that was owed looks under the lock which one it is now. */
 	if (!owed)
 		qp_kick_patiently(qp);
+	/* It costs the peer nothing then, and us no wait for something that takes it along. */
+	if (wire_peer_looks(qp->adapter->wire, &qp->path, qp->attr.dest_qpn))
+		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
 }
 
 /*

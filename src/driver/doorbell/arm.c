@@ -59,6 +59,7 @@ static struct {
 	bool opening;	   /* by some thread */
 	struct uffd *abandoned;
 	_Atomic(uint64_t) keep_armed_until_ns;
+	_Atomic(bool) answered; /* since the last store: its like is none that follows on it */
 	/* No mapping is outside: most munmap calls of a program end here. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -352,7 +353,8 @@ static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void 
 	if (continues_copy(m, addr))
 		return store_skip(ucontext, addr);
 	now = clock_ns();
-	if (now - page->taken_ns < ALONE_NS && !keeps_armed(now))
+	if (!atomic_exchange_explicit(&maps.answered, false, memory_order_relaxed) &&
+	    now - page->taken_ns < ALONE_NS && !keeps_armed(now))
 		return false;
 	if (!store_skip(ucontext, addr))
 		return false;
@@ -369,6 +371,39 @@ static struct doorbell_mapping *mapping_at(uintptr_t addr)
 	return m;
 }
 
+/* As in doorbell_tell_engine. */
+static const struct doorbell_engine *ringing_begin(bool *entered)
+{
+	const struct doorbell_engine *engine;
+
+	atomic_fetch_add(&doorbell_set.telling, 1);
+	engine = atomic_load(&doorbell_set.engine);
+	*entered = engine && engine->enter && engine->enter(engine->user);
+	return engine;
+}
+
+static void ringing_end(const struct doorbell_engine *engine, bool entered, bool done)
+{
+	unsigned left = engine && engine->leave ? engine->leave(engine->user, entered, done) : 0;
+
+	if (left & DOORBELL_ANSWERED)
+		atomic_store_explicit(&maps.answered, true, memory_order_relaxed);
+	if (left & DOORBELL_UNDONE)
+		engine->kick(engine->user);
+	atomic_fetch_sub(&doorbell_set.telling, 1);
+}
+
+void doorbell_await_none(void)
+{
+	while (atomic_load(&doorbell_set.telling))
+		sched_yield();
+}
+
+bool doorbell_may_be_at(uintptr_t addr)
+{
+	return !out_of_bounds(addr, 1);
+}
+
 /*
  * The rings and their records were written before the register, so the store that is still to come
  * says nothing new: its queues are served here and now.
@@ -376,8 +411,9 @@ static struct doorbell_mapping *mapping_at(uintptr_t addr)
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 {
 	struct doorbell_page *page = NULL;
+	const struct doorbell_engine *engine = NULL;
 	struct doorbell_mapping *m;
-	bool serve, ours, done;
+	bool serve, ours, done, entered = false;
 
 	if (out_of_bounds(addr, 1))
 		return false;
@@ -394,10 +430,14 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	spin_unlock(&maps.lock);
 	if (ours)
 		trace(doorbell, noticed, done ? "fault-skipped" : "fault-opened", "page", addr);
-	if (page && ours)
+	if (page && ours) {
+		engine = ringing_begin(&entered);
 		done &= doorbell_serve_now(page);
+	}
 	if (serve)
 		spin_unlock(&doorbell_set.lock);
+	if (page && ours)
+		ringing_end(engine, entered, done);
 	if (ours && !done)
 		doorbell_tell_engine();
 	return ours;
@@ -504,10 +544,9 @@ void doorbell_wake(void)
 
 /* ---- beginning and end ---- */
 
-void doorbell_start(void (*kick)(void *user), void *user)
+void doorbell_start(const struct doorbell_engine *engine)
 {
-	doorbell_set.user = user;
-	atomic_store(&doorbell_set.kick, kick);
+	atomic_store(&doorbell_set.engine, engine);
 }
 
 void doorbell_stop(void)
@@ -522,9 +561,8 @@ void doorbell_stop(void)
 	spin_unlock(&maps.lock);
 	if (u)
 		uffd_close(u);
-	atomic_store(&doorbell_set.kick, NULL);
-	while (atomic_load(&doorbell_set.telling))
-		sched_yield();
+	atomic_store(&doorbell_set.engine, NULL);
+	doorbell_await_none();
 }
 
 /*

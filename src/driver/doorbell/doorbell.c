@@ -11,6 +11,9 @@
 
 /* Queues that share a page are served in portions of so many, lest those named wait for them. */
 #define SERVE_AT_ONCE 8u
+/* Which one a store that faults names is not known, and the engine, if some are left to it, has to be woken; a look at one
+ * that has no work takes a hundredth of a fault. */
+#define SERVE_IN_FAULT 64u
 
 /*
  * With hooks the first store to an UNKNOWN page may be one that its hook is just about to announce;
@@ -86,12 +89,12 @@ bool doorbell_page_changed(struct doorbell_page *page)
 /* Counted before the look: who takes the engine away waits for those that may have seen it. */
 void doorbell_tell_engine(void)
 {
-	void (*kick)(void *user);
+	const struct doorbell_engine *engine;
 
 	atomic_fetch_add(&doorbell_set.telling, 1);
-	kick = atomic_load(&doorbell_set.kick);
-	if (kick)
-		kick(doorbell_set.user);
+	engine = atomic_load(&doorbell_set.engine);
+	if (engine)
+		engine->kick(engine->user);
 	atomic_fetch_sub(&doorbell_set.telling, 1);
 }
 
@@ -251,9 +254,9 @@ static void group_serve(struct doorbell_group *g)
 	u->ring(u);
 }
 
-static void serve_some(struct doorbell_group *g)
+static void serve_some(struct doorbell_group *g, uint32_t most)
 {
-	for (uint32_t n = min_u32(g->left, SERVE_AT_ONCE); n; n--)
+	for (uint32_t n = min_u32(g->left, most); n; n--)
 		group_serve(g);
 }
 
@@ -370,7 +373,7 @@ static bool look_at(struct doorbell_page *page)
 		page_seen(page);
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
 		if (page->group[kind].left) {
-			serve_some(&page->group[kind]);
+			serve_some(&page->group[kind], SERVE_AT_ONCE);
 			found = true;
 		}
 	}
@@ -418,7 +421,7 @@ bool doorbell_serve_now(struct doorbell_page *page)
 
 	doorbell_serve_all(page);
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
-		serve_some(&page->group[kind]);
+		serve_some(&page->group[kind], SERVE_IN_FAULT);
 		all &= !page->group[kind].left;
 	}
 	return all;

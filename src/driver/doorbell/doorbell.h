@@ -132,9 +132,29 @@ enum doorbell_sleep {
 
 #define DOORBELL_POLL_NS 1000000u
 
-/* The engine's wake-up; cheap when it is awake.  Called from any thread. */
-void doorbell_start(void (*kick)(void *user), void *user);
-/* Nobody looks and nobody arms any more.  On return kick is not called any more. */
+enum doorbell_left {
+	DOORBELL_ANSWERED = 1 << 0, /* something came meanwhile that the program has waited for */
+	DOORBELL_UNDONE = 1 << 1,   /* the engine has to be woken */
+};
+
+struct doorbell_engine {
+	/* Its wake-up; cheap when it is awake.  Called from any thread. */
+	void (*kick)(void *user);
+	/*
+	 * Around what a thread does that serves queues in the handler of its fault; may be NULL.  The second, which
+	 * gets what the first has returned, is called without a lock; done: they are served, and the store is
+	 * behind us.  It returns a set of enum doorbell_left.
+	 */
+	bool (*enter)(void *user);
+	unsigned (*leave)(void *user, bool entered, bool done);
+	void *user;
+};
+
+/* The engine is there.  It stays where it is until doorbell_stop has returned. */
+void doorbell_start(const struct doorbell_engine *engine);
+/* Who is in a function of the engine leaves it. */
+void doorbell_await_none(void);
+/* Nobody looks and nobody arms any more.  On return nothing of the engine is called any more. */
 void doorbell_stop(void);
 /*
  * Protects the watched pages and looks at them once more.  By the engine, after it has made it
@@ -147,6 +167,8 @@ enum doorbell_sleep doorbell_arm(void);
  * stack enough to run the device.
  */
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve);
+/* Can it be?  The caller holds signals back in the call then. */
+bool doorbell_may_be_at(uintptr_t addr);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
 /* Or they had better until then, also while it is awake, because it does not always get to run. */

@@ -49,9 +49,8 @@ struct doorbell_set {
 	struct doorbell_page *pages;
 	struct doorbell_page *watched;
 	/* the engine */
-	void (*_Atomic kick)(void *user);
-	void *user;
-	_Atomic(uint32_t) telling; /* so many threads may be in kick */
+	const struct doorbell_engine *_Atomic engine;
+	_Atomic(uint32_t) telling; /* so many threads may be in a function of it */
 };
 
 extern struct doorbell_set doorbell_set;

@@ -17,6 +17,8 @@
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
+ *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings in its handler (ringer.h)
+ *   RINGER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
  *   POLLED, ASLEEP -> READER, READER -> POLLED       by a thread that waits for an event (reader.h)
  *   READER -> POLLED and wake                        by senders
  *   READER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
@@ -130,7 +132,7 @@ void engine_kick(struct process *p)
 	word = atomic_load_explicit(p->wake, memory_order_relaxed);
 	if (word == SLOT_ASLEEP)
 		futex_store_and_wake(p->wake, SLOT_AWAKE);
-	else if (word == SLOT_READER)
+	else if (word == SLOT_READER || word == SLOT_RINGER)
 		engine_rouse(p->engine);
 }
 
@@ -242,7 +244,8 @@ static void engine_nap(struct engine *e)
 /* Are processors scarce, as far as it knows? */
 static bool engine_is_scarce(const struct engine *e, uint64_t now)
 {
-	return now < e->starved_until_ns;
+	return now < e->starved_until_ns ||
+	       now < atomic_load_explicit(&e->answered_until_ns, memory_order_relaxed);
 }
 
 /*
@@ -254,7 +257,8 @@ static void engine_reckon(struct engine *e, uint64_t until_ns)
 	if (until_ns <= e->starved_until_ns)
 		return;
 	e->starved_until_ns = until_ns;
-	doorbell_keep_armed(until_ns);
+	doorbell_keep_armed(max_u64(until_ns, atomic_load_explicit(&e->answered_until_ns,
+								   memory_order_relaxed)));
 }
 
 /* Was it woken by one who waits for this processor now?  The kernel would have taken another that is free. */
@@ -279,24 +283,10 @@ static bool engine_wait(struct engine *e, uint64_t deadline)
 	return word == SLOT_READER || word == SLOT_POLLED;
 }
 
-static bool engine_is_patient(const struct process *p)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < p->nhcas; i++) {
-		bool patient = adapter_owes_patiently(p->hcas[i].adapter);
-
-		if (!patient && adapter_owes(p->hcas[i].adapter))
-			return false;
-		any |= patient;
-	}
-	return any;
-}
-
 /* Before the sleep.  An acknowledgement by itself would wake the peer, too. */
 static bool engine_last_look(struct engine *e, uint64_t *deadline_ns)
 {
-	if (!engine_is_scarce(e, e->seen_ns) || !engine_is_patient(e->process))
+	if (!engine_is_scarce(e, e->seen_ns) || !process_owes_patiently(e->process))
 		return process_progress_until(e->process, deadline_ns);
 	*deadline_ns = clock_ns() + PATIENT_NS;
 	return process_deliver(e->process);
@@ -387,6 +377,7 @@ static bool somebody_polls(struct engine *e, uint64_t now)
 static bool engine_look(struct engine *e)
 {
 	uint64_t idle_since = clock_ns(), window_ns = e->spin_ns;
+	uint32_t at = beside_here_plus_1();
 	unsigned batches = 0;
 	bool idle = true;
 
@@ -395,6 +386,8 @@ static bool engine_look(struct engine *e)
 	else if (doorbell_any_direct())
 		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
 	e->seen_ns = idle_since;
+	if (atomic_load_explicit(e->at_plus_1, memory_order_relaxed) != at)
+		atomic_store_explicit(e->at_plus_1, at, memory_order_relaxed);
 
 	while (engine_runs(e)) {
 		bool done = engine_progress(e);
@@ -403,7 +396,7 @@ static bool engine_look(struct engine *e)
 		watch_for_starvation(e, now);
 		if (somebody_polls(e, now))
 			return true;
-		if (done && engine_is_scarce(e, now) && engine_is_patient(e->process))
+		if (done && engine_is_scarce(e, now) && process_owes_patiently(e->process))
 			break;
 		if (done) {
 			batches += idle;
@@ -493,7 +486,8 @@ int engine_start(struct process *p)
 	*e = (struct engine){
 		.process = p,
 		.wake = p->wake,
-		.waker_plus_1 = p->waker_plus_1,
+		.waker_plus_1 = &p->slot->waker_plus_1,
+		.at_plus_1 = &p->slot->engine_at_plus_1,
 		.spin_min_ns = SPIN_MIN_NS,
 		.spin_max_ns = SPIN_MAX_NS,
 		.distrust_ns = DISTRUST_MIN_NS,
@@ -503,6 +497,7 @@ int engine_start(struct process *p)
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
 		e->spin_min_ns = FEW_SPIN_MIN_NS;
 		e->spin_max_ns = FEW_SPIN_MAX_NS;
+		e->few = true;
 	}
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
@@ -546,6 +541,8 @@ void engine_stop(struct process *p)
 	reader_await_none();
 	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
+	/* The word says awake from now on, so nobody enters the engine's place any more. */
+	doorbell_await_none();
 	feeder_stop(e->feeder);
 	p->engine = NULL;
 	free(e);

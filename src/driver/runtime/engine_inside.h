@@ -30,7 +30,7 @@ struct engine {
 	struct process *process;
 	struct feeder *feeder;	 /* NULL: no link has a descriptor */
 	_Atomic(uint32_t) *wake; /* of our slot */
-	_Atomic(uint32_t) *waker_plus_1;
+	_Atomic(uint32_t) *waker_plus_1, *at_plus_1;
 	pthread_t thread;
 	_Atomic(uint32_t) nap; /* futex: 1 ends the nap, whatever 'wake' says */
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
@@ -45,7 +45,11 @@ struct engine {
 	uint64_t seen_ns;	     /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
-	_Atomic(uint32_t) state; /* enum engine_state */
+	bool few; /* processors */
+	/* Of those who ring (ringer.c), whoever has made the word SLOT_RINGER. */
+	uint32_t unanswered, rings_to_skip;
+	_Atomic(uint64_t) answered_until_ns; /* they reckon with answers */
+	_Atomic(uint32_t) state;	     /* enum engine_state */
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
 	/* One thread polls the device for all; the others go on looking at their CQs. */

@@ -21,6 +21,7 @@
 #include "base/spin.h"
 #include "dpa/dpa.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/signals.h"
 #include "usermem/usermem.h"
 
 #define SERVING_STACK_BYTES (64u << 10)
@@ -151,10 +152,26 @@ static bool stack_has_room(const ucontext_t *uc)
 	return left >= uc->uc_stack.ss_size || left >= SERVING_STACK_BYTES;
 }
 
+/*
+ * A handler of the program must not jump away with locks of the device.  What was held back comes with the return from
+ * ours.
+ */
+static bool is_doorbell(uintptr_t addr, void *ucontext)
+{
+	uint64_t signals;
+
+	if (!doorbell_may_be_at(addr))
+		return false;
+	signals_hold(&signals);
+	if (doorbell_fault(addr, ucontext, stack_has_room(ucontext)))
+		return true;
+	signals_release(&signals);
+	return false;
+}
+
 static bool is_handled(int signum, const siginfo_t *info, void *ucontext)
 {
-	return (signum == SIGBUS &&
-		doorbell_fault((uintptr_t)info->si_addr, ucontext, stack_has_room(ucontext))) ||
+	return (signum == SIGBUS && is_doorbell((uintptr_t)info->si_addr, ucontext)) ||
 	       usermem_fault(ucontext, info->si_addr);
 }
 

@@ -28,6 +28,7 @@
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/reader.h"
+#include "driver/runtime/ringer.h"
 #include "exposure/expose.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
@@ -35,6 +36,7 @@
 
 struct running {
 	struct process process;
+	struct doorbell_engine doorbells;
 	pthread_mutex_t host_lock;
 };
 
@@ -240,8 +242,8 @@ static int process_connect(struct running *r)
 
 		p->registry = attr.registry;
 		p->subnet = attr.subnet;
-		p->wake = &attr.slots[attr.slot].wake;
-		p->waker_plus_1 = &attr.slots[attr.slot].waker_plus_1;
+		p->slot = &attr.slots[attr.slot];
+		p->wake = &p->slot->wake;
 		ret = wire_process_create(&attr, &p->wire_process);
 		/* What is on its way to a congested port is packets. */
 		if (!ret && congestion_wanted(&congested, &mark))
@@ -386,7 +388,9 @@ static int process_bring_up(struct process **out)
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
-	doorbell_start(process_kick, &r->process);
+	r->doorbells =
+		(struct doorbell_engine){process_kick, ringer_enter, ringer_leave, &r->process};
+	doorbell_start(&r->doorbells);
 	what = "its thread";
 	ret = engine_start(&r->process);
 	if (ret)

@@ -40,9 +40,9 @@ struct process {
 	uint32_t nhcas;
 	struct engine *engine;
 	enum memory_way memory;
-	bool engine_leaves;		 /* the processors that the program is allowed (beside.h) */
-	_Atomic(uint32_t) *waker_plus_1; /* likewise: from which processor */
-	_Atomic(uint32_t) *wake; /* of our slot: whoever has work for the engine looks at it */
+	bool engine_leaves;	 /* the processors that the program is allowed (beside.h) */
+	struct slot *slot;	 /* our own */
+	_Atomic(uint32_t) *wake; /* of it: whoever has work for the engine looks at it */
 	_Atomic(bool)
 		lost; /* the daemon has gone: every port is down, whatever the registry says */
 };
@@ -63,6 +63,8 @@ bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
 /* Is there work that nobody has been told of? */
 bool process_owes(const struct process *p);
+/* Is there, and only such as the program's next request takes along (acknowledgements)? */
+bool process_owes_patiently(const struct process *p);
 
 /* Receives alone. */
 bool process_deliver(struct process *p);

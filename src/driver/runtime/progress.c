@@ -36,3 +36,17 @@ bool process_owes(const struct process *p)
 			return true;
 	return false;
 }
+
+bool process_owes_patiently(const struct process *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->nhcas; i++) {
+		bool patient = adapter_owes_patiently(p->hcas[i].adapter);
+
+		if (!patient && adapter_owes(p->hcas[i].adapter))
+			return false;
+		any |= patient;
+	}
+	return any;
+}

@@ -186,6 +186,65 @@ static void test_store_alone(void)
 	doorbell_device_close(&r);
 }
 
+static unsigned entered, left_unserved;
+static unsigned leaves;
+
+static bool count_entry(void *user)
+{
+	struct doorbell_device *r = user;
+
+	/* before its queues are served */
+	CHECK(!doorbell_device_done(r));
+	entered++;
+	return entered % 2;
+}
+
+static unsigned count_leave(void *user, bool in, bool done)
+{
+	struct doorbell_device *r = user;
+
+	CHECK(doorbell_device_done(r) && in == entered % 2);
+	left_unserved += !done;
+	/* without a lock: whoever leaves may look himself */
+	(void)doorbell_look(DOORBELL_DIRECT_PAGES);
+	return leaves;
+}
+
+/* A thread that serves tells the engine of it, once for each request; a store after an answer stands alone. */
+static void test_ringer(void)
+{
+	struct doorbell_engine engine;
+	struct doorbell_device r;
+	unsigned i;
+
+	doorbell_device_open(&r, false, 2);
+	engine = (struct doorbell_engine){r.engine.kick, count_entry, count_leave, &r};
+	doorbell_device_post(&r, r.program, 0, 0);
+	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES) && doorbell_any_direct());
+	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
+		doorbell_stop();
+		doorbell_start(&engine);
+		CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
+		leaves = DOORBELL_ANSWERED;
+		usleep(1000); /* the first one has no answer before it */
+		for (i = 0; i < 1000; i++) {
+			store_plainly(&r, i % 2);
+			*(volatile uint64_t *)(void *)(r.program + UAR_SQ + 64) = i + 1;
+			CHECK(doorbell_device_done(&r) && entered == i + 1);
+		}
+		CHECK(!left_unserved && sem_trywait(&r.kicked) < 0 && errno == EAGAIN);
+		leaves |= DOORBELL_UNDONE;
+		store_plainly(&r, 0);
+		CHECK(!left_unserved && kicked_within(&r, 10));
+		leaves = 0;
+		store_plainly(&r, 0);
+		for (i = 0; i < 100000 && !left_unserved; i++)
+			store_plainly(&r, i % 2);
+		CHECK(left_unserved == 1 && kicked_within(&r, 10));
+	}
+	doorbell_device_close(&r);
+}
+
 /* A program that closes all descriptors: the store passes, and the engine polls from then on. */
 static void test_descriptor_closed(void)
 {
@@ -287,6 +346,7 @@ int main(void)
 	test_forgotten_meanwhile();
 	test_sleep();
 	test_store_alone();
+	test_ringer();
 	test_nothing_is_lost();
 	test_descriptor_closed();
 	return 0;

@@ -183,7 +183,7 @@ static void test_stop_while_told(void)
 
 	doorbell_device_open(&r, false, 1);
 	doorbell_stop();
-	doorbell_start(kick_slowly, &r);
+	doorbell_start(&(struct doorbell_engine){.kick = kick_slowly});
 	CHECK(!pthread_create(&thread, NULL, tell_live, &r));
 	while (!atomic_load(&telling))
 		sched_yield();

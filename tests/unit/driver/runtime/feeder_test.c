@@ -96,7 +96,7 @@ static void fed_up(struct fed *f, bool has_descriptor)
 	f->socket.far = fd[1];
 	wire_process_add_link(f->process.wire_process, &f->socket.link, OWNER, OWNER + 1);
 	f->process.wake = &f->fabric->slots[0].wake;
-	f->process.waker_plus_1 = &f->fabric->slots[0].waker_plus_1;
+	f->process.slot = &f->fabric->slots[0];
 }
 
 static void fed_down(struct fed *f)
