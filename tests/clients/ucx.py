@@ -3,10 +3,14 @@
 DEVX and ring doorbells by themselves (rc_x, ud_x, dc_x).
 
 UCX looks at the device's model before it offers the latter, hence --model.  ucx_perftest does not
-look at the data."""
+look at the data; two ranks of MPI do."""
+import pathlib
 import re
+import shutil
+import subprocess
+import tempfile
 
-from harness import expect
+from harness import Skip, expect
 
 MODEL = ["--model", "connectx-7"]
 TRANSPORTS = {"rc_v": "rc_verbs", "ud_v": "ud_verbs", "rc_x": "rc_mlx5", "ud_x": "ud_mlx5",
@@ -53,6 +57,27 @@ def compressed(transport):
     return test
 
 
+PINGPONG = pathlib.Path(__file__).resolve().parents[2] / "bench/pingpong.c"
+
+
+def ranks(transport, size, count):
+    """Two ranks that talk in turns, and check what they get."""
+    def test(session):
+        for program in ("mpicc", "mpirun"):
+            if not shutil.which(program):
+                raise Skip(f"{program} is not there")
+        with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+            program = f"{directory}/pingpong"
+            subprocess.run(["mpicc", "-O2", "-o", program, str(PINGPONG)], check=True)
+            result = session.tool(
+                "run", *MODEL, "--", "mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2",
+                "--mca", "pml", "ucx", "-x", f"UCX_TLS={transport},self", "-x",
+                f"UCX_NET_DEVICES={PORTS['ib']}", program, str(size), str(count))
+        expect(result.status == 0 and "pingpong " in result.out,
+               f"status {result.status}\n{result.text()}")
+    return test
+
+
 def cases():
     yield "ucx_info offers its transports", offered
     for transport in ("rc_x", "ud_x", "dc_x"):
@@ -62,3 +87,5 @@ def cases():
             for name, size, count in RUNS:
                 yield (f"ucx_perftest {link} {transport} {name} {size}",
                        transfer(transport, port, name, size, count))
+    for transport in ("rc_x", "ud_x", "dc_x"):
+        yield f"MPI over {transport} in turns", ranks(transport, 8, 500)
