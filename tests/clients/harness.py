@@ -96,7 +96,11 @@ class Session:
             second = self.background(*client, "-p", str(port), "127.0.0.1",
                                      run_options=run_options)
             client_result = self.finish(second, limit)
-            server_result = self.finish(first, limit if client_result.status == 0 else 5)
+            try:
+                server_result = self.finish(first, limit if client_result.status == 0 else 5)
+            except Failure as failure:
+                raise Failure(f"the client ended with status {client_result.status}\n"
+                              f"{client_result.text()[-3000:]}\n{failure}") from None
         finally:
             if first.poll() is None:
                 os.killpg(first.pid, signal.SIGKILL)

@@ -12,6 +12,7 @@ import tempfile
 
 from harness import Skip, expect, free_port, wait_listening, within
 from ports import fabric, set_port
+import ucx
 
 LINE = re.compile(r"softhca\[(\d+)/(\d+)\]: (\d+\.\d{9}) ([a-z]+\.[a-z]+)((?: [a-z_]+=(?:\"[^\"]*\"|\S+))+)$")
 
@@ -344,6 +345,14 @@ def controlled_flow(session):
     Told(result.err).expect("flow.begin")
 
 
+def other_rings(session):
+    """UCX rings by bare stores, and takes compressed completions apart.  Threads that ring wait where processors are few."""
+    few = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
+    told = Told(ucx.zipped(session, "rc_x", "cq.*,engine.*", "taskset", "-c", few))
+    told.expect("cq.compressed")
+    told.expect("engine.lingered")
+
+
 def table_points():
     table = (SOURCE / "src/base/trace_points.h").read_text()
     points = {f"{group}.{name}" for group, name in
@@ -398,7 +407,7 @@ SCENARIOS = [
     wrong_key, wrong_local_key, no_receive, killed_peer,
     *(bypass_by_way(memory) for memory in ("auto", "kernel", "mapped", "packets")),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, controlled_flow]
+    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, controlled_flow, other_rings]
 
 
 def noted(test):
