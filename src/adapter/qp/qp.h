@@ -64,6 +64,12 @@ struct rd_resource {
 	uint64_t orig; /* atomic: the answer */
 };
 
+/* Where the answer to an outstanding READ or atomic goes: all of it lies in there. */
+struct answer_places {
+	uint32_t op; /* counts as requester.tail */
+	uintptr_t from, end;
+};
+
 struct requester {
 	uint32_t next_block; /* next block to fetch, never masked */
 	uint32_t cur;	     /* op being sent; counts like tail */
@@ -81,6 +87,7 @@ struct requester {
 	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
+	struct answer_places places[ADAPTER_MAX_RD_ATOMIC]; /* transport/read_offer.c */
 	/*
 	 * The next request is an atomic that was executed in the peer's memory but did not count: it goes by
 	 * a packet that says so.  What the memory held before stays until that is answered, since no other

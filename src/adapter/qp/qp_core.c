@@ -2,6 +2,8 @@
 /* What all parts of a queue pair need: its locks, its fall into the error state, its queues. */
 #include "adapter/qp/qp.h"
 
+#include <string.h>
+
 #include "adapter/qp/flow.h"
 #include "adapter/qp/qp_state.h"
 #include "base/rcu.h"
@@ -74,6 +76,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->req.target = NULL;
 	qp->req.steered_plus_1 = 0;
 	qp->req.executed = false;
+	memset(qp->req.places, 0, sizeof(qp->req.places));
 	atomic_store(&qp->req.tail, 0);
 	atomic_store(&qp->comp.head, 0);
 	atomic_store(&qp->comp.rd_outstanding, 0);

@@ -9,7 +9,11 @@
 #include "adapter/qp/qp.h"
 #include "wire/pkt.h"
 
-/* op->offered says whether pkt has an offer now; if the wire is busy, the caller takes it back.  runs:
- * all of the places. */
+/* Notes where the answer to the current request, a READ or atomic, goes.  runs: all of the places;
+ * NULL: nobody knows. */
+void read_note_places(struct qp *qp, const struct runs *runs);
+
+/* op->offered says whether pkt has an offer now; if the wire is busy, the caller takes it back.  op: the
+ * current request, whose places are noted; runs: all of them. */
 void read_offer_places(const struct qp *qp, struct send_op *op, const struct runs *runs,
 		       struct pkt *pkt);

@@ -359,8 +359,11 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		struct transfer t = transfer_answered(qp, w, op->block);
 
 		v = transfer_check(&t, 0, w->len);
-	} else if (v == MKEY_OK && w->opcode == WQE_OP_RDMA_READ) {
-		read_offer_places(qp, op, &runs, pkt);
+		read_note_places(qp, NULL);
+	} else if (v == MKEY_OK) {
+		read_note_places(qp, &runs);
+		if (w->opcode == WQE_OP_RDMA_READ)
+			read_offer_places(qp, op, &runs, pkt);
 	}
 	if (v != MKEY_OK)
 		return refuse_memory(qp, w, v);

@@ -140,6 +140,28 @@ static void test_in_order(void)
 	signed_pair_down(&pair);
 }
 
+/* Answers to READs of the same places are put there one after the other, so the last one's stays. */
+static void test_same_places(void)
+{
+	const struct place same[2] = {{0, 100}, {150, SECOND - 100}}, apart = {SECOND + 50, SECOND};
+	uint64_t from;
+
+	pair_up();
+	from = (uintptr_t)pair.side[1].memory;
+	fill_channel();
+	post_read(from + FIRST, pair.side[1].lkey, same, 2, pair.side[0].lkey);
+	post_read(from, pair.side[1].lkey, &apart, 1, pair.side[0].lkey);
+	target_goes_on();
+	for (unsigned i = 0; i < 3; i++)
+		expect_done();
+	CHECK(!memcmp(pair.side[0].memory, pair.side[1].memory + FIRST, 100));
+	CHECK(!memcmp(pair.side[0].memory + 100, pair.side[1].memory + 100, 50));
+	CHECK(!memcmp(pair.side[0].memory + 150, pair.side[1].memory + FIRST + 100, SECOND - 100));
+	CHECK(!memcmp(pair.side[0].memory + SECOND + 50, pair.side[1].memory, SECOND));
+	CHECK(idle(&pair));
+	signed_pair_down(&pair);
+}
+
 /* ---- with signatures ---- */
 
 enum { MANY = 1600 };
@@ -409,6 +431,7 @@ int main(void)
 	test_fault_catch();
 	test_placed();
 	test_in_order();
+	test_same_places();
 	test_signed();
 	test_random();
 	test_keys_end();
