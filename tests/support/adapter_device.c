@@ -23,7 +23,7 @@ static void on_kick(void *user)
 	((struct test_device *)user)->kicks++;
 }
 
-void device_up(struct test_device *r)
+static void device_up_as(struct test_device *r, bool ethernet)
 {
 	struct wire_process_attr attr;
 
@@ -39,10 +39,11 @@ void device_up(struct test_device *r)
 	r->subnet = &r->own_subnet;
 	test_subnet_open(r->subnet, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		test_subnet_port(r->subnet, 0, i, i);
+		test_subnet_port(r->subnet, 0, i, ethernet || i);
 		test_subnet_gid(r->subnet, i, (uint8_t)(i + 1), GID_ROCE_V2);
 	}
-	test_subnet_lid(r->subnet, 0, 7);
+	if (!ethernet)
+		test_subnet_lid(r->subnet, 0, 7);
 
 	attr = (struct wire_process_attr){
 		.registry = r->registry, .subnet = r->subnet, .slots = r->slots, .slot = 0};
@@ -54,6 +55,16 @@ void device_up(struct test_device *r)
 		a.wire = r->wire[i];
 		CHECK(!adapter_create(&a, &r->adapter[i]));
 	}
+}
+
+void device_up(struct test_device *r)
+{
+	device_up_as(r, false);
+}
+
+void device_up_ethernet(struct test_device *r)
+{
+	device_up_as(r, true);
 }
 
 void device_down(struct test_device *r)

@@ -60,6 +60,8 @@ struct device_qp {
 };
 
 void device_up(struct test_device *r);
+/* The same with two Ethernet devices. */
+void device_up_ethernet(struct test_device *r);
 void device_down(struct test_device *r);
 
 void device_cq_up(struct test_device *r, unsigned dev, struct device_cq *cq);

@@ -158,8 +158,8 @@ static bool adapter_receive_group(void *user, const struct pkt *pkt)
 	case BTH_RAW:
 		if (!a->port->ethernet)
 			return false;
-		/* Who sends a frame in this process has done so. */
-		if (pkt->batched)
+		/* A queue of this device that sends a frame has done so. */
+		if (pkt->batched || pkt->path->src_port != wire_port_row(a->wire))
 			icm_writers_run(a);
 		return raw_receive(a, pkt);
 	case BTH_UD:

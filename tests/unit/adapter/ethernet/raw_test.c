@@ -6,6 +6,7 @@
 
 #include "adapter_device.h"
 #include "adapter/frame/frame.h"
+#include "adapter/steering.h"
 #include "base/explain.h"
 #include "base/trace.h"
 #include "captured.h"
@@ -452,6 +453,67 @@ static void drops_tell(void)
 	trace_select("");
 }
 
+/* ---- what is written to steering first ---- */
+
+#define WRITTEN 0x77
+
+/* Frames of either device arrive at the second, and find what was posted to a queue pair that writes its
+ * entries, of which nobody has heard. */
+static void test_written_before(void)
+{
+	static struct device_qp from[2], writer;
+	static uint8_t source[8], entry[8];
+	uint32_t n = tcp_frame(200) + 200;
+	struct device_wqe w;
+	struct mkey *mr[2];
+	struct flow *flow;
+
+	device_up_ethernet(&device);
+	device_qp_up(&device, ETHERNET, &rx, IB_QPT_RAW_PACKET);
+	to_rts(&rx);
+	flow = add_rule(rx.qp, 1);
+	device_qp_up(&device, ETHERNET, &writer, IB_QPT_RC);
+	device_connect(&device, ETHERNET, &writer, &writer);
+	qp_writes_icm(writer.qp);
+	device_mr(&device, ETHERNET, writer.pdn, source, sizeof(source), 0, &mr[0]);
+	device_mr(&device, ETHERNET, writer.pdn, entry, sizeof(entry), DEVICE_ALL_ACCESS, &mr[1]);
+	memset(source, WRITTEN, sizeof(source));
+	for (unsigned i = 0; i < 2; i++) {
+		device_qp_up(&device, i, &from[i], IB_QPT_RAW_PACKET);
+		to_rts(&from[i]);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		struct device_qp *q = &from[i % 2];
+		struct wqe_eth none = {0};
+		struct mkey *mr_out;
+
+		memset(entry, 0, sizeof(entry));
+		device_wqe_begin(&writer, &w, WQE_OP_RDMA_WRITE, 0, 0);
+		device_wqe_raddr(&w, (uintptr_t)entry, mkey_key(mr[1]));
+		device_wqe_data(&w, source, sizeof(source), mkey_key(mr[0]));
+		device_wqe_put(&w);
+		writer.dbrec[DBREC_SEND] = be32_of(writer.sq_pi);
+
+		device_mr(&device, i % 2, q->pdn, out, sizeof(out), 0, &mr_out);
+		device_wqe_begin(q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+		memcpy(w.bytes + w.at, &none, sizeof(none));
+		w.at += sizeof(none);
+		device_wqe_data(&w, out, n, mkey_key(mr_out));
+		device_wqe_end(&w);
+		CHECK(device_cq_poll(&q->cq));
+		CHECK(entry[0] == WRITTEN);
+		mkey_destroy(device.adapter[i % 2], mr_out);
+	}
+	flow_destroy(flow);
+	mkey_destroy(device.adapter[ETHERNET], mr[0]);
+	mkey_destroy(device.adapter[ETHERNET], mr[1]);
+	for (unsigned i = 0; i < 2; i++)
+		device_qp_down(&from[i]);
+	device_qp_down(&writer);
+	device_qp_down(&rx);
+	device_down(&device);
+}
+
 int main(void)
 {
 	struct qp_create_attr attr = {.type = IB_QPT_RAW_PACKET};
@@ -484,5 +546,6 @@ int main(void)
 	device_qp_down(&tx);
 	device_qp_down(&rx);
 	device_down(&device);
+	test_written_before();
 	return 0;
 }
