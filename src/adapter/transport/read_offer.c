@@ -79,7 +79,7 @@ void read_offer_places(const struct qp *qp, struct send_op *op, const struct run
 		       struct pkt *pkt)
 {
 	bool offer = !op->offered && !op->read_bytes && op->len >= OFFER_MIN_BYTES &&
-		     qp_is_reliable(qp) && !bypass_observed(qp);
+		     op->len <= READ_PLACE_MAX_BYTES && qp_is_reliable(qp) && !bypass_observed(qp);
 
 	for (uint32_t i = 0; offer && i < runs->n; i++)
 		offer = runs->key[i] && runs->run[i].addr != RUN_DISCARD;

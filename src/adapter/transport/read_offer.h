@@ -9,6 +9,10 @@
 #include "adapter/qp/qp.h"
 #include "wire/pkt.h"
 
+/* Making a longer answer would keep the responder's thread, and what arrives, for too long.  So it is
+ * not asked for: an offer brings in all pages first. */
+#define READ_PLACE_MAX_BYTES (4u << 20)
+
 /* Notes where the answer to the current request, a READ or atomic, goes.  runs: all of the places;
  * NULL: nobody knows. */
 void read_note_places(struct qp *qp, const struct runs *runs);

@@ -4,11 +4,10 @@
 
 #include "adapter/bypass/bypass.h"
 #include "adapter/signed/transfer.h"
+#include "adapter/transport/read_offer.h"
 #include "usermem/usermem.h"
 #include "wire/counter_shard.h"
 
-/* A longer answer would keep this thread, and what arrives, for too long. */
-#define PLACE_MAX_BYTES (4u << 20)
 /* So often a peer that takes something out each time is waited for. */
 #define PLACE_WAITS 64u
 
@@ -192,7 +191,7 @@ static bool rd_may_place(const struct qp *qp, const struct rd_resource *rd, cons
 	const struct responder *r = &qp->resp;
 
 	return r->rd_answered != r->rd_count && !rd->placed && pkt->foreign && pkt->nruns &&
-	       rd->len <= PLACE_MAX_BYTES && !bypass_observed(qp) && rd_turn_has_come(r);
+	       rd->len <= READ_PLACE_MAX_BYTES && !bypass_observed(qp) && rd_turn_has_come(r);
 }
 
 /*

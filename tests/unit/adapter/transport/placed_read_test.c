@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "adapter/qp/qp.h"
+#include "adapter/transport/read_offer.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 #include "exposure/expose.h"
@@ -159,6 +160,36 @@ static void test_same_places(void)
 	CHECK(!memcmp(pair.side[0].memory + 150, pair.side[1].memory + FIRST + 100, SECOND - 100));
 	CHECK(!memcmp(pair.side[0].memory + SECOND + 50, pair.side[1].memory, SECOND));
 	CHECK(idle(&pair));
+	signed_pair_down(&pair);
+}
+
+/* What is too long to be put in its places asks for none. */
+static void test_long(void)
+{
+	static uint8_t from[READ_PLACE_MAX_BYTES + 1], to[READ_PLACE_MAX_BYTES + 1];
+	uint32_t keys[2];
+	struct mkey *mr[2];
+
+	pair_up();
+	keys[0] = device_mr(&pair.device, 0, pair.side[0].q.pdn, to, sizeof(to), DEVICE_ALL_ACCESS,
+			    &mr[0]);
+	keys[1] = device_mr(&pair.device, 1, pair.side[1].q.pdn, from, sizeof(from),
+			    DEVICE_ALL_ACCESS, &mr[1]);
+	memset(from, 0x31, sizeof(from));
+	for (uint32_t i = 0; i < 2; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_READ, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_raddr(&w, (uintptr_t)from, keys[1]);
+		device_wqe_data(&w, to, READ_PLACE_MAX_BYTES + i, keys[0]);
+		device_wqe_end(&w);
+		CHECK(qp_send_op(pair.side[0].q.qp, i)->offered == !i);
+		expect_done();
+		CHECK(!memcmp(to, from, READ_PLACE_MAX_BYTES + i));
+		memset(to, 0, sizeof(to));
+	}
+	mkey_destroy(pair.device.adapter[0], mr[0]);
+	mkey_destroy(pair.device.adapter[1], mr[1]);
 	signed_pair_down(&pair);
 }
 
@@ -432,6 +463,7 @@ int main(void)
 	test_placed();
 	test_in_order();
 	test_same_places();
+	test_long();
 	test_signed();
 	test_random();
 	test_keys_end();
