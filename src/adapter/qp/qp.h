@@ -31,6 +31,7 @@ struct send_op {
 	bool signaled;
 	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
 	bool executed;	    /* an atomic: it was, see requester.executed */
+	bool asked;	    /* a READ or atomic: a packet of it has gone */
 	bool offered;	    /* a READ: the peer may put the answer in its places */
 	_Atomic(bool) done; /* ended; retires after the older ones */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */

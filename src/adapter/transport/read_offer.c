@@ -78,8 +78,8 @@ static bool places_are_its_own(const struct qp *qp, const struct runs *runs)
 void read_offer_places(const struct qp *qp, struct send_op *op, const struct runs *runs,
 		       struct pkt *pkt)
 {
-	bool offer = !op->offered && !op->read_bytes && op->len >= OFFER_MIN_BYTES &&
-		     op->len <= READ_PLACE_MAX_BYTES && qp_is_reliable(qp) && !bypass_observed(qp);
+	bool offer = !op->asked && op->len >= OFFER_MIN_BYTES && op->len <= READ_PLACE_MAX_BYTES &&
+		     qp_is_reliable(qp) && !bypass_observed(qp);
 
 	for (uint32_t i = 0; offer && i < runs->n; i++)
 		offer = runs->key[i] && runs->run[i].addr != RUN_DISCARD;

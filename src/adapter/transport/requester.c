@@ -384,9 +384,10 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		pkt->atomic_orig = op->executed ? qp->req.executed_before : 0;
 	}
 	s = requester_transmit(qp, pkt);
-	/* It has not gone. */
-	if (s == STEP_WAIT && pkt->nruns)
-		op->offered = false;
+	if (s == STEP_NEXT)
+		op->asked = true;
+	else if (pkt->nruns)
+		op->offered = false; /* it has not gone */
 	return s;
 }
 

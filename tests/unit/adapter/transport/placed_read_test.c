@@ -385,6 +385,27 @@ static void test_sent_again(void)
 	signed_pair_down(&pair);
 }
 
+/* Neither has one whose first packet had none. */
+static void test_offered_late(void)
+{
+	_Atomic(uint32_t) *observers;
+	struct qp *qp;
+
+	pair_up();
+	qp = pair.side[0].q.qp;
+	observers = &pair.fabric->slots[0].observers;
+	atomic_store(observers, 1);
+	post_plain(0, SECOND, pair.side[1].lkey, pair.side[0].lkey);
+	atomic_store(observers, 0);
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+	(void)adapter_progress(pair.device.adapter[0], NULL);
+	CHECK(!qp_send_op(qp, 0)->offered);
+	expect_done();
+	CHECK(is_read(0, SECOND) && idle(&pair));
+	signed_pair_down(&pair);
+}
+
 /* ---- a peer that is writing ---- */
 
 #define WRITES_MS 200u /* of processor time: far less than after which nobody waits */
@@ -469,6 +490,7 @@ int main(void)
 	test_keys_end();
 	test_flushed();
 	test_sent_again();
+	test_offered_late();
 	test_being_written();
 	return 0;
 }
