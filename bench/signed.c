@@ -32,6 +32,7 @@
 #include "verbs_device.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
+enum { MEMORY = 2 * ROOM + DEPTH * DATA };
 
 #define SLICE_NS 10000000u
 #define ACCESS	 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
@@ -59,6 +60,8 @@ struct side {
 	struct mlx5dv_mkey *key[2]; /* signatures in memory, on the wire */
 	uint8_t *data;		    /* ROOM bytes of blocks, with signatures */
 	uint8_t *plain;		    /* the same without; also where writes go */
+	uint8_t *fetched;	    /* what is read: of each request that is under way by itself */
+	unsigned fetches;
 };
 
 static uint32_t signature_bytes(enum kind kind)
@@ -111,12 +114,13 @@ static void side_open(struct side *s, const char *device)
 	device_port_open_by(&s->port, device, -1, open_devx);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 128, NULL, NULL, 0);
-	s->data = mmap(NULL, 2 * ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	s->data = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!s->pd || !s->cq || s->data == MAP_FAILED)
 		device_die("set-up: %m");
-	memset(s->data, 0, 2 * (size_t)ROOM);
-	s->mr = ibv_reg_mr(s->pd, s->data, 2 * (size_t)ROOM, ACCESS);
+	memset(s->data, 0, MEMORY);
+	s->mr = ibv_reg_mr(s->pd, s->data, MEMORY, ACCESS);
 	s->plain = s->data + ROOM;
+	s->fetched = s->plain + ROOM;
 	s->qp = s->mr ? qp_create(s) : NULL;
 	if (!s->qp)
 		device_die("set-up: %m");
@@ -288,7 +292,9 @@ static void post(struct bench *b, enum column column)
 	s->qpx->wr_flags = IBV_SEND_SIGNALED;
 	if (column == FETCH) {
 		ibv_wr_rdma_read(s->qpx, b->peer.signed_key, 0);
-		ibv_wr_set_sge(s->qpx, s->mr->lkey, (uintptr_t)s->plain, DATA);
+		ibv_wr_set_sge(s->qpx, s->mr->lkey,
+			       (uintptr_t)(s->fetched + (size_t)(s->fetches++ % DEPTH) * DATA),
+			       DATA);
 	} else {
 		ibv_wr_rdma_write(s->qpx, b->peer.plain_key, b->peer.plain);
 		ibv_wr_set_sge(s->qpx, s->key[column == ADD]->lkey, 0,
