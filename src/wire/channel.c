@@ -407,11 +407,30 @@ static bool room_again(struct channel *ch)
 	return !ring_wants_room(&ch->tx) && atomic_exchange(&ch->starved, false);
 }
 
+/* A READ of which only the places have gone is answered by packets: the sender finds the error at once
+ * then, and not when its timer has expired. */
+static bool read_stands(const struct pkt *p)
+{
+	return pkt_props(p)->read && pkt_props(p)->request &&
+	       atomic_load_explicit(p->withdrawn, memory_order_relaxed) == RECORD_MEMORY_GONE;
+}
+
 /* If the sender has taken the payload back, the packet counts as lost.  We do not read from a
  * sender that has gone either. */
-static bool taken_back(const struct pkt *p, bool sender_gone)
+static bool taken_back(struct pkt *p, bool sender_gone)
 {
-	return p->foreign && (sender_gone || pkt_withdrawn(p));
+	if (likely(!p->foreign))
+		return false;
+	if (sender_gone)
+		return true;
+	if (likely(!pkt_withdrawn(p)))
+		return false;
+	if (!read_stands(p))
+		return true;
+	p->foreign = NULL;
+	p->withdrawn = NULL;
+	p->nruns = 0;
+	return false;
 }
 
 /* Delivers a record; 0, or -EPROTO. */

@@ -239,7 +239,10 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 	if (refs->sqpn ? base.sqpn != refs->sqpn
 		       : base.src_port != refs->src_port || !lies_in(&whole, &base, refs))
 		return 0;
-	atomic_store_explicit(&live->withdrawn, 1, memory_order_relaxed);
+	if (refs->sqpn)
+		atomic_store_explicit(&live->withdrawn, RECORD_GIVEN_UP, memory_order_relaxed);
+	else if (!atomic_load_explicit(&live->withdrawn, memory_order_relaxed))
+		atomic_store_explicit(&live->withdrawn, RECORD_MEMORY_GONE, memory_order_relaxed);
 	return base.sqpn;
 }
 

@@ -34,6 +34,12 @@ struct record_refs {
 	struct run memory; /* in here */
 };
 
+/* What pkt.withdrawn is of a record. */
+enum record_withdrawal {
+	RECORD_GIVEN_UP = 1,
+	RECORD_MEMORY_GONE, /* the request stands, but for its payload or the places of its answer */
+};
+
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
 uint32_t record_bytes(const struct pkt *p, bool by_reference);
 /* Fills all but the ring's word, which is 0, and the payload; returns where the payload (if it goes
@@ -41,7 +47,8 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference);
 void *record_pack(void *record, const struct pkt *p, bool by_reference);
 /*
  * Takes the payload of a record back if it goes by reference and is among these: a receiver that
- * has not read it by now takes the packet for lost.  Returns the sender's queue pair, or 0.
+ * has not read it by now takes the packet for lost, or a READ of which only the places have gone for
+ * one that offers none.  Returns the sender's queue pair, or 0.
  */
 uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*

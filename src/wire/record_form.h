@@ -47,8 +47,8 @@ struct record_base {
 /* Datagrams, requests of XRC and payloads by reference have these. */
 struct record_rare {
 	uint32_t number; /* Q_Key, shared receive queue */
-	/* By reference: not 0 if the sender has taken the payload back.  Written by it alone, at
-	 * any time. */
+	/* By reference: not 0 if the sender has taken the payload back (enum record_withdrawal).
+	 * Written by it alone, at any time. */
 	_Atomic(uint32_t) withdrawn;
 };
 

@@ -32,6 +32,7 @@ static struct taking {
 	uint32_t sqpn; /* of the last */
 	bool in_midst; /* the sender takes it back when it has arrived and is not read yet */
 	unsigned lost;
+	unsigned reads, offers; /* of places for their answers */
 } taking;
 
 static void take_packet(void *user, const struct pkt *p)
@@ -42,6 +43,12 @@ static void take_packet(void *user, const struct pkt *p)
 
 	memset(got, 0, BIG);
 	t->sqpn = p->sqpn;
+	if (pkt_props(p)->read) {
+		CHECK(!p->nruns || p->foreign);
+		t->reads++;
+		t->offers += p->nruns != 0;
+		return;
+	}
 	CHECK(p->foreign && p->payload_len == BIG && !pkt_withdrawn(p));
 	if (t->in_midst)
 		wire_withdraw(t->a.wire, p->dqpn, p->sqpn);
@@ -183,6 +190,63 @@ static void taken_back_by_key(void)
 	test_process_down(&t->b);
 }
 
+static void send_read(struct taking *t, uint32_t sqpn)
+{
+	const uint32_t key = COMMON_KEY;
+	const struct run run = {block, BIG};
+	struct pkt p = {.opcode = BTH_RC | BTH_READ_REQUEST,
+			.ack_req = true,
+			.dqpn = test_fabric_qpn(1),
+			.sqpn = sqpn,
+			.npkts = 1,
+			.path = &t->a.path,
+			.dma_len = BIG,
+			.runs = &run,
+			.run_keys = &key,
+			.nruns = 1};
+
+	CHECK(wire_xmit(t->a.wire, &p) == WIRE_SENT);
+}
+
+static void expect_reads(struct taking *t, unsigned reads, unsigned offers)
+{
+	while (wire_process_progress(t->b.host))
+		;
+	CHECK(t->reads == reads && t->offers == offers);
+	t->reads = t->offers = 0;
+}
+
+/* A READ that is given up does not arrive; one whose places have gone does, without them. */
+static void places_taken_back(void)
+{
+	struct taking *t = &taking;
+
+	taking_up(t);
+	send_read(t, FIRST_SQPN);
+	expect_reads(t, 1, 1);
+	send_read(t, FIRST_SQPN);
+	send_read(t, OTHER_SQPN);
+	wire_withdraw(t->a.wire, test_fabric_qpn(1), FIRST_SQPN);
+	expect_reads(t, 1, 1);
+	CHECK(t->sqpn == OTHER_SQPN);
+	send_read(t, FIRST_SQPN);
+	withdraw_key(t, COMMON_KEY, 0, BIG);
+	CHECK(t->lost);
+	expect_reads(t, 1, 0);
+	/* both, in either order */
+	for (unsigned first = 0; first < 2; first++) {
+		send_read(t, FIRST_SQPN);
+		for (unsigned n = 0; n < 2; n++)
+			if (n == first)
+				withdraw_key(t, COMMON_KEY, 0, BIG);
+			else
+				wire_withdraw(t->a.wire, test_fabric_qpn(1), FIRST_SQPN);
+		expect_reads(t, 0, 0);
+	}
+	test_process_down(&t->a);
+	test_process_down(&t->b);
+}
+
 int main(void)
 {
 	alarm(120); /* nothing may hang */
@@ -191,5 +255,6 @@ int main(void)
 		block[i] = (unsigned char)(i * 7 + 1);
 	taken_back();
 	taken_back_by_key();
+	places_taken_back();
 	return 0;
 }
