@@ -134,7 +134,7 @@ void direct_ring(struct direct_sq *sq)
 	sq->reg->offset ^= sq->reg->half;
 }
 
-bool direct_poll(struct direct_cq *cq)
+bool direct_poll_any(struct direct_cq *cq, uint8_t *syndrome)
 {
 	const uint8_t *end = cq->ring + (cq->next % cq->cqes + 1) * cq->cqe_bytes;
 	const struct mlx5_cqe64 *cqe = (const void *)(end - sizeof(*cqe));
@@ -144,11 +144,22 @@ bool direct_poll(struct direct_cq *cq)
 	if (opcode == MLX5_CQE_INVALID || (op_own & 1) != !!(cq->next & cq->cqes))
 		return false;
 	atomic_thread_fence(memory_order_acquire);
-	if (opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR)
-		device_die("a completion with error, syndrome 0x%x",
-			   ((const struct mlx5_err_cqe *)cqe)->syndrome);
+	*syndrome = opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR
+			    ? ((const struct mlx5_err_cqe *)cqe)->syndrome
+			    : 0;
 	cq->next++;
 	*(volatile __be32 *)&cq->records[CQ_CONSUMED] = htobe32(cq->next & 0xffffff);
+	return true;
+}
+
+bool direct_poll(struct direct_cq *cq)
+{
+	uint8_t syndrome;
+
+	if (!direct_poll_any(cq, &syndrome))
+		return false;
+	if (syndrome)
+		device_die("a completion with error, syndrome 0x%x", syndrome);
 	return true;
 }
 

@@ -67,6 +67,8 @@ void direct_ring(struct direct_sq *sq);
 
 /* Takes the next completion, if there is one; the opcode of an error ends the program. */
 bool direct_poll(struct direct_cq *cq);
+/* The same; *syndrome is that of an error, or 0. */
+bool direct_poll_any(struct direct_cq *cq, uint8_t *syndrome);
 /* Waits for one; false after limit_ns. */
 bool direct_wait(struct direct_cq *cq, uint64_t limit_ns);
 void direct_arm(struct direct_cq *cq);
