@@ -59,6 +59,8 @@ void peer_up(struct peer *p, bool ethernet, const char *type, const char *host);
 __attribute__((format(printf, 2, 3))) void peer_do(struct peer *p, const char *format, ...);
 /* Says a line, and hears a number. */
 __attribute__((format(printf, 2, 3))) uint64_t peer_ask(struct peer *p, const char *format, ...);
+/* Says a line, and does not listen. */
+__attribute__((format(printf, 2, 3))) void peer_say(struct peer *p, const char *format, ...);
 /* Its next completion. */
 struct heard {
 	int status, opcode;
@@ -66,6 +68,8 @@ struct heard {
 	int grh;
 };
 struct heard peer_wait(struct peer *p);
+/* The answer to a line that was only said. */
+void peer_obeyed(struct peer *p);
 /* So many bytes of its memory. */
 void peer_bytes(struct peer *p, uint64_t offset, uint32_t bytes, uint8_t *out);
 void peer_down(struct peer *p);
@@ -135,4 +139,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
-	pool_cases[], death_cases[];
+	pool_cases[], death_cases[], depth_cases[];

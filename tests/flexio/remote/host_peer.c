@@ -87,6 +87,23 @@ void peer_do(struct peer *p, const char *format, ...)
 	CHECK_SAY(!strcmp(line, "ok\n"), "%s: %s", format, line);
 }
 
+void peer_say(struct peer *p, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(p->to, format, args);
+	va_end(args);
+	fputc('\n', p->to);
+}
+
+void peer_obeyed(struct peer *p)
+{
+	char line[64];
+
+	CHECK(fgets(line, sizeof(line), p->from) && !strcmp(line, "ok\n"));
+}
+
 uint64_t peer_ask(struct peer *p, const char *format, ...)
 {
 	char line[64];

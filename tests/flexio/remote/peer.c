@@ -14,7 +14,7 @@
 #include "remote.h"
 
 #define PATIENT_S 60
-#define BYTES	  (1u << 20)
+#define BYTES	  (6u << 20)
 #define QUEUE	  64u
 #define RIGHTS                                                                       \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \

@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "tests/robust"))
 import kills  # noqa: E402
 
 KILLS = 5
-SOURCES = ("host.c", "host_death.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
+SOURCES = ("host.c", "host_death.c", "host_depth.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
            "host_peer.c", "host_pool.c")
 
 CASES = (
@@ -40,6 +40,8 @@ CASES = (
     ("global_route", "packets with a global route header"),
     ("looped_back", "packets that come back to the own port"),
     ("other_port", "a port that there is not"),
+    ("reads_answered", "reads and atomics that a peer may have under way here"),
+    ("reads_asked", "reads and atomics that are under way to a peer"),
     ("peer_killed", "a peer is killed in the middle of writes and reads"),
     ("pool", "queue pairs receive from one pool, in the order of its list I178"),
     ("frames", "what a send queue sends, a raw packet queue of verbs sends byte for byte J187 J188 J200"),
