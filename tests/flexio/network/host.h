@@ -90,7 +90,7 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case frame_cases[], refused_cases[], pair_cases[];
+extern const struct host_case frame_cases[], refused_cases[], pair_cases[], flow_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 
@@ -105,4 +105,13 @@ void raw_peer_expect(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
 void raw_peer_expect_edited(struct raw_peer *peer, uint32_t bytes, uint8_t kind, uint8_t last);
 /* What they send and expect: an IPv4 datagram full of bytes of that kind, addresses included. */
 void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes, uint8_t kind);
+/* Frames that flow both ways; begins as zeros. */
+struct raw_flow {
+	bool begun;
+	unsigned sent, sending, under_way, back;
+	double heard; /* when the last one came, or those under way were given up */
+};
+/* Takes what has come back, which must be whole, and sends as long as few are under way.  Those that do not
+ * come back within a while are lost. */
+void raw_peer_flow(struct raw_peer *peer, struct raw_flow *f);
 void raw_peer_free(struct raw_peer *peer);

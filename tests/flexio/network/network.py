@@ -2,12 +2,24 @@
 """Cases of one host program, each a run of it under softhca."""
 import os
 import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
 
-from harness import Skip
+from harness import Skip, expect, settled
 from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = ("host.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.c")
+sys.path.append(str(HERE.parents[1] / "robust"))
+
+import kills  # noqa: E402
+
+SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.c")
+# How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
+ROUNDS = int(os.environ.get("FLEXIO_KILLS", "12"))
+SEED = 23
 
 CASES = (
     ("reflects", "a handler sends what comes back, ring after ring I163 I164 I165 I166 I168 J183 J192 J194"),
@@ -45,5 +57,65 @@ def case(name):
     return run
 
 
+class Flow:
+    """A program that sends frames, and one whose handler sends them back, each killed and made again by itself."""
+    def __init__(self, session):
+        self.session, self.host, self.ends = session, str(PROGRAMS.host(session)), {}
+
+    def begin(self, name):
+        end = self.ends[name] = self.session.background(self.host, name, stdin=subprocess.PIPE)
+        self.hear(name, "begun")
+
+    def hear(self, name, word):
+        heard = self.ends[name].stdout.readline()
+        expect(heard == f"{word}\n", f"{name}: {heard!r}, not {word}")
+
+    def kill(self, name):
+        self.ends[name].send_signal(signal.SIGKILL)
+        result = self.session.finish(self.ends.pop(name), 30)
+        expect(result.status == -signal.SIGKILL, f"{name}: status {result.status}\n{result.text()}")
+
+    def end(self):
+        """All that is left says that all was well."""
+        for name in list(self.ends):
+            result = self.session.finish(self.ends.pop(name), 60)
+            expect(result.status == 0, f"{name}: status {result.status}\n{result.text()}")
+
+
+def flow_killed(session):
+    """kill -9 of either end, while it comes up or while frames flow: the other one stays, nothing of the dead does,
+    and frames flow again as soon as there is another in its place."""
+    if os.geteuid() != 0:
+        raise Skip("raw packet queues need root")
+    flow, draw = Flow(session), random.Random(SEED)
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        session.run_ok("ibv_devices")
+        (daemon,) = session.daemons()
+        descriptors, slots = kills.fd_count(daemon), kills.slots_used(session)
+        for number in range(ROUNDS):
+            victim, other = draw.sample(("reflecting", "generating"), 2)
+            flow.begin(other)
+            flow.hear(other, "up")
+            flow.begin(victim)
+            # A third of them while they come up.
+            if draw.random() < 0.67:
+                flow.hear(victim, "up")
+                flow.hear(victim, "flows")
+            time.sleep(draw.uniform(0, 0.03))
+            flow.kill(victim)
+            flow.begin(victim)
+            flow.hear(victim, "up")
+            flow.hear(victim, "flows")
+            flow.end()
+            left = settled(lambda: kills.fd_count(daemon), descriptors)
+            expect(left <= descriptors, f"round {number}: the daemon has {left - descriptors} descriptors more")
+            left = settled(lambda: kills.slots_used(session), slots)
+            expect(left <= slots, f"round {number}: {left - slots} slots are left")
+    finally:
+        session.tool("fabric", "down")
+
+
 def cases():
-    return [(f"network: {title}", case(name)) for name, title in CASES]
+    return [*((f"network: {title}", case(name)) for name, title in CASES),
+            (f"network: a program that frames come from or go to is killed {ROUNDS} times", flow_killed)]

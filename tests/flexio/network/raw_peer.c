@@ -9,6 +9,12 @@
 
 #define PATIENT_S 60
 #define BYTES	  4096u
+/* Of a flow: frames under way, places, and seconds until a frame is lost. */
+#define WINDOW	 4u
+#define RECEIVES 8u
+#define PLACE	 256u
+#define FRAME	 64u
+#define LOST_S	 0.01
 
 struct raw_peer {
 	struct ibv_context *ctx;
@@ -127,6 +133,79 @@ void raw_peer_expect_edited(struct raw_peer *p, uint32_t bytes, uint8_t kind, ui
 	CHECK(got == bytes && !memcmp(p->memory + BYTES, frame, bytes));
 	memset(p->memory + BYTES, 0, BYTES);
 	peer_post(p);
+}
+
+/* ---- frames that flow both ways ---- */
+
+static double flow_now(void)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &t));
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void flow_receive(struct raw_peer *p, unsigned place)
+{
+	struct ibv_sge sge = {(uintptr_t)p->memory + BYTES + place * PLACE, PLACE, p->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = place, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	CHECK(!ibv_post_recv(p->qp, &wr, &bad));
+}
+
+static void flow_send(struct raw_peer *p, struct raw_flow *f)
+{
+	uint8_t *frame = p->memory + f->sent % WINDOW * PLACE;
+	struct ibv_sge sge = {(uintptr_t)frame, FRAME, p->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	raw_frame(frame, DPA_MAC, PEER_MAC, FRAME, (uint8_t)f->sent);
+	CHECK(!ibv_post_send(p->qp, &wr, &bad));
+	f->sent++;
+	f->sending++;
+	f->under_way++;
+}
+
+static void flow_take(struct raw_peer *p, struct raw_flow *f, const struct ibv_wc *wc)
+{
+	const uint8_t *got = p->memory + BYTES + wc->wr_id * PLACE;
+	uint8_t frame[FRAME];
+
+	CHECK_SAY(wc->status == IBV_WC_SUCCESS, "%s", ibv_wc_status_str(wc->status));
+	if (wc->opcode == IBV_WC_SEND) {
+		f->sending--;
+		return;
+	}
+	raw_frame(frame, PEER_MAC, DPA_MAC, FRAME, got[FRAME - 1]);
+	CHECK(wc->byte_len == FRAME && !memcmp(got, frame, FRAME));
+	f->back++;
+	f->under_way -= !!f->under_way;
+	f->heard = flow_now();
+	flow_receive(p, (unsigned)wc->wr_id);
+}
+
+void raw_peer_flow(struct raw_peer *p, struct raw_flow *f)
+{
+	struct ibv_wc wc;
+	int n;
+
+	/* one is posted */
+	for (unsigned i = 1; !f->begun && i < RECEIVES; i++)
+		flow_receive(p, i);
+	f->begun = true;
+	while ((n = ibv_poll_cq(p->cq, 1, &wc)) == 1)
+		flow_take(p, f, &wc);
+	CHECK(!n);
+	if (f->under_way == WINDOW && flow_now() - f->heard > LOST_S) {
+		f->under_way = 0;
+		f->heard = flow_now();
+	}
+	while (f->under_way < WINDOW && f->sending < WINDOW)
+		flow_send(p, f);
 }
 
 void raw_peer_free(struct raw_peer *p)
