@@ -329,7 +329,7 @@ struct flexio_cq_attr {
 	/** flexio_uar_get_id() for a queue that the DPA handles, the page of a DEVX UAR for one
 	 * that the host handles. */
 	uint32_t uar_id;
-	/** The mapped page of a DEVX UAR, otherwise NULL. */
+	/** The mapped page of a DEVX UAR, where the host arms the queue; otherwise it must be NULL. */
 	void *uar_base_addr;
 	enum flexio_cqe_comp_type cqe_comp_type;
 	enum flexio_cq_period_mode cq_period_mode;

@@ -9,6 +9,7 @@
 #include "prm/cmd_cq.h"
 
 #define PERIOD_MAX 0xfffu
+#define PAGE_BYTES 4096u
 
 struct flexio_cq {
 	struct flx_object object;
@@ -42,6 +43,19 @@ static bool cq_wrong(const char *field, unsigned long long value)
 	return false;
 }
 
+/* Who handles the queue at the host arms it in this page. */
+static bool cq_check_page(const struct flexio_cq_attr *attr)
+{
+	if (!attr->uar_base_addr)
+		return true;
+	if (!flx_uar_numbers(attr->uar_id) && (uintptr_t)attr->uar_base_addr % PAGE_BYTES == 0)
+		return true;
+	flx_fail("flexio_cq_create",
+		 "fattr->uar_base_addr: %p is not the page of a DEVX UAR with the number 0x%x",
+		 attr->uar_base_addr, attr->uar_id);
+	return false;
+}
+
 static bool cq_check_attr(const struct flexio_cq_attr *attr)
 {
 	if (attr->log_cq_depth > 22)
@@ -55,7 +69,7 @@ static bool cq_check_attr(const struct flexio_cq_attr *attr)
 		return cq_wrong("cq_period", attr->cq_period);
 	if (attr->cq_ring_qmem.memtype > FLEXIO_MEMTYPE_HOST)
 		return cq_wrong("cq_ring_qmem.memtype", attr->cq_ring_qmem.memtype);
-	return true;
+	return cq_check_page(attr);
 }
 
 /* Who hears of completions. */

@@ -29,6 +29,8 @@ struct flexio_thread {
 /* Does a CQ activate this thread?  The device knows it only of those of the process's own
  * context. */
 bool flx_cq_names(const struct flexio_thread *thread);
+/* Is this the number of one of the program's UARs, which have no pages? */
+bool flx_uar_numbers(uint32_t number);
 /* Each NULL with errno. */
 struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_context *ctx);
 /* On the UAR of the process.  initial: threads begin with it. */

@@ -36,6 +36,18 @@ struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_conte
 	return uar;
 }
 
+bool flx_uar_numbers(uint32_t number)
+{
+	struct flx_object *o;
+
+	flx_objects_lock();
+	for (o = flx_object_next(FLX_UAR, NULL); o; o = flx_object_next(FLX_UAR, o))
+		if (container_of(o, struct flexio_uar, object)->number == number)
+			break;
+	flx_objects_unlock();
+	return o != NULL;
+}
+
 flexio_status flexio_uar_create(struct flexio_process *process, struct flexio_uar **flexio_uar)
 {
 	FLX_HOLD(hold);

@@ -135,7 +135,7 @@ FIELDS = {
         "emulated_eqn": ["= 1 << 23; a.element_type = FLEXIO_CQ_ELEMENT_TYPE_EXT_EQ",
                          "= UINT32_MAX; a.element_type = FLEXIO_CQ_ELEMENT_TYPE_DPA_MSIX_EMULATED_CQ"],
         "thread": ["= NULL", "= good.freed.thread", "= (void *)good.event_handler", f"= {NOT_MEMORY}"],
-        "uar_id": ["= 1 << 21", "= UINT32_MAX"], "uar_base_addr": [],
+        "uar_id": ["= 1 << 21", "= UINT32_MAX"], "uar_base_addr": ["= bad_text", f"= {NOT_MEMORY}"],
         "cqe_comp_type": ["= FLEXIO_CQE_COMP_BASIC; a.cc = true", "= (enum flexio_cqe_comp_type)3"],
         "cq_period_mode": ["= (enum flexio_cq_period_mode)2"], "cq_period": ["= 4096"], "cq_max_count": [],
         "no_arm": [], "cc": [], "overrun_ignore": [], "always_armed": [],

@@ -290,10 +290,72 @@ static void msix(void)
 	bench_down(&b);
 }
 
+/* As drivers do it: what has been seen, in the record and in the page. */
+static void cq_arm(const struct bench *b, uint32_t sn, uint32_t ci)
+{
+	uint32_t armed = (sn & 3) << 28 | (ci & 0xffffff);
+	uint32_t record[2] = {htobe32(ci & 0xffffff), htobe32(armed)};
+
+	OK(flexio_host2dev_memcpy(b->p, record, sizeof(record), b->record));
+	__atomic_store_n((uint64_t *)(void *)((uint8_t *)b->attr.uar_base_addr + UAR_CQ),
+			 htobe64((uint64_t)armed << 32 | b->cqn), __ATOMIC_RELEASE);
+}
+
+/* A queue of the host's, in memory of the DPA: armed in the page that its attributes name. */
+static void page(void)
+{
+	struct flexio_cq_attr attr;
+	struct receiver *r;
+	struct flexio_cq *cq;
+	struct peer *peer;
+	struct bench b;
+	struct eq e;
+
+	bench_up(&b, 0);
+	eq_up(&e, b.ctx, 3, 0);
+	attr = b.attr;
+	attr.uar_base_addr = e.uar->base_addr;
+	queue_make(b.p, 4, 0, &attr);
+	FAILS(flexio_cq_create(b.p, NULL, &attr, &cq)); /* a UAR of the process's has no page */
+	attr.uar_id = e.uar->page_id;
+	attr.uar_base_addr = (uint8_t *)e.uar->base_addr + UAR_CQ;
+	FAILS(flexio_cq_create(b.p, NULL, &attr, &cq));
+	b.attr.element_type = FLEXIO_CQ_ELEMENT_TYPE_DPA_MSIX_EMULATED_CQ;
+	b.attr.thread = NULL;
+	b.attr.emulated_eqn = e.number;
+	b.attr.uar_id = e.uar->page_id;
+	b.attr.uar_base_addr = e.uar->base_addr;
+	bench_queue(&b, 4);
+	r = receiver_make(b.ctx, b.cqn, 0);
+	peer = peer_make(b.ctx);
+	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
+	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	receiver_post(r, 40);
+	eq_ring(&e, true);
+	for (uint32_t i = 0; i < 20; i++) {
+		/* one makes no event, one that comes behind the arming does */
+		peer_send(peer, 1, 64);
+		CHECK(i > 2 || !eq_fires(&e, STILL_MS));
+		CHECK(!eq_next(&e));
+		cq_arm(&b, i, 2 * i + 1);
+		peer_send(peer, 1, 64);
+		CHECK(eq_fires(&e, COME_MS));
+		eq_expect(&e, b.cqn, 1);
+		eq_ring(&e, true);
+	}
+	peer_free(peer);
+	receiver_free(r);
+	OK(flexio_cq_destroy(b.cq));
+	b.cq = NULL;
+	eq_down(&e);
+	bench_down(&b);
+}
+
 const struct host_case eq_cases[] = {
 	{"event_queue", event_queue},
 	{"event_queue_device", event_queue_device},
 	{"event_queue_types", event_queue_types},
 	{"msix", msix},
+	{"page", page},
 	{NULL, NULL},
 };

@@ -21,6 +21,7 @@ CASES = (
     ("event_queue_device", "an event queue whose entries the DPA consumes"),
     ("event_queue_types", "events that are no completions, and what cannot be"),
     ("msix", "a handler raises a vector of the host's by a queue in its memory"),
+    ("page", "a queue that the host arms in its page, and pages that cannot be"),
     ("refused", "attributes that cannot be H158 H161"),
     ("in_use", "what is in use stays F113 H159 M231"),
     ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F122"),
