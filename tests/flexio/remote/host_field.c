@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What each field of a connection's attributes does, as its peer and its completions show. */
+#include <dlfcn.h>
+#include <infiniband/mlx5dv.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "host.h"
+#include "prm/cmd_qp.h"
 
 #define AT	  4096u
 #define GRH_WORDS 10u
@@ -255,6 +258,42 @@ static void other_port(void)
 	link_close(&l);
 }
 
+/* The object of the last modification: the library's calls come here first. */
+static struct mlx5dv_devx_obj *modified;
+
+int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			   size_t outlen)
+{
+	__typeof__(&mlx5dv_devx_obj_modify) next;
+
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_obj_modify");
+	CHECK(next);
+	modified = obj;
+	return next(obj, in, inlen, out, outlen);
+}
+
+/* What has no other effect where there is one lane and no UDP: it stands in the context. */
+static void context(void)
+{
+	for (unsigned set = 0; set < 2; set++) {
+		uint8_t in[CMD_IN_BYTES] = {0}, out[QUERY_QP_OUT_BYTES] = {0};
+		const uint8_t *qpc = out + QUERY_QP_CONTEXT;
+		struct link l;
+
+		link_open(&l, true);
+		l.attr.isolate_vl_tc = (uint8_t)set;
+		l.attr.udp_sport = (uint16_t)(0xc456 + set);
+		link_join(&l, 1);
+		end_done(&l.e, POST_WRITE);
+		prm_set(in, CMD_IN_OPCODE, PRM_OP_QUERY_QP);
+		prm_set(in, CMD_IN_NUMBER, l.e.qpn);
+		CHECK(!mlx5dv_devx_obj_query(modified, in, sizeof(in), out, sizeof(out)));
+		CHECK(prm_get(qpc, QPC_ISOLATE) == set);
+		CHECK(prm_get(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT) == 0xc456 + set);
+		link_close(&l);
+	}
+}
+
 const struct host_case field_cases[] = {
 	{"path_mtu", path_mtu},
 	{"rnr_timer", rnr_timer},
@@ -264,5 +303,6 @@ const struct host_case field_cases[] = {
 	{"global_route", global_route},
 	{"looped_back", looped_back},
 	{"other_port", other_port},
+	{"context", context},
 	{NULL, NULL},
 };

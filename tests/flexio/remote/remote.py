@@ -40,6 +40,7 @@ CASES = (
     ("global_route", "packets with a global route header"),
     ("looped_back", "packets that come back to the own port"),
     ("other_port", "a port that there is not"),
+    ("context", "fields that stand in the context and do nothing else"),
     ("reads_answered", "reads and atomics that a peer may have under way here"),
     ("reads_asked", "reads and atomics that are under way to a peer"),
     ("peer_killed", "a peer is killed in the middle of writes and reads"),
