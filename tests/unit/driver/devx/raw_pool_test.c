@@ -93,6 +93,27 @@ static void many_refused(bool many, uint8_t headers)
 	queue_down(&sq);
 }
 
+/* A modification changes the limit, and is refused if it asks for anything else. */
+static void pool_limit(const struct queue *pool)
+{
+	const uint8_t *said = out + QUERY_RMP_CONTEXT;
+	uint8_t *wq = in + MODIFY_RMP_CONTEXT + RMPC_WQ;
+
+	for (uint64_t what = 0; what <= 2 * MODIFY_RMP_LWM; what++) {
+		begin(PRM_OP_MODIFY_RMP);
+		prm_set(in, CMD_IN_NUMBER, pool->number);
+		prm_set(in, MODIFY_RMP_STATE, RMPC_STATE_RDY);
+		prm_set(in, MODIFY_RMP_BITMASK, what);
+		prm_set(wq, WQ_LWM, 3 + what);
+		CHECK(modify(pool->handle, MODIFY_RMP_IN_BYTES) ==
+		      (what > MODIFY_RMP_LWM ? -EREMOTEIO : 0));
+		CHECK(!query(PRM_OP_QUERY_RMP, pool->handle, pool->number, QUERY_RMP_OUT_BYTES));
+		CHECK(prm_get(said + RMPC_WQ, WQ_LWM) == (what ? 3 + MODIFY_RMP_LWM : 0));
+		CHECK(prm_get(said, RMPC_STATE) == RMPC_STATE_RDY &&
+		      prm_get(said + RMPC_WQ, WQ_LOG_SIZE) == LOG_ENTRIES);
+	}
+}
+
 static void test_pool(void)
 {
 	struct queue pool, rq, sq;
@@ -101,6 +122,7 @@ static void test_pool(void)
 	uint64_t tir;
 
 	(void)pool_up(&pool);
+	pool_limit(&pool);
 	queue_begin(&rq);
 	begin(PRM_OP_CREATE_RQ);
 	prm_set(context(), RQC_CQN, rq.cqn);
