@@ -251,8 +251,11 @@ static void pair_kinds(void)
 	qp_made(&p, &attr);
 	attr.transport_type = FLEXIO_QPC_ST_UD;
 	qp_made(&p, &attr);
-	attr.transport_type = FLEXIO_QPC_ST_XRC;
-	qp_refused(&p, &attr);
+	/* the others of the header, what is between them, and what is beyond */
+	for (uint32_t type = FLEXIO_QPC_ST_UD + 1; type <= FLEXIO_QPC_ST_DC_CNAK + 1; type++) {
+		attr.transport_type = type;
+		qp_refused(&p, &attr);
+	}
 	attr = qp_attr_of(&p, 0);
 	attr.log_sq_depth = 16;
 	qp_refused(&p, &attr);

@@ -44,6 +44,8 @@ CASES = (
     ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
     ("left", "a process goes with all that it has, also with a rule"),
 )
+# What else the log has to say.
+SAYS = {"pair_kinds": [f"qp_fattr->transport_type: {number} is not" for number in range(3, 0x12)]}
 
 
 PROGRAMS = HostProgram(HERE, SOURCES)
@@ -53,7 +55,9 @@ def case(name):
     def run(session):
         if os.geteuid() != 0:
             raise Skip("raw packet queues need root")
-        session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
+        result = session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
+        for text in SAYS.get(name, ()):
+            expect(text in result.err, f"nothing of {text!r}\n{result.text()}")
     return run
 
 
