@@ -24,7 +24,7 @@
 #include "driver/runtime/signals.h"
 #include "usermem/usermem.h"
 
-#define SERVING_STACK_BYTES (64u << 10)
+#define SERVING_STACK_BYTES (120u << 10)
 
 typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigaction *oldact);
 
@@ -143,7 +143,8 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 
 /*
  * An alternate stack may have no room for more than a handler; that of UCX has 140 KiB.  What the device
- * keeps there are two pieces of 16 KiB at most, frames, and those of a fault on the way.
+ * keeps there are two pieces of 16 KiB at most, frames, those of a fault on the way, and what has arrived
+ * (31 KiB for each time that an Ethernet frame is sent on within the process).
  */
 static bool stack_has_room(const ucontext_t *uc)
 {
