@@ -18,7 +18,6 @@
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "talk.h"
 #include "verbs_device.h"
 
 #define SAMPLE_NS 400000000u /* how long a ping-pong lasts, more or less */
@@ -197,21 +197,6 @@ static void copy_open(struct line lines[2], size_t bytes)
 
 /* ---- the two sides ---- */
 
-static void side_pin(unsigned number)
-{
-	cpu_set_t all, own;
-	unsigned seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return;
-	CPU_ZERO(&own);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && seen++ == number)
-			CPU_SET(cpu, &own);
-	if (sched_setaffinity(0, sizeof(own), &own))
-		device_die("sched_setaffinity: %m");
-}
-
 static void copied(struct line *l, size_t bytes)
 {
 	/* The child has its buffers where this process has them. */
@@ -224,7 +209,7 @@ static void copied(struct line *l, size_t bytes)
 static _Noreturn void answer(const struct floor *f, struct line *l)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	side_pin(0);
+	talk_pin(0);
 	while (f->kib)
 		pause();
 	for (;;) {
@@ -271,7 +256,7 @@ static void measure(const struct floor *f)
 		device_die("fork: %m");
 	if (!lines[0].child)
 		answer(f, &lines[1]);
-	side_pin(1);
+	talk_pin(1);
 	ns = each_ns(f, &lines[0]);
 	if (f->kib)
 		printf("%s %.0f MiB/s\n", f->name, (double)(f->kib << 10) / ns * 1e9 / (1 << 20));

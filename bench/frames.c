@@ -7,7 +7,6 @@
  *
  * frames DEVICE near|far: prints "name value unit" lines.
  */
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,27 +143,12 @@ static void near(const char *device)
 
 /* ---- two processes ---- */
 
-static void pin(unsigned number)
-{
-	cpu_set_t all, own;
-	unsigned seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return;
-	CPU_ZERO(&own);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && seen++ == number)
-			CPU_SET(cpu, &own);
-	if (sched_setaffinity(0, sizeof(own), &own))
-		device_die("sched_setaffinity: %m");
-}
-
 static void far(const char *device, unsigned number, int fd)
 {
 	static struct frames_end end;
 	static struct trips trips;
 
-	pin(number);
+	talk_pin(number);
 	end_open(&end, device, number);
 	talk_put(fd, &(char){0}, 1);
 	talk_get(fd, &(char){0}, 1);

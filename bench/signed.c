@@ -18,7 +18,6 @@
 #include <infiniband/mlx5dv.h>
 #include <isa-l/crc.h>
 #include <isa-l/crc64.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -405,22 +404,6 @@ static void key_good(const struct side *s, int which)
 
 /* ---- the other side ---- */
 
-/* Each process has a processor of its own, where there are two. */
-static void pin(unsigned number)
-{
-	cpu_set_t all, own;
-	unsigned seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return;
-	CPU_ZERO(&own);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && seen++ == number)
-			CPU_SET(cpu, &own);
-	if (sched_setaffinity(0, sizeof(own), &own))
-		device_die("sched_setaffinity: %m");
-}
-
 struct order {
 	enum kind kind;
 	uint32_t block;
@@ -473,11 +456,11 @@ static int fork_server(const char *device)
 		device_die("fork: %m");
 	if (!pid) {
 		close(fd[0]);
-		pin(1);
+		talk_pin(1);
 		serve(device, fd[1]);
 	}
 	close(fd[1]);
-	pin(0);
+	talk_pin(0);
 	return fd[0];
 }
 

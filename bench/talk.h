@@ -8,3 +8,5 @@
 void talk_get(int fd, void *to, size_t n);
 /* Ends the process, with a message, when the other is gone. */
 void talk_put(int fd, const void *from, size_t n);
+/* Gives the calling process the processor of that number of those that it may use, if there are two or more. */
+void talk_pin(unsigned number);

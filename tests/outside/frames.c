@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "mac_rule.h"
 #include "verbs_device.h"
 
 #define SLOTS	     1024u
@@ -121,25 +122,6 @@ static struct ibv_context *device_by_name(const char *name)
 	return ctx;
 }
 
-static void generator_rule(struct generator *g)
-{
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
-			 .size = sizeof(rule),
-			 .num_of_specs = 1,
-			 .port = 1},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
-	};
-
-	memcpy(rule.eth.val.dst_mac, &g->o.own, 6);
-	memset(rule.eth.mask.dst_mac, 0xff, 6);
-	g->flow = ibv_create_flow(g->qp, &rule.attr);
-	CHECK(g->flow);
-}
-
 static void generator_post(struct generator *g, uint64_t slot)
 {
 	struct ibv_sge sge = {(uintptr_t)(g->memory + slot * SLOT_BYTES), SLOT_BYTES, g->mr->lkey};
@@ -170,7 +152,7 @@ static void generator_open(struct generator *g)
 	CHECK(!ibv_modify_qp(g->qp, &attr, IBV_QP_STATE));
 	attr.qp_state = IBV_QPS_RTS;
 	CHECK(!ibv_modify_qp(g->qp, &attr, IBV_QP_STATE));
-	generator_rule(g);
+	CHECK((g->flow = mac_rule(g->qp, g->o.own.ether_addr_octet)));
 }
 
 static void generator_close(struct generator *g)
