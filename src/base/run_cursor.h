@@ -25,6 +25,12 @@ static inline void run_cursor_advance(struct run_cursor *c, size_t n)
 	c->off += n;
 }
 
+/* How many bytes of its run are left; there is one. */
+static inline size_t run_cursor_left(const struct run_cursor *c)
+{
+	return c->run->len - c->off;
+}
+
 static inline void *run_cursor_at(const struct run_cursor *c)
 {
 	/* Of bytes that are discarded it is no address, and may go past the last. */
@@ -42,7 +48,7 @@ static inline struct run_cursor run_cursor_start(const struct run *runs, uint32_
 /* How many bytes from both positions on lie in one run of either list. */
 static inline size_t run_cursors_part(const struct run_cursor *a, const struct run_cursor *b)
 {
-	size_t in_a = a->run->len - a->off, in_b = b->run->len - b->off;
+	size_t in_a = run_cursor_left(a), in_b = run_cursor_left(b);
 
 	return in_a < in_b ? in_a : in_b;
 }

@@ -41,11 +41,6 @@ struct part {
 	size_t head, tail;
 };
 
-static size_t left_in_run(const struct run_cursor *c)
-{
-	return c->run->len - c->off;
-}
-
 /* The peer's memory from the cursor on: as much of max bytes as a call takes.  A hostile peer sends
  * from RUN_DISCARD, which only a destination may be. */
 static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
@@ -55,7 +50,7 @@ static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
 	for (part->nremote = 0;
 	     part->nremote < ACCESS_PIECES && c.left && sum < max && c.run->addr != RUN_DISCARD;
 	     part->nremote++) {
-		size_t n = min_u64(left_in_run(&c), max - sum);
+		size_t n = min_u64(run_cursor_left(&c), max - sum);
 
 		part->remote[part->nremote] =
 			(struct iovec){.iov_base = run_cursor_at(&c), .iov_len = n};
@@ -68,18 +63,18 @@ static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
 /* How many bytes go straight from the peer's runs into ours: up to where a word would be cut. */
 static size_t straight_bytes(const struct pull *p)
 {
-	size_t most = min_u64(left_in_run(&p->dst), WAY_CALL_BYTES - WORD_BYTES), n = 0;
+	size_t most = min_u64(run_cursor_left(&p->dst), WAY_CALL_BYTES - WORD_BYTES), n = 0;
 	uintptr_t at = (uintptr_t)run_cursor_at(&p->dst);
 	struct run_cursor c = p->src;
 
 	while (c.left && n < most && ((uintptr_t)run_cursor_at(&c) - at - n) % WORD_BYTES == 0 &&
 	       !words_alias((void *)(at + n), run_cursor_at(&c)) && !(n && (at + n) % WORD_BYTES)) {
-		size_t part = min_u64(left_in_run(&c), most - n);
+		size_t part = min_u64(run_cursor_left(&c), most - n);
 
 		n += part;
 		run_cursor_advance(&c, part);
 	}
-	return n == left_in_run(&p->dst) ? n : n - min_u64(n, (at + n) % WORD_BYTES);
+	return n == run_cursor_left(&p->dst) ? n : n - min_u64(n, (at + n) % WORD_BYTES);
 }
 
 /* How many of 'most' bytes end where a word of ours does, or one of our runs. */
@@ -89,7 +84,7 @@ static size_t until_word(const struct pull *p, size_t most)
 	size_t sum = 0;
 
 	while (c.left && sum < most && c.run->addr != RUN_DISCARD) {
-		size_t left = left_in_run(&c), n = min_u64(left, most - sum);
+		size_t left = run_cursor_left(&c), n = min_u64(left, most - sum);
 
 		if (n < left)
 			n -= min_u64(n, ((uintptr_t)run_cursor_at(&c) + n) % WORD_BYTES);
@@ -191,7 +186,7 @@ static enum way_verdict part_read(const struct pull *p, const struct part *part,
 static bool buffer_store(struct run_cursor to, const char *from, size_t n)
 {
 	while (n) {
-		size_t part = min_u64(n, left_in_run(&to));
+		size_t part = min_u64(n, run_cursor_left(&to));
 
 		if (!usermem_copy(run_cursor_at(&to), from, part))
 			return false;

@@ -26,38 +26,25 @@ struct push_part {
 	uint32_t nlocal;
 };
 
-static size_t push_left(const struct run_cursor *c)
+/* From the cursor on, at most so many bytes in so many runs; returns the bytes. */
+static size_t part_take(struct run *out, uint32_t max, uint32_t *n, struct run_cursor c,
+			size_t most)
 {
-	return c->run->len - c->off;
+	size_t sum = 0;
+
+	for (*n = 0; *n < max && c.left && sum < most; ++*n) {
+		size_t len = min_u64(run_cursor_left(&c), most - sum);
+
+		out[*n] = (struct run){run_cursor_at(&c), len};
+		sum += len;
+		run_cursor_advance(&c, len);
+	}
+	return sum;
 }
 
 static size_t part_places(struct push_part *part, struct run_cursor c, size_t most)
 {
-	size_t sum = 0;
-
-	for (part->requests = 0; part->requests < WAY_REQUESTS && c.left && sum < most;
-	     part->requests++) {
-		size_t n = min_u64(push_left(&c), most - sum);
-
-		part->remote[part->requests] = (struct run){run_cursor_at(&c), n};
-		sum += n;
-		run_cursor_advance(&c, n);
-	}
-	return sum;
-}
-
-static size_t part_source(struct push_part *part, struct run_cursor c, size_t most)
-{
-	size_t sum = 0;
-
-	for (part->nlocal = 0; part->nlocal < RUNS_MAX && c.left && sum < most; part->nlocal++) {
-		size_t n = min_u64(push_left(&c), most - sum);
-
-		part->local[part->nlocal] = (struct run){run_cursor_at(&c), n};
-		sum += n;
-		run_cursor_advance(&c, n);
-	}
-	return sum;
+	return part_take(part->remote, WAY_REQUESTS, &part->requests, c, most);
 }
 
 static bool push_is_withdrawn(const struct push *p)
@@ -94,7 +81,7 @@ static enum way_verdict push_part(struct push *p)
 	if (!a.tid)
 		return WAY_CLOSED;
 	bytes = part_places(&part, p->dst, SIZE_MAX);
-	bytes = part_source(&part, p->src, bytes);
+	bytes = part_take(part.local, RUNS_MAX, &part.nlocal, p->src, bytes);
 	bytes = part_places(&part, p->dst, bytes);
 	v = push_claimed(p, &part, &a);
 	if (v == WAY_CLOSED)
