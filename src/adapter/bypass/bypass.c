@@ -9,10 +9,6 @@
 
 /* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
-/* Messages that are made on the way go through a buffer.  To memory that is mapped they do by one
- * that stays in the first cache, since no call is made for each part. */
-#define STACK_STAGE_BYTES 16384u
-
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
 static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
 {
@@ -94,18 +90,27 @@ struct bypass_outcome {
 	uint64_t before;
 };
 
+struct staged_move {
+	struct qp *qp;
+	const struct bypass_peer *r;
+	const struct send_wqe *w;
+	struct remote_move *m;
+};
+
 /*
  * A message with signatures, or from or to too many places: its bytes are made in a buffer, and
  * move from there in parts, one after the other, each as if it were a request.  The parts meet
  * where lines of the target's memory do, so no word is torn.
  */
-static bool move_in_parts(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
-			  struct remote_move *m, uint8_t *stage, uint64_t bytes)
+static bool move_in_parts(void *user, uint8_t *stage, uint64_t bytes)
 {
+	const struct staged_move *s = user;
+	const struct send_wqe *w = s->w;
+	struct remote_move *m = s->m;
 	bool read = m->right == IB_ACCESS_REMOTE_READ;
 	/* nothing is outstanding, so the completer is idle and its state is ours */
-	struct transfer t =
-		(read ? transfer_answered : transfer_sent)(qp, w, (uint16_t)qp->req.next_block);
+	struct transfer t = (read ? transfer_answered
+				  : transfer_sent)(s->qp, w, (uint16_t)s->qp->req.next_block);
 	uint64_t n;
 
 	for (uint64_t off = 0; off < w->len; off += n) {
@@ -123,7 +128,7 @@ static bool move_in_parts(struct qp *qp, const struct bypass_peer *r, const stru
 
 		if (!read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
 			return false;
-		remote_move(r, &one);
+		remote_move(s->r, &one);
 		m->way = one.way;
 		if (!one.done) {
 			m->why = one.why;
@@ -135,31 +140,19 @@ static bool move_in_parts(struct qp *qp, const struct bypass_peer *r, const stru
 	return true;
 }
 
-static __attribute__((noinline)) bool move_by_stack(struct qp *qp, const struct bypass_peer *r,
-						    const struct send_wqe *w, struct remote_move *m)
-{
-	_Alignas(STAGE_ALIGN) uint8_t stage[STACK_STAGE_BYTES];
-
-	return move_in_parts(qp, r, w, m, stage, sizeof(stage));
-}
-
 static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
 			struct remote_move *m)
 {
 	enum key_way way = remote_way(r, m->right, m->ranges);
-	uint8_t *stage = NULL;
-	bool done;
+	struct staged_move s = {qp, r, w, m};
 
 	m->why = "local-memory";
 	if (way == KEY_PACKETS)
 		return false;
-	if (way == KEY_KERNEL && w->len > STACK_STAGE_BYTES)
-		stage = stage_take(&qp->adapter->stage);
-	if (!stage)
-		return move_by_stack(qp, r, w, m);
-	done = move_in_parts(qp, r, w, m, stage, STAGE_BYTES);
-	stage_give(&qp->adapter->stage);
-	return done;
+	/* To memory that is mapped no call is made for each part. */
+	return way == KEY_KERNEL && w->len > STAGE_SMALL_BYTES
+		       ? stage_work(&qp->adapter->stage, move_in_parts, &s)
+		       : stage_work_small(move_in_parts, &s);
 }
 
 static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,

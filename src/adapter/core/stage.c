@@ -15,3 +15,22 @@ void stage_release(struct stage *s)
 	if (s->bytes)
 		munmap(s->bytes, STAGE_BYTES);
 }
+
+/* A frame of its own, which only those have on their stack who need it. */
+__attribute__((noinline)) bool stage_work_small(stage_fn *fn, void *user)
+{
+	_Alignas(STAGE_ALIGN) uint8_t stage[STAGE_SMALL_BYTES];
+
+	return fn(user, stage, sizeof(stage));
+}
+
+bool stage_work(struct stage *s, stage_fn *fn, void *user)
+{
+	bool done;
+
+	if (!s->bytes || !spin_try(&s->lock))
+		return stage_work_small(fn, user);
+	done = fn(user, s->bytes, STAGE_BYTES);
+	spin_unlock(&s->lock);
+	return done;
+}

@@ -6,13 +6,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
 #include "base/spin.h"
 
 /* What one call of the kernel way moves at most (reach/way_call.h). */
 #define STAGE_BYTES (256u << 10)
+/* On the stack; it stays in the first cache. */
+#define STAGE_SMALL_BYTES 16384u
 /* Bytes that lie in one line at their destination lie in one line there. */
 #define STAGE_ALIGN 64u
 
@@ -25,13 +27,8 @@ struct stage {
 void stage_init(struct stage *s);
 void stage_release(struct stage *s);
 
-/* NULL: another thread has it.  stage_give must follow. */
-static inline must_check uint8_t *stage_take(struct stage *s)
-{
-	return s->bytes && spin_try(&s->lock) ? s->bytes : NULL;
-}
-
-static inline void stage_give(struct stage *s)
-{
-	spin_unlock(&s->lock);
-}
+typedef bool stage_fn(void *user, uint8_t *stage, uint64_t bytes);
+/* Has fn work with the buffer; if it is not there, or another thread has it, with one on the stack. */
+bool stage_work(struct stage *s, stage_fn *fn, void *user);
+/* With the one on the stack. */
+bool stage_work_small(stage_fn *fn, void *user);

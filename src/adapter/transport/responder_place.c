@@ -11,9 +11,6 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
-/* Without the adapter's buffer. */
-#define STACK_STAGE_BYTES 16384u
-
 struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg)
 {
 	const struct srq *srq =
@@ -23,10 +20,18 @@ struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct 
 	return transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
 }
 
+struct placing {
+	struct qp *qp;
+	const struct rd_resource *rd;
+	const struct pkt *request;
+	uint64_t off; /* of the answer: what is before has gone */
+};
+
 /* Bytes of the answer that belong into one run; stage has room for them. */
-static bool place_part(struct qp *qp, const struct rd_resource *rd, uint64_t off, uint64_t n,
-		       const struct pkt *request, uint8_t *stage)
+static bool place_part(const struct placing *p, uint64_t off, uint64_t n, uint8_t *stage)
 {
+	const struct rd_resource *rd = p->rd;
+	struct qp *qp = p->qp;
 	const struct mkey_use u = qp_remote_use(qp, rd->rkey, rd->pdn, IB_ACCESS_REMOTE_READ);
 	const struct run made = {stage, n};
 	struct send_seg seg;
@@ -39,51 +44,38 @@ static bool place_part(struct qp *qp, const struct rd_resource *rd, uint64_t off
 		struct transfer t = rd_transfer(qp, rd, &seg);
 
 		return transfer_move(&t, off, n, &made, 1) == MKEY_OK &&
-		       payload_put(request, off, &made, 1);
+		       payload_put(p->request, off, &made, 1);
 	}
 	if (v != MKEY_OK)
 		return false;
 	/* The peer does not wait for faults of ours. */
 	usermem_bring_in(src.run, src.n, false);
-	return payload_put(request, off, src.run, src.n);
+	return payload_put(p->request, off, src.run, src.n);
 }
 
 /* The parts meet where lines of the peer's memory do, so no word is torn. */
-static bool place_parts(struct qp *qp, const struct rd_resource *rd, uint64_t off,
-			const struct pkt *request, uint8_t *stage, uint64_t bytes)
+static bool place_parts(void *user, uint8_t *stage, uint64_t bytes)
 {
-	struct run_cursor at = run_cursor_start(request->runs, request->nruns);
-	uint64_t n;
+	const struct placing *p = user;
+	struct run_cursor at = run_cursor_start(p->request->runs, p->request->nruns);
+	uint64_t off = p->off, n;
 
 	run_cursor_advance(&at, off);
-	for (; off < rd->len && at.left; off += n) {
+	for (; off < p->rd->len && at.left; off += n) {
 		uint64_t lead = (uintptr_t)run_cursor_at(&at) % STAGE_ALIGN;
 
-		n = min_u64(bytes - lead, at.run->len - at.off);
-		if (!place_part(qp, rd, off, n, request, stage + lead))
+		n = min_u64(bytes - lead, run_cursor_left(&at));
+		if (!place_part(p, off, n, stage + lead))
 			return false;
 		run_cursor_advance(&at, n);
 	}
-	return off == rd->len;
-}
-
-static __attribute__((noinline)) bool place_by_stack(struct qp *qp, const struct rd_resource *rd,
-						     uint64_t off, const struct pkt *request)
-{
-	_Alignas(STAGE_ALIGN) uint8_t stage[STACK_STAGE_BYTES];
-
-	return place_parts(qp, rd, off, request, stage, sizeof(stage));
+	return off == p->rd->len;
 }
 
 bool resp_place(struct qp *qp, const struct rd_resource *rd, uint64_t off,
 		const struct pkt *request)
 {
-	uint8_t *stage = stage_take(&qp->adapter->stage);
-	bool all;
+	struct placing p = {qp, rd, request, off};
 
-	if (!stage)
-		return place_by_stack(qp, rd, off, request);
-	all = place_parts(qp, rd, off, request, stage, STAGE_BYTES);
-	stage_give(&qp->adapter->stage);
-	return all;
+	return stage_work(&qp->adapter->stage, place_parts, &p);
 }
