@@ -8,17 +8,6 @@ enum { IPV4_HEADER = 20, IPV6_HEADER = 40, TCP_HEADER = 20, UDP_HEADER = 8 };
 enum { TCP_CHECKSUM = 16, UDP_CHECKSUM = 6, IPV4_CHECKSUM = 10 };
 enum { TCP_FLAG_FIN = 0x01, TCP_FLAG_PSH = 0x08, TCP_FLAG_CWR = 0x80 };
 
-static uint32_t frame_get16(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 8 | at[1];
-}
-
-static void frame_put16(uint8_t *at, uint32_t v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
 static uint32_t frame_get32(const uint8_t *at)
 {
 	return frame_get16(at) << 16 | frame_get16(at + 2);

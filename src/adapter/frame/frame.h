@@ -18,6 +18,18 @@
 #define FRAME_VLAN_BYTES  4u
 #define FRAME_HEADERS_MAX 192u /* as far as frame_parse looks */
 
+/* Numbers of 16 bits, as they stand in headers. */
+static inline uint32_t frame_get16(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 8 | at[1];
+}
+
+static inline void frame_put16(uint8_t *at, uint32_t v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
 struct frame_layout {
 	uint32_t l3;	 /* offset of the IP header, 0: none */
 	uint32_t l4;	 /* offset of the TCP or UDP header, 0: none, or a later fragment */

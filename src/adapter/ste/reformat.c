@@ -12,17 +12,6 @@ enum { IPV4_BYTES = 20, IPV4_LENGTH = 2, IPV4_PROTO = 9 };
 enum { IPV6_BYTES = 40, IPV6_LENGTH = 4, IPV6_PROTO = 6 };
 enum { UDP_BYTES = 8, UDP_LENGTH = 4, UDP_SUM = 6 };
 
-static uint32_t reformat_get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
-static void reformat_put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
 /* ---- out of a tunnel ---- */
 
 enum ste_verdict ste_remove_headers(struct ste_walk *w, const uint8_t *a)
@@ -60,10 +49,10 @@ static uint32_t reformat_ip(const struct ste_frame *f, uint32_t n, uint32_t *typ
 
 	if (n < FRAME_MIN)
 		return 0;
-	*type = reformat_get16(f->bytes + at);
+	*type = frame_get16(f->bytes + at);
 	if (*type == FRAME_TYPE_VLAN && n >= FRAME_MIN + FRAME_VLAN_BYTES) {
 		at += FRAME_VLAN_BYTES;
-		*type = reformat_get16(f->bytes + at);
+		*type = frame_get16(f->bytes + at);
 	}
 	at += 2;
 	return *type == FRAME_TYPE_IPV4 && range_inside(at, IPV4_BYTES, n)   ? at
@@ -83,15 +72,15 @@ static void reformat_lengths(struct ste_frame *f, uint32_t n)
 	if (type == FRAME_TYPE_IPV4) {
 		header = (h[0] & 0xfu) * 4;
 		proto = h[IPV4_PROTO];
-		reformat_put16(h + IPV4_LENGTH, f->len - ip);
+		frame_put16(h + IPV4_LENGTH, f->len - ip);
 	} else {
 		proto = h[IPV6_PROTO];
-		reformat_put16(h + IPV6_LENGTH, f->len - ip - IPV6_BYTES);
+		frame_put16(h + IPV6_LENGTH, f->len - ip - IPV6_BYTES);
 	}
 	if (proto == IP_PROTO_UDP && range_inside(ip + header, UDP_BYTES, n)) {
-		reformat_put16(h + header + UDP_LENGTH, f->len - ip - header);
+		frame_put16(h + header + UDP_LENGTH, f->len - ip - header);
 		/* none stays none */
-		udp_sum = reformat_get16(h + header + UDP_SUM);
+		udp_sum = frame_get16(h + header + UDP_SUM);
 	}
 	ste_frame_parse(f);
 	frame_fill_l3_checksum(f->room, &f->at);

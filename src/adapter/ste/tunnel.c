@@ -12,11 +12,6 @@ enum { GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHERNET = 3 };
 #define VXLAN_BYTES  8u
 #define IPV6_BYTES   40u
 
-static uint32_t tunnel_get16(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 8 | p[1];
-}
-
 /* Of a protocol by its number among Ethernet's. */
 static bool tunnel_type(struct ste_tunnel *t, uint32_t type)
 {
@@ -44,14 +39,14 @@ static bool tunnel_udp(const struct ste_frame *f, struct ste_tunnel *t)
 		return false;
 	t->vxlan = true;
 	t->inner = t->header + VXLAN_BYTES;
-	switch (tunnel_get16(f->key.dst_port)) {
+	switch (frame_get16(f->key.dst_port)) {
 	case PORT_VXLAN:
 		return tunnel_type(t, TYPE_BRIDGED);
 	case PORT_VXLAN_GPE:
 		return tunnel_gpe(t, h[3]);
 	case PORT_GENEVE:
 		t->inner += (h[0] & 0x3fu) * 4;
-		return tunnel_type(t, tunnel_get16(h + 2));
+		return tunnel_type(t, frame_get16(h + 2));
 	default:
 		return false;
 	}
@@ -68,7 +63,7 @@ static bool tunnel_gre(const struct ste_frame *f, struct ste_tunnel *t)
 	for (unsigned flag = GRE_SEQUENCE; flag <= GRE_CHECKSUM; flag <<= 1)
 		if (flag & (GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE) & h[0])
 			t->inner += 4;
-	return tunnel_type(t, tunnel_get16(h + 2));
+	return tunnel_type(t, frame_get16(h + 2));
 }
 
 static uint32_t tunnel_ip_bytes(const struct ste_frame *f)
@@ -81,7 +76,7 @@ static bool tunnel_later_part(const struct ste_frame *f)
 {
 	const uint8_t *ip = f->bytes + f->at.l3;
 
-	return f->key.ip_version == 4 && tunnel_get16(ip + 6) & 0x1fff;
+	return f->key.ip_version == 4 && frame_get16(ip + 6) & 0x1fff;
 }
 
 bool ste_tunnel_find(const struct ste_frame *f, struct ste_tunnel *t)

@@ -128,9 +128,8 @@ static bool entry_next(const uint8_t *entry, struct next_table *next)
 static enum ste_verdict table_entry(struct ste_walk *w, const struct next_table *next,
 				    struct tag_memory *m, uint64_t *address)
 {
-	uint32_t index = 0;
-
 	bool definer = lookup_has_definer(next->lookup);
+	uint32_t index = 0;
 
 	if (next->log_entries && (definer || next->byte_mask)) {
 		if (!tag_get(w, m, next->lookup))
