@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 17u
+#define REGISTRY_VERSION 18u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -100,6 +100,19 @@ enum flow_nack { FLOW_NACK_RNR = 1, FLOW_NACK_SEQUENCE = 2 };
 
 /* A rate has so many fraction bits, of the port's speed. */
 #define FLOW_RATE_BITS 20u
+/* What a flow has sent is one number, so that whoever takes it has packets with their bytes: bytes in so many bits,
+ * packets above. */
+#define FLOW_SENT_BITS 40u
+
+static inline uint64_t flow_sent_bytes(uint64_t sent)
+{
+	return sent & ((1ull << FLOW_SENT_BITS) - 1);
+}
+
+static inline uint32_t flow_sent_packets(uint64_t sent)
+{
+	return (uint32_t)(sent >> FLOW_SENT_BITS);
+}
 
 /*
  * A flow, which is a queue pair that sends.  Its process has the row, and adds up what has happened;
@@ -111,8 +124,8 @@ struct slot_flow {
 	_Atomic(uint32_t) port;			 /* of the slot's host, from 0 */
 	_Atomic(uint32_t) begun;		 /* so many flows have had the row */
 	_Atomic(uint32_t) happened;		 /* a bit for each enum flow_event */
-	_Atomic(uint32_t) sent_bytes, sent_packets;
 	_Atomic(uint32_t) cnps, nacks, nack_kind;
+	_Atomic(uint64_t) sent; /* see FLOW_SENT_BITS */
 	/* By who controls it. */
 	_Atomic(uint32_t) rate;	  /* 0: as fast as the port */
 	_Atomic(uint32_t) probes; /* so many were asked for */

@@ -74,8 +74,7 @@ static struct slot_flow *row_take(const struct qp *qp)
 			continue;
 		atomic_store(&row->entry_plus_1, 0);
 		atomic_store(&row->happened, 0);
-		atomic_store(&row->sent_bytes, 0);
-		atomic_store(&row->sent_packets, 0);
+		atomic_store(&row->sent, 0);
 		atomic_store(&row->cnps, 0);
 		atomic_store(&row->nacks, 0);
 		atomic_store(&row->rate, 0);
@@ -258,8 +257,7 @@ void flow_sent(struct qp *qp, const struct pkt *pkt)
 		flow_began(row);
 	qp->flow.credit -= bytes;
 	qp->flow.untold += bytes;
-	atomic_fetch_add(&row->sent_bytes, bytes);
-	atomic_fetch_add(&row->sent_packets, pkt->npkts);
+	atomic_fetch_add(&row->sent, (uint64_t)pkt->npkts << FLOW_SENT_BITS | bytes);
 	if (first || qp->flow.untold >= TELL_BYTES) {
 		qp->flow.untold = 0;
 		flow_tell(qp, FLOW_TX);

@@ -129,37 +129,61 @@ static uint32_t count_of_16_bits(uint32_t n)
 	return min_u32(n, 0xffff);
 }
 
-static void event_of_counts(struct pcc_event *v, struct slot_flow *row, _Atomic(uint32_t) *count)
+/* An event of another type may have taken the time meanwhile. */
+static void event_of_first(struct pcc_event *v, struct slot_flow *row)
 {
-	v->first_timestamp = (uint32_t)atomic_exchange(&row->first_ns, 0);
-	v->counts = count_of_16_bits(atomic_exchange(count, 0));
+	uint64_t first = atomic_exchange(&row->first_ns, 0);
+
+	v->first_timestamp = first ? (uint32_t)first : v->timestamp;
 }
 
-static void event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_event type)
+static bool event_of_sent(struct pcc_event *v, struct slot_flow *row)
+{
+	uint64_t sent = atomic_exchange(&row->sent, 0);
+
+	if (!sent)
+		return false;
+	v->sent_bytes = (uint32_t)min_u64(flow_sent_bytes(sent), UINT32_MAX);
+	v->sent_packets = flow_sent_packets(sent);
+	v->counts = count_of_16_bits(v->sent_bytes / 32) | count_of_16_bits(v->sent_packets) << 16;
+	v->qpn = atomic_load(&row->qpn);
+	event_of_first(v, row);
+	return true;
+}
+
+static bool event_of_counts(struct pcc_event *v, struct slot_flow *row, _Atomic(uint32_t) *count)
+{
+	uint32_t n = atomic_exchange(count, 0);
+
+	if (!n)
+		return false;
+	v->counts = count_of_16_bits(n);
+	event_of_first(v, row);
+	return true;
+}
+
+/* False: an event has told of it already.  The flow counts before it says so: between the two, the event of what it
+ * said before takes along what it has counted since. */
+static bool event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_event type)
 {
 	switch (type) {
 	case FLOW_TX:
-		v->sent_bytes = atomic_exchange(&row->sent_bytes, 0);
-		v->sent_packets = atomic_exchange(&row->sent_packets, 0);
-		v->first_timestamp = (uint32_t)atomic_exchange(&row->first_ns, 0);
-		v->counts = count_of_16_bits(v->sent_bytes / 32) | count_of_16_bits(v->sent_packets)
-									   << 16;
-		v->qpn = atomic_load(&row->qpn);
-		break;
+		return event_of_sent(v, row);
 	case FLOW_CNP:
-		event_of_counts(v, row, &row->cnps);
-		break;
+		return event_of_counts(v, row, &row->cnps);
 	case FLOW_NACK:
+		if (!event_of_counts(v, row, &row->nacks))
+			return false;
 		v->subtype = (uint8_t)atomic_load(&row->nack_kind);
-		event_of_counts(v, row, &row->nacks);
-		break;
+		return true;
 	case FLOW_RTT:
 		v->first_timestamp = (uint32_t)atomic_load(&row->probe_sent_ns);
 		v->counts = (uint32_t)atomic_load(&row->probe_received_ns);
 		v->qpn = (uint32_t)atomic_load(&row->probe_answered_ns);
 		v->timestamp = (uint32_t)atomic_load(&row->probe_back_ns);
-		break;
+		return true;
 	}
+	return false;
 }
 
 /* What matters most first. */
@@ -186,9 +210,10 @@ static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
 
 		if (!(atomic_fetch_and(&e->row->happened, ~bit) & bit))
 			continue;
+		if (!event_fill(&v, e->row, event_order[i]))
+			continue;
 		v.type = (uint8_t)event_order[i];
 		v.number = e->number++;
-		event_fill(&v, e->row, event_order[i]);
 		pcc->events[pcc->produced % PCC_EVENTS] = v;
 		atomic_store_explicit(&pcc->table->produced, ++pcc->produced, memory_order_release);
 		e->outstanding++;
