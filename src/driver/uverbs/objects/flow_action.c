@@ -66,13 +66,16 @@ struct uflow_action {
 	uint32_t number;
 };
 
+static void uflow_action_empty(struct uflow_action *a, struct adapter *adapter)
+{
+	if (a->headers)
+		flow_headers_destroy(adapter, a->headers, a->number);
+	free(a->modify);
+}
+
 static void uflow_action_free(struct uobj *obj)
 {
-	struct uflow_action *a = container_of(obj, struct uflow_action, uobj);
-
-	if (a->headers)
-		flow_headers_destroy(obj->file->hca->adapter, a->headers, a->number);
-	free(a->modify);
+	uflow_action_empty(container_of(obj, struct uflow_action, uobj), obj->file->hca->adapter);
 }
 
 static const struct uobj_class uflow_action_class = {
@@ -140,15 +143,14 @@ static int modify_read(struct ureq *req, struct flow_modify **out)
 	return ret;
 }
 
-/* Makes the object of an action of which the list is there; takes that over, also if it fails. */
-static int uflow_action_publish(struct ureq *req, struct uflow_action *a, uint16_t attr)
+/* Makes the object of an action of which the list is there, or of which that has failed with made; takes the action
+ * over, also if it fails. */
+static int uflow_action_publish(struct ureq *req, struct uflow_action *a, int made, uint16_t attr)
 {
-	int ret = uobj_publish(req->file, &a->uobj, &uflow_action_class);
+	int ret = made < 0 ? made : uobj_publish(req->file, &a->uobj, &uflow_action_class);
 
 	if (ret < 0) {
-		if (a->headers)
-			flow_headers_destroy(req->file->hca->adapter, a->headers, a->number);
-		free(a->modify);
+		uflow_action_empty(a, req->file->hca->adapter);
 		free(a);
 		return ret;
 	}
@@ -169,11 +171,7 @@ static int method_modify_header_create(struct ureq *req)
 	if (!a)
 		return -ENOMEM;
 	ret = modify_read(req, &a->modify);
-	if (ret < 0) {
-		free(a);
-		return ret;
-	}
-	return uflow_action_publish(req, a, MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE);
+	return uflow_action_publish(req, a, ret, MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE);
 }
 
 /* ---- tunnels ---- */
@@ -252,12 +250,7 @@ static int method_reformat_create(struct ureq *req)
 	if (!a)
 		return -ENOMEM;
 	ret = reformat_make(req, type, a);
-	if (ret < 0) {
-		free(a->modify);
-		free(a);
-		return ret;
-	}
-	return uflow_action_publish(req, a, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE);
+	return uflow_action_publish(req, a, ret, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE);
 }
 
 /* ---- what requests reach this family ---- */
