@@ -65,7 +65,33 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 			violations_reset(r, row, i);
 }
 
-/* Who sent it to whom (IBTA 14.2.5.1, notices 257 and 258). */
+/* Who sent it to whom: from that byte of the details on (IBTA 14.2.5.1, notices 257 to 259). */
+static void violation_ends(uint8_t *details, unsigned at, const struct key_violation *v)
+{
+	mad_put32(details, at, (uint32_t)v->sl << 28 | (v->sqpn & IB_QPN_MASK));
+	mad_put32(details, at + 4, v->dqpn & IB_QPN_MASK);
+	if (v->grh) {
+		memcpy(details + at + 8, v->sgid.raw, sizeof(v->sgid));
+		memcpy(details + at + 24, v->dgid.raw, sizeof(v->dgid));
+	}
+}
+
+static struct key_violation violation_of(const struct mad_packet *p, uint32_t row)
+{
+	return (struct key_violation){
+		.row = row,
+		.key = p->pkey,
+		.sqpn = p->sqpn,
+		.dqpn = p->dqpn,
+		.slid = p->slid,
+		.dlid = p->dlid,
+		.sl = p->sl,
+		.grh = p->grh,
+		.sgid = p->sgid,
+		.dgid = p->dgid,
+	};
+}
+
 void sma_key_violated(struct sma *s, const struct key_violation *v)
 {
 	uint8_t details[NOTICE_DETAILS] = {0};
@@ -75,12 +101,7 @@ void sma_key_violated(struct sma *s, const struct key_violation *v)
 	mad_put16(details, 2, v->slid);
 	mad_put16(details, 4, v->dlid);
 	mad_put32(details, 6, v->key);
-	mad_put32(details, 10, (uint32_t)v->sl << 28 | (v->sqpn & IB_QPN_MASK));
-	mad_put32(details, 14, v->dqpn & IB_QPN_MASK);
-	if (v->grh) {
-		memcpy(details + 18, v->sgid.raw, sizeof(v->sgid));
-		memcpy(details + 34, v->dgid.raw, sizeof(v->dgid));
-	}
+	violation_ends(details, 10, v);
 	notice_send(s, v->row, NOTICE_SECURITY, v->qkey ? NOTICE_BAD_QKEY : NOTICE_BAD_PKEY,
 		    details);
 }
@@ -91,23 +112,14 @@ void sma_pkey_violated(void *sma, const struct mad_packet *p)
 	struct net *net = s->fabric->net;
 	uint32_t end = net_end_port(net, p->row);
 	uint32_t count = net_info(net, end, PI_PKEY_VIOLATIONS);
+	struct key_violation v;
 
 	if (net->subnet->ports[end].ethernet)
 		return;
 	if (count < VIOLATIONS_MOST)
 		net_info_set(net, end, PI_PKEY_VIOLATIONS, count + 1);
-	sma_key_violated(s, &(struct key_violation){
-				    .row = end,
-				    .key = p->pkey,
-				    .sqpn = p->sqpn,
-				    .dqpn = p->dqpn,
-				    .slid = p->slid,
-				    .dlid = p->dlid,
-				    .sl = p->sl,
-				    .grh = p->grh,
-				    .sgid = p->sgid,
-				    .dgid = p->dgid,
-			    });
+	v = violation_of(p, end);
+	sma_key_violated(s, &v);
 }
 
 /* What of a notice 259 is to be taken for true. */
@@ -123,19 +135,16 @@ void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row)
 {
 	struct sma *s = sma;
 	const struct net *net = s->fabric->net;
+	const struct key_violation v = violation_of(p, row);
 	uint8_t details[NOTICE_DETAILS] = {0};
 	unsigned valid = VALID_LIDS | VALID_PKEY | VALID_SL | VALID_QPS;
 
 	mad_put16(details, 2, p->slid);
 	mad_put16(details, 4, p->dlid);
 	mad_put16(details, 6, p->pkey);
-	mad_put32(details, 8, (uint32_t)p->sl << 28 | (p->sqpn & IB_QPN_MASK));
-	mad_put32(details, 12, p->dqpn & IB_QPN_MASK);
-	if (p->grh) {
+	violation_ends(details, 8, &v);
+	if (p->grh)
 		valid |= VALID_GIDS;
-		memcpy(details + 16, p->sgid.raw, sizeof(p->sgid));
-		memcpy(details + 32, p->dgid.raw, sizeof(p->dgid));
-	}
 	mad_put16(details, 0, valid);
 	mad_put16(details, 48, net_info(net, net_end_port(net, row), PI_LID));
 	details[50] = net->ports[row].number;
