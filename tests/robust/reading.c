@@ -12,7 +12,6 @@
  *
  * Those that are not killed are stopped at random moments.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,20 +259,6 @@ static void side(struct side *s)
 	pair_close(&p);
 }
 
-static void one_processor(void)
-{
-	cpu_set_t all, one;
-
-	CPU_ZERO(&one);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		device_die("sched_getaffinity: %m");
-	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
-		if (CPU_ISSET(i, &all))
-			CPU_SET(i, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		device_die("sched_setaffinity: %m");
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 4)
@@ -287,7 +272,7 @@ int main(int argc, char **argv)
 	/* Whoever is told of an error by a timer alone, is told of it in two hours. */
 	if (!strcmp(how, "deregistered"))
 		connection.timeout = 31;
-	one_processor();
+	sides_few_processors(1);
 	sides_start(side, (uint32_t)strtoul(argv[3], NULL, 10));
 	return victims ? sides_kill(how[7] == '1') : sides_stop(STOPS);
 }

@@ -318,20 +318,6 @@ static void side(struct side *s)
 	direct_close(&field);
 }
 
-static void few_processors(void)
-{
-	cpu_set_t all, few;
-
-	CPU_ZERO(&few);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		device_die("sched_getaffinity: %m");
-	for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&few) < CPUS; i++)
-		if (CPU_ISSET(i, &all))
-			CPU_SET(i, &few);
-	if (sched_setaffinity(0, sizeof(few), &few))
-		device_die("sched_setaffinity: %m");
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 4)
@@ -340,7 +326,7 @@ int main(int argc, char **argv)
 	device = argv[1];
 	how = argv[2];
 	victims = !strncmp(how, "killed-", 7);
-	few_processors();
+	sides_few_processors(CPUS);
 	sides_start(side, (uint32_t)strtoul(argv[3], NULL, 10));
 	if (victims)
 		return sides_kill(how[7] == '1');

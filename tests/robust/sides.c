@@ -2,6 +2,7 @@
 /* See sides.h. */
 #include "sides.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,4 +170,18 @@ void sides_exchange(const struct side *s, const void *mine, void *theirs, size_t
 	if (send(s->peer, mine, bytes, MSG_NOSIGNAL) != (ssize_t)bytes ||
 	    recv(s->peer, theirs, bytes, MSG_WAITALL) != (ssize_t)bytes)
 		device_die("side %u: the other has gone", s->number);
+}
+
+void sides_few_processors(int most)
+{
+	cpu_set_t allowed, few;
+
+	CPU_ZERO(&few);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		device_die("sched_getaffinity: %m");
+	for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&few) < most; i++)
+		if (CPU_ISSET(i, &allowed))
+			CPU_SET(i, &few);
+	if (sched_setaffinity(0, sizeof(few), &few))
+		device_die("sched_setaffinity: %m");
 }

@@ -25,6 +25,8 @@ struct side {
 	int control;
 };
 
+/* Gives this process, and those that it starts, so many of the processors that it has, if it has more. */
+void sides_few_processors(int most);
 /* Runs the two sides; a return from fn ends a side well. */
 void sides_start(void (*fn)(struct side *s), uint32_t seed);
 /* Side 0 ends by itself. */
