@@ -164,17 +164,29 @@ static unsigned post_inlined(const struct post *p, unsigned n)
 	return n;
 }
 
+/* All pieces of the data, or all frames, one behind the other in memory. */
+static unsigned post_pieces(const struct post *p, unsigned n)
+{
+	uint64_t pieces = p->kind == POST_FRAMES ? p->frames : p->pieces ? p->pieces : 1;
+	uint64_t all = p->kind == POST_FRAMES ? p->bytes * pieces : p->bytes, at = p->data;
+
+	for (uint64_t i = 0; i < pieces; i++) {
+		uint64_t bytes = piece_bytes(all, pieces, i);
+
+		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)bytes,
+						     (uint32_t)p->key, at);
+		at += bytes;
+	}
+	return n;
+}
+
 static unsigned post_data(const struct post *p, unsigned n)
 {
 	if (p->kind == POST_NOP || p->kind >= POST_WAIT)
 		return n;
 	if (p->inlined)
 		return post_inlined(p, n);
-	flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes, (uint32_t)p->key,
-					     p->data);
-	for (uint64_t i = 1; p->kind == POST_FRAMES && i < p->frames; i++)
-		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes,
-						     (uint32_t)p->key, p->data + i * p->bytes);
+	n = post_pieces(p, n);
 	if (p->kind == POST_COPY || p->kind == POST_TRANSPOSE)
 		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes,
 						     (uint32_t)p->rkey, p->remote);

@@ -132,6 +132,9 @@ void end_fails(struct end *e, enum post_kind kind, unsigned syndrome);
 uint64_t end_heap(struct end *e, size_t bytes, int value);
 void line_up(struct end *e, struct line *line);
 
+/* A send queue in place of the queue pair, whose posts it takes; many: also requests of many frames. */
+struct flexio_sq *frames_open(struct end *e, struct line *line, bool many);
+
 struct host_case {
 	const char *name;
 	void (*run)(void);
@@ -139,4 +142,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
-	pool_cases[], death_cases[], depth_cases[];
+	pool_cases[], death_cases[], depth_cases[], script_cases[];

@@ -14,8 +14,7 @@
 
 static const char to_us[] = "02427e7feb0200000000000000000000";
 
-/* A send queue in place of the queue pair. */
-static struct flexio_sq *frames_open(struct end *e, struct line *line, bool many)
+struct flexio_sq *frames_open(struct end *e, struct line *line, bool many)
 {
 	struct flexio_wq_attr attr = {.log_wq_depth = LOG_DEPTH,
 				      .user_index = USER_INDEX,

@@ -16,6 +16,8 @@
 #define PATIENT_S 60
 #define BYTES	  (6u << 20)
 #define QUEUE	  64u
+#define PIECES	  4u
+#define INLINED	  64u
 #define RIGHTS                                                                       \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
@@ -59,7 +61,7 @@ static void peer_make(struct peer *p, enum ibv_qp_type type)
 	bool raw = type == IBV_QPT_RAW_PACKET;
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = type,
-		.cap = {QUEUE, QUEUE, 2, 2, .max_inline_data = raw ? 0 : 64},
+		.cap = {QUEUE, QUEUE, PIECES, 2, .max_inline_data = INLINED},
 		.sq_sig_all = 1,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (raw ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0),
 		.max_tso_header = raw ? 64 : 0,
@@ -73,6 +75,18 @@ static void peer_make(struct peer *p, enum ibv_qp_type type)
 	init.pd = p->pd;
 	p->qp = ibv_create_qp_ex(p->ctx, &init);
 	CHECK(p->mr && p->qp);
+}
+
+/* A raw packet queue has nobody to meet. */
+static void peer_ready(struct peer *p)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE | IBV_QP_PORT));
+	a.qp_state = IBV_QPS_RTR;
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
+	a.qp_state = IBV_QPS_RTS;
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
 }
 
 static void peer_introduce(const struct peer *p)
@@ -163,36 +177,62 @@ static void do_connect(struct peer *p, const struct words *w)
 /* frames GID: a raw packet queue takes what is sent to the address whose six bytes the GID begins with. */
 static void do_frames(struct peer *p, const struct words *w)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-
-	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE | IBV_QP_PORT));
-	a.qp_state = IBV_QPS_RTR;
-	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
-	a.qp_state = IBV_QPS_RTS;
-	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
 	p->flow = mac_rule(p->qp, w->gid.raw);
 	CHECK(p->flow);
 	printf("ok\n");
 }
 
-/* frame OFFSET BYTES CHECKSUMS HEADER MSS: sends what lies there; with HEADER in segments */
+/* The pieces of such data; how many. */
+static int pieces_of(const struct peer *p, uint64_t offset, uint64_t bytes, uint64_t pieces,
+		     struct ibv_sge *sge)
+{
+	if (!pieces)
+		pieces = 1;
+	CHECK(pieces <= PIECES);
+	for (uint64_t i = 0; i < pieces; i++) {
+		sge[i] = (struct ibv_sge){(uintptr_t)memory + offset,
+					  (uint32_t)piece_bytes(bytes, pieces, i), p->mr->lkey};
+		offset += sge[i].length;
+	}
+	return (int)pieces;
+}
+
+/* frame OFFSET BYTES CHECKSUMS HEADER MSS PIECES INLINED: sends what lies there; with HEADER in segments */
 static void do_frame(struct peer *p, const struct words *w)
 {
-	struct ibv_sge sge = {(uintptr_t)memory + w->n[0] + w->n[3], (uint32_t)(w->n[1] - w->n[3]),
-			      p->mr->lkey};
+	struct ibv_sge sge[PIECES];
 	struct ibv_send_wr *bad, wr = {
-					 .sg_list = &sge,
-					 .num_sge = 1,
+					 .sg_list = sge,
 					 .opcode = w->n[3] ? IBV_WR_TSO : IBV_WR_SEND,
-					 .send_flags = w->n[2] ? IBV_SEND_IP_CSUM : 0,
+					 .send_flags = (w->n[2] ? IBV_SEND_IP_CSUM : 0) |
+						       (w->n[6] ? IBV_SEND_INLINE : 0),
 				 };
 
+	wr.num_sge = pieces_of(p, w->n[0] + w->n[3], w->n[1] - w->n[3], w->n[5], sge);
 	if (w->n[3]) {
 		wr.tso.hdr = memory + w->n[0];
 		wr.tso.hdr_sz = (uint16_t)w->n[3];
 		wr.tso.mss = (uint16_t)w->n[4];
 	}
 	CHECK(!ibv_post_send(p->qp, &wr, &bad));
+	printf("ok\n");
+}
+
+/* row OFFSET BYTES CHECKSUMS COUNT: sends frames of so many bytes that lie one behind the other */
+static void do_row(struct peer *p, const struct words *w)
+{
+	for (uint64_t i = 0; i < w->n[3]; i++) {
+		struct ibv_sge sge;
+		struct ibv_send_wr *bad,
+			wr = {
+				.sg_list = &sge,
+				.num_sge = pieces_of(p, w->n[0] + i * w->n[1], w->n[1], 1, &sge),
+				.opcode = IBV_WR_SEND,
+				.send_flags = w->n[2] ? IBV_SEND_IP_CSUM : 0,
+			};
+
+		CHECK(!ibv_post_send(p->qp, &wr, &bad));
+	}
 	printf("ok\n");
 }
 
@@ -269,6 +309,21 @@ static void do_wait(struct peer *p, const struct words *w)
 	       (wc.wc_flags & IBV_WC_GRH) != 0);
 }
 
+/* done COUNT: so many completions say success */
+static void do_done(struct peer *p, const struct words *w)
+{
+	time_t end = time(NULL) + PATIENT_S;
+
+	for (uint64_t i = 0; i < w->n[0]; i++) {
+		struct ibv_wc wc;
+
+		while (!ibv_poll_cq(p->cq, 1, &wc))
+			CHECK(time(NULL) < end);
+		CHECK_SAY(!wc.status, "%s", ibv_wc_status_str(wc.status));
+	}
+	printf("ok\n");
+}
+
 /* none: how many completions there are that nobody waited for */
 static void do_none(struct peer *p, const struct words *w)
 {
@@ -324,7 +379,7 @@ static const struct {
 	{"connect", do_connect},   {"recv", do_recv},	  {"post", do_post},   {"wait", do_wait},
 	{"none", do_none},	   {"fill", do_fill},	  {"same", do_same},   {"get", do_get},
 	{"set", do_set},	   {"frames", do_frames}, {"frame", do_frame}, {"bytes", do_bytes},
-	{"template", do_template},
+	{"template", do_template}, {"row", do_row},	  {"done", do_done},
 };
 
 static void obey(struct peer *p, char *line)
@@ -376,6 +431,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	peer_open(&p, !strcmp(argv[1], "eth"));
 	peer_make(&p, type);
+	if (type == IBV_QPT_RAW_PACKET)
+		peer_ready(&p);
 	peer_introduce(&p);
 	while (fgets(line, sizeof(line), stdin))
 		obey(&p, line);

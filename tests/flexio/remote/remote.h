@@ -34,6 +34,7 @@ struct post {
 	uint64_t kind; /* enum post_kind */
 	uint64_t ce;
 	uint64_t data, bytes, key;
+	uint64_t pieces;  /* data segments that share the bytes; 0: one */
 	uint64_t inlined; /* the data stands in the request */
 	uint64_t remote, rkey;
 	uint64_t swap_add, compare;
@@ -60,6 +61,14 @@ struct posts {
 
 /* What memory holds: the byte at i of a pattern. */
 #define PATTERN(seed, i) ((uint8_t)((seed) + 7 * (i)))
+
+/* How many of so many bytes each piece has, but for the last, which has the rest. */
+static inline uint64_t piece_bytes(uint64_t bytes, uint64_t pieces, uint64_t i)
+{
+	uint64_t each = bytes / pieces;
+
+	return i + 1 < pieces ? each : bytes - each * i;
+}
 
 #define FRAME_HEADERS 54u
 

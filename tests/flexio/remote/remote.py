@@ -18,7 +18,7 @@ import kills  # noqa: E402
 
 KILLS = 5
 SOURCES = ("host.c", "host_death.c", "host_depth.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
-           "host_peer.c", "host_pool.c")
+           "host_peer.c", "host_pool.c", "host_script.c")
 
 CASES = (
     ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
