@@ -105,6 +105,9 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	/* Answers from asked_psn on were missing, and have been asked for again. */
+	bool asked;
+	uint32_t asked_psn;
 	uint64_t behind_since; /* ns: since when the peer's process has had no processor; 0: no */
 	/* Since the timer was started an answer came, or a request was sent with none
 	 * outstanding. */

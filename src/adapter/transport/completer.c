@@ -210,6 +210,7 @@ bool completer_retry(struct qp *qp, const char *why)
 {
 	uint32_t n = completer_oldest(qp);
 
+	qp->comp.asked = false;
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
 		if (explaining())
@@ -221,6 +222,24 @@ bool completer_retry(struct qp *qp, const char *why)
 	if (n != atomic_load(&qp->req.tail))
 		done_locked(qp, n, CQE_SYN_RETRY_EXC);
 	return false;
+}
+
+/*
+ * An answer shows that one before it is missing, from acked_psn on.  Others that are under way show the same,
+ * perhaps of a connection before this one whose numbers were the same: they are one loss, which is asked
+ * for, and counted, once.  If nothing comes then, the timer asks again.
+ */
+static bool missing_is_new(struct qp *qp)
+{
+	return !qp->comp.asked || qp->comp.asked_psn != atomic_load(&qp->comp.acked_psn);
+}
+
+static void ask_for_missing(struct qp *qp, const char *why)
+{
+	if (completer_retry(qp, why)) {
+		qp->comp.asked_psn = atomic_load(&qp->comp.acked_psn);
+		qp->comp.asked = true;
+	}
 }
 
 /* The peer has received everything up to and including psn. */
@@ -240,7 +259,6 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 			break;
 		if (op->awaits_answer) {
 			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
-			shard_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
 			atomic_store_explicit(&qp->comp.acked_psn, op->first_psn,
 					      memory_order_release);
 			answer_lost = true;
@@ -255,8 +273,10 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 	if (head != atomic_load_explicit(&qp->comp.head, memory_order_relaxed) ||
 	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
 		completer_progress(qp);
-	if (unlikely(answer_lost))
-		completer_retry(qp, "answer-lost");
+	if (unlikely(answer_lost) && missing_is_new(qp)) {
+		shard_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
+		ask_for_missing(qp, "answer-lost");
+	}
 }
 
 static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
@@ -284,10 +304,12 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	qp_timer_arm(qp, clock_ns() + us * 1000ull);
 }
 
-static void sequence_error(struct qp *qp, const char *why)
+static void answer_gap(struct qp *qp)
 {
+	if (!missing_is_new(qp))
+		return;
 	shard_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
-	completer_retry(qp, why);
+	ask_for_missing(qp, "answer-gap");
 }
 
 static void completer_negative(struct qp *qp, const struct pkt *pkt)
@@ -305,7 +327,8 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 	trace(nak, received, qp->qpn, pkt->sqpn, aeth_nak_name(code), pkt->psn);
 	if (code == NAK_PSN_SEQUENCE) {
 		flow_refused(qp, FLOW_NACK_SEQUENCE);
-		sequence_error(qp, "sequence-nak");
+		shard_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
+		completer_retry(qp, "sequence-nak");
 		return;
 	}
 	if (n == atomic_load(&qp->req.tail))
@@ -408,7 +431,7 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	if (at != (int32_t)want) {
 		/* a repetition; or an answer in between was lost */
 		if (at > (int32_t)want)
-			sequence_error(qp, "answer-gap");
+			answer_gap(qp);
 		return;
 	}
 	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete) {
@@ -456,7 +479,7 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	}
 	op = qp_send_op(qp, n);
 	if (psn_diff(pkt->psn, last_psn(op)) > 0) {
-		sequence_error(qp, "answer-gap");
+		answer_gap(qp);
 		return;
 	}
 	if (wqe_props(op->opcode)->read != is_read) {

@@ -152,6 +152,7 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 	atomic_store(&qp->comp.acked_psn, qp->req.psn);
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
+	qp->comp.asked = false;
 	atomic_store(&qp->comp.withdrawn, 0);
 	spin_unlock(&qp->comp.lock);
 	atomic_store(&d->connected, true);
