@@ -16,7 +16,8 @@ sys.path.append(str(HERE.parents[1] / "robust"))
 
 import kills  # noqa: E402
 
-SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.c")
+SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
+           "raw_peer.c")
 # How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
 ROUNDS = int(os.environ.get("FLEXIO_KILLS", "12"))
 SEED = 23
@@ -42,10 +43,14 @@ CASES = (
     ("pair_rights", "rights follow the mask K207"),
     ("pair_states", "states, transitions that there are not, destruction in each K205 K206 K216"),
     ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
+    ("own_rule", "a rule of mlx5dv_create_flow leads to a queue"),
+    ("no_destination", "no rule leads to an object that takes no frames"),
+    ("emulated_objects", "objects of emulated devices are refused by name"),
     ("left", "a process goes with all that it has, also with a rule"),
 )
 # What else the log has to say.
-SAYS = {"pair_kinds": [f"qp_fattr->transport_type: {number} is not" for number in range(3, 0x12)]}
+SAYS = {"pair_kinds": [f"qp_fattr->transport_type: {number} is not" for number in range(3, 0x12)],
+        "emulated_objects": [f"devx: general objects of type {number} are not supported" for number in ("0x32", "0x49")]}
 
 
 PROGRAMS = HostProgram(HERE, SOURCES)
@@ -55,7 +60,7 @@ def case(name):
     def run(session):
         if os.geteuid() != 0:
             raise Skip("raw packet queues need root")
-        result = session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
+        result = session.run_ok(str(PROGRAMS.host(session)), name, env={**session.env, "SOFTHCA_LOG": "info"} if name in SAYS else None)
         for text in SAYS.get(name, ()):
             expect(text in result.err, f"nothing of {text!r}\n{result.text()}")
     return run

@@ -212,14 +212,15 @@ __dpa_rpc__ uint64_t post(uint64_t addr)
 {
 	struct post *p = (void *)(uintptr_t)addr;
 	union flexio_dev_sqe_seg *ctrl = segment(p, 0);
+	uint8_t opcode = p->opcode ? (uint8_t)p->opcode : kinds[p->kind].opcode;
 	unsigned segments;
 
 	flexio_dev_swqe_seg_ctrl_set(ctrl, (uint32_t)p->pi, (uint32_t)p->qpn, (uint32_t)p->ce,
 				     kinds[p->kind].kind);
 	segments = post_data(p, post_headers(p));
-	if (kinds[p->kind].opcode)
-		ctrl->ctrl.idx_opcode = cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & ~0xffu) |
-						    kinds[p->kind].opcode);
+	if (opcode)
+		ctrl->ctrl.idx_opcode =
+			cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & ~0xffu) | opcode);
 	/* of the older generation, which has no name for it */
 	if (p->kind == POST_WAIT_WORD)
 		ctrl->ctrl.idx_opcode |= cpu_to_be32(1u << 24);

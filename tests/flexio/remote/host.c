@@ -137,8 +137,13 @@ struct flexio_qp_attr end_attr(const struct end *e, const struct peer *p)
 		.udp_sport = e->ethernet ? 0xc123 : 0,
 		.log_rra_max = 2,
 		.log_sra_max = 2,
+		.fl = e->looped,
 	};
 
+	if (e->looped) {
+		attr.rlid ^= 0x3f00;
+		memset(&attr.rgid_or_rip.raw[12], 0x77, 4);
+	}
 	/* the last 64 bits of an address of the link are made of the MAC */
 	for (unsigned i = 0; i < 6; i++)
 		mac[i] = p->gid.raw[8 + i + (i >= 3 ? 2 : 0)];

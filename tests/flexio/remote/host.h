@@ -92,6 +92,7 @@ struct end {
 	union ibv_gid gid;
 	struct line sent, received;
 	enum flexio_cqe_comp_type compression; /* of queues made from now on */
+	bool looped; /* its packets come back to the own port, and the address is nobody's */
 	struct flexio_qp *qp;
 	struct flexio_qp_attr made;
 	uint32_t qpn;

@@ -234,9 +234,8 @@ static void looped_back(void)
 		struct link l;
 
 		link_open(&l, ethernet);
-		l.attr.rlid ^= 0x3f00;
-		memset(&l.attr.rgid_or_rip.raw[12], 0x77, 4);
-		l.attr.fl = 1;
+		l.e.looped = true;
+		l.attr = end_attr(&l.e, &l.p);
 		link_join(&l, 1);
 		end_done(&l.e, POST_WRITE);
 		link_close(&l);

@@ -169,13 +169,14 @@ static void their_atomics(struct end *e, struct peer *p)
 
 /* ---- the cases ---- */
 
-static void connected(bool ethernet, bool reliable, const char *host)
+static void connected(bool ethernet, bool reliable, bool looped, const char *host)
 {
 	uint32_t inlined[] = {1, 12, 13, 44};
 	struct peer p;
 	struct end e;
 
 	end_open(&e, ethernet, reliable ? FLEXIO_QPC_ST_RC : FLEXIO_QPC_ST_UC);
+	e.looped = looped;
 	end_make(&e);
 	peer_up(&p, ethernet, reliable ? "rc" : "uc", host);
 	CHECK(!memcmp(&p.gid, &e.gid, 16) == !host);
@@ -212,9 +213,10 @@ static void datagram_address(struct end *e, const struct peer *p)
 	av[9] = (uint8_t)(p->qpn >> 16);
 	av[10] = (uint8_t)(p->qpn >> 8);
 	av[11] = (uint8_t)p->qpn;
+	av[13] = e->looped ? 0x80 : 0;
 	if (!e->ethernet) {
-		av[14] = (uint8_t)(p->lid >> 8);
-		av[15] = (uint8_t)p->lid;
+		av[14] = (uint8_t)(attr.rlid >> 8);
+		av[15] = (uint8_t)attr.rlid;
 		return;
 	}
 	av[14] = 0xc0; /* the source port */
@@ -222,10 +224,10 @@ static void datagram_address(struct end *e, const struct peer *p)
 	av[27] = 64;
 	av[28] = 0x40;
 	av[29] = (uint8_t)(attr.gid_table_index << 4);
-	memcpy(av + 32, p->gid.raw, 16);
+	memcpy(av + 32, attr.rgid_or_rip.raw, 16);
 }
 
-static void datagrams(bool ethernet, const char *host)
+static void datagrams(bool ethernet, bool looped, const char *host)
 {
 	struct flexio_qp_attr attr;
 	struct heard h;
@@ -233,6 +235,7 @@ static void datagrams(bool ethernet, const char *host)
 	struct end e;
 
 	end_open(&e, ethernet, FLEXIO_QPC_ST_UD);
+	e.looped = looped;
 	end_make(&e);
 	peer_up(&p, ethernet, "ud", host);
 	attr = end_attr(&e, &p);
@@ -263,11 +266,11 @@ static void datagrams(bool ethernet, const char *host)
 	end_close(&e);
 }
 
-#define CONNECTED(name, ethernet, reliable)                    \
-	static void name(void)                                 \
-	{                                                      \
-		connected((ethernet), (reliable), NULL);       \
-		connected((ethernet), (reliable), OTHER_HOST); \
+#define CONNECTED(name, ethernet, reliable)                           \
+	static void name(void)                                        \
+	{                                                             \
+		connected((ethernet), (reliable), false, NULL);       \
+		connected((ethernet), (reliable), false, OTHER_HOST); \
 	}
 
 CONNECTED(rc_infiniband, false, true)
@@ -277,14 +280,27 @@ CONNECTED(uc_roce, true, false)
 
 static void ud_infiniband(void)
 {
-	datagrams(false, NULL);
-	datagrams(false, OTHER_HOST);
+	datagrams(false, false, NULL);
+	datagrams(false, false, OTHER_HOST);
 }
 
 static void ud_roce(void)
 {
-	datagrams(true, NULL);
-	datagrams(true, OTHER_HOST);
+	datagrams(true, false, NULL);
+	datagrams(true, false, OTHER_HOST);
+}
+
+/* With a peer at the own port that the addresses do not lead to. */
+static void uc_looped(void)
+{
+	connected(false, false, true, NULL);
+	connected(true, false, true, NULL);
+}
+
+static void ud_looped(void)
+{
+	datagrams(false, true, NULL);
+	datagrams(true, true, NULL);
 }
 
 const struct host_case kind_cases[] = {
@@ -294,5 +310,7 @@ const struct host_case kind_cases[] = {
 	{"uc_roce", uc_roce},
 	{"ud_infiniband", ud_infiniband},
 	{"ud_roce", ud_roce},
+	{"uc_looped", uc_looped},
+	{"ud_looped", ud_looped},
 	{NULL, NULL},
 };

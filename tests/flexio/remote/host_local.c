@@ -167,6 +167,27 @@ static void waits(void)
 	end_close(&e);
 }
 
+/* What stands in the header and the device has not got, each with the segments of a request that it has. */
+static void opcodes(void)
+{
+	static const uint8_t missing[] = {0x14, 0x15, 0x21, 0x22, 0x23, 0x26, 0x27,
+					  0x28, 0x2a, 0x2c, 0x2d, 0x30, 0x31};
+
+	for (size_t i = 0; i < sizeof(missing); i++) {
+		struct end e;
+
+		own_up(&e);
+		end_done(&e, POST_NOP);
+		e.post.opcode = missing[i];
+		e.post.bytes = 8;
+		e.post.remote = e.data + AT;
+		e.post.rkey = e.key;
+		end_fails(&e, POST_ADD, SYNDROME_QP_OPERATION);
+		CHECK(flexio_qp_state_get(e.qp) == FLEXIO_QP_STATE_ERR);
+		end_close(&e);
+	}
+}
+
 /* Eight bytes of an entry. */
 static uint64_t entry_word(struct end *e, unsigned entry, unsigned word)
 {
@@ -208,6 +229,7 @@ static void compressed(void)
 }
 
 const struct host_case local_cases[] = {
-	{"copies", copies}, {"matrices", matrices},	{"completion_modes", completion_modes},
-	{"waits", waits},   {"compressed", compressed}, {NULL, NULL},
+	{"copies", copies}, {"matrices", matrices}, {"completion_modes", completion_modes},
+	{"waits", waits},   {"opcodes", opcodes},   {"compressed", compressed},
+	{NULL, NULL},
 };

@@ -31,7 +31,8 @@ enum post_kind {
 /* A work request that the device puts into the ring.  Lies on the heap. */
 struct post {
 	uint64_t qpn, ring, pi;
-	uint64_t kind; /* enum post_kind */
+	uint64_t kind;	 /* enum post_kind */
+	uint64_t opcode; /* instead of that kind's; 0: that */
 	uint64_t ce;
 	uint64_t data, bytes, key;
 	uint64_t pieces;  /* data segments that share the bytes; 0: one */
