@@ -20,7 +20,7 @@ void user_guard(void)
 		atomic_store_explicit(&guarded, true, memory_order_relaxed);
 }
 
-static bool copies_are_guarded(void)
+bool user_is_guarded(void)
 {
 	return atomic_load_explicit(&guarded, memory_order_relaxed);
 }
@@ -39,7 +39,7 @@ int user_load(void *to, const void *from, size_t n)
 {
 	struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
 
-	if (copies_are_guarded())
+	if (user_is_guarded())
 		return usermem_read(to, from, n) ? 0 : -EFAULT;
 	return copy_verdict(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), n, to, from);
 }
@@ -48,7 +48,7 @@ int user_store(void *to, const void *from, size_t n)
 {
 	struct iovec local = {(void *)(uintptr_t)from, n}, remote = {to, n};
 
-	if (copies_are_guarded())
+	if (user_is_guarded())
 		return usermem_copy(to, from, n) ? 0 : -EFAULT;
 	return copy_verdict(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), n, to, from);
 }
@@ -56,6 +56,6 @@ int user_store(void *to, const void *from, size_t n)
 bool user_can_store(void *to, size_t n)
 {
 	/* Less than a page: so no page lies between. */
-	return copies_are_guarded() && usermem_touch(to, true) &&
+	return user_is_guarded() && usermem_touch(to, true) &&
 	       usermem_touch((uint8_t *)to + n - 1, true);
 }

@@ -77,6 +77,8 @@ int umad_message_file(const void *bytes, size_t n) must_check;
 
 /* From now on bad addresses are found by our handler of faults, which is installed for it. */
 void user_guard(void);
+/* Are they? */
+bool user_is_guarded(void) must_check;
 /* 0 or -EFAULT. */
 int user_load(void *to, const void *from, size_t n) must_check;
 int user_store(void *to, const void *from, size_t n) must_check;

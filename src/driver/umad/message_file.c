@@ -9,6 +9,9 @@
  * Where there is no way to know, each message gets a file of its own.
  *
  * The message lies at the end of the file.  In front of it is what earlier messages of this process have left.
+ *
+ * A file that is filled again is mapped: pages that are there are filled in a third of the time so.  Only the kernel makes
+ * new ones, because it can say that there is no memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +25,11 @@
 #include "base/hidden.h"
 #include "base/memory_file.h"
 #include "driver/umad/device.h"
+#include "usermem/usermem.h"
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #define FILE_NAME   "softhca-umad"
 #define SPARE_LEAST (128ull << 10)
@@ -32,6 +40,9 @@ static struct {
 	atomic_flag busy;
 	struct hidden file;
 	uint64_t bytes;
+	uint64_t there; /* so many at the end have pages */
+	uint8_t *map;	/* of all, or NULL */
+	bool tried;	/* to map it */
 } spare = {.busy = ATOMIC_FLAG_INIT, .file = {-1, 0, -1}};
 
 /* The file behind a descriptor, opened once more. */
@@ -68,9 +79,33 @@ static bool spare_make(uint64_t bytes)
 	if (fd < 0)
 		return false;
 	hidden_close(&spare.file);
+	if (spare.map)
+		munmap(spare.map, spare.bytes);
+	spare.map = NULL;
 	spare.file = hidden_keep(fd);
 	spare.bytes = bytes;
+	spare.there = 0;
+	spare.tried = false;
 	return true;
+}
+
+/* For the second message: then it is worth the while.  Tried once. */
+static void spare_map(void)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first;
+	void *map;
+
+	if (!spare.there || spare.tried)
+		return;
+	spare.tried = true;
+	map = mmap(NULL, spare.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spare.file.fd, 0);
+	if (map == MAP_FAILED)
+		return;
+	spare.map = map;
+	(void)madvise(map, spare.bytes, MADV_DONTDUMP);
+	first = (spare.bytes - spare.there) & ~(page - 1);
+	/* Else each page is a fault of its own. */
+	(void)madvise(spare.map + first, spare.bytes - first, MADV_POPULATE_WRITE);
 }
 
 static bool spare_is_free(void)
@@ -104,14 +139,28 @@ static int spare_open(void)
 	return -1;
 }
 
+/* False: it is for the kernel to do, or to say why not. */
+static bool spare_copy(const void *bytes, size_t n)
+{
+	return spare.map && n <= spare.there && user_is_guarded() &&
+	       usermem_copy(spare.map + spare.bytes - n, bytes, n);
+}
+
 static int spare_fill(const void *bytes, size_t n)
 {
 	int ret;
 
 	if (!spare_ready(n))
 		return -EBUSY;
+	spare_map();
+	if (spare_copy(bytes, n))
+		return spare_open();
 	ret = memory_file_fill(spare.file.fd, spare.bytes - n, bytes, n);
-	return ret ? ret : spare_open();
+	if (ret)
+		return ret;
+	if (spare.there < n)
+		spare.there = n;
+	return spare_open();
 }
 
 int umad_message_file(const void *bytes, size_t n)

@@ -80,6 +80,30 @@ static void test_again(void)
 	CHECK(message_end(message_make(LONG, 7), LONG, 7) == id);
 }
 
+/* By then the file is mapped here: it is refused and given back, and grows, as before. */
+static void test_often(void)
+{
+	uint64_t id = message_end(message_make(LONG, 21), LONG, 21);
+	uint8_t *gone = mmap(NULL, MUCH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (unsigned i = 0; i < TURNS; i++) {
+		size_t n = LONG + i * 1001;
+		int fd = message_make(n, (uint8_t)i);
+
+		if (i % 8 == 7)
+			CHECK(message_end(message_make(n, (uint8_t)~i), n, (uint8_t)~i) != id);
+		if (i % 16 == 3)
+			CHECK(umad_message_file((void *)4096, LONG) == -EFAULT);
+		CHECK(message_end(fd, n, (uint8_t)i) == id);
+	}
+	CHECK(gone != MAP_FAILED && !munmap(gone + LONG, MUCH - LONG));
+	for (unsigned i = 0; i < 8; i++) {
+		CHECK(umad_message_file(gone + LONG / 2, LONG) == -EFAULT);
+		CHECK(message_end(message_make(LONG, 22), LONG, 22) == id);
+	}
+	CHECK(!munmap(gone, LONG));
+}
+
 static void test_in_use(void)
 {
 	int a = message_make(LONG, 8), b = message_make(LONG, 9), c = message_make(LONG, 10);
@@ -182,8 +206,10 @@ static void test_fork(void)
 
 int main(void)
 {
+	user_guard();
 	test_is_fixed();
 	test_again();
+	test_often();
 	test_in_use();
 	test_in_flight();
 	test_mapped();
