@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Doorbells in the shape of generation 24.10 and later: without the thread's context and without a
- * result.  Included by flexio_dev_queue_access.h as flexio_dev_2410.h is by flexio_dev.h; what the calls do
+ * result; and the names that work requests have from 26.1 on.  Included by flexio_dev_queue_access.h as flexio_dev_2410.h is by flexio_dev.h; what the calls do
  * stands there.
  */
 #ifndef _FLEXIO_DEV_QUEUE_2410_H_
@@ -10,6 +10,27 @@
 #ifndef _FLEXIO_DEV_QUEUE_ACCESS_H_
 #error "include <libflexio-dev/flexio_dev_queue_access.h>"
 #endif
+
+/* Kinds of work requests, and when one makes a completion. */
+#define FLEXIO_CTRL_SEG_TYPE_SEND_EN		     FLEXIO_CTRL_SEG_SEND_EN
+#define FLEXIO_CTRL_SEG_TYPE_SEND_RC		     FLEXIO_CTRL_SEG_SEND_RC
+#define FLEXIO_CTRL_SEG_TYPE_SEND_UC		     FLEXIO_CTRL_SEG_SEND_UC
+#define FLEXIO_CTRL_SEG_TYPE_SEND_UD		     FLEXIO_CTRL_SEG_SEND_UD
+#define FLEXIO_CTRL_SEG_TYPE_LDMA		     FLEXIO_CTRL_SEG_LDMA
+#define FLEXIO_CTRL_SEG_TYPE_RDMA_WRITE		     FLEXIO_CTRL_SEG_RDMA_WRITE
+#define FLEXIO_CTRL_SEG_TYPE_RDMA_READ		     FLEXIO_CTRL_SEG_RDMA_READ
+#define FLEXIO_CTRL_SEG_TYPE_LSO		     FLEXIO_CTRL_SEG_LSO
+#define FLEXIO_CTRL_SEG_TYPE_NOP		     FLEXIO_CTRL_SEG_NOP
+#define FLEXIO_CTRL_SEG_TYPE_RDMA_WRITE_IMM	     FLEXIO_CTRL_SEG_RDMA_WRITE_IMM
+#define FLEXIO_CTRL_SEG_TYPE_TRANSPOSE		     FLEXIO_CTRL_SEG_TRANSPOSE
+#define FLEXIO_CTRL_SEG_TYPE_WAIT_ON_DATA	     FLEXIO_CTRL_SEG_WAIT_ON_DATA
+#define FLEXIO_CTRL_SEG_TYPE_ATOMIC_COMPARE_AND_SWAP FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP
+#define FLEXIO_CTRL_SEG_TYPE_ATOMIC_FETCH_AND_ADD    FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD
+
+#define FLEXIO_CTRL_SEG_CE_CQE_ON_CQE_ERROR	  MLX5_CTRL_SEG_CE_CQE_ON_CQE_ERROR
+#define FLEXIO_CTRL_SEG_CE_CQE_ON_FIRST_CQE_ERROR MLX5_CTRL_SEG_CE_CQE_ON_FIRST_CQE_ERROR
+#define FLEXIO_CTRL_SEG_CE_CQE_ALWAYS		  MLX5_CTRL_SEG_CE_CQE_ALWAYS
+#define FLEXIO_CTRL_SEG_CE_CQE_AND_EQE		  MLX5_CTRL_SEG_CE_CQE_AND_EQE
 
 #ifdef __cplusplus
 extern "C" {

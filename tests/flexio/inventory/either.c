@@ -40,6 +40,9 @@ flexio_dev_status_t later(enum flexio_window_entity window, uint32_t n)
 	flexio_dev_zcqe_gen(n);
 	if (flexio_dev_cqe_get_type(&cqe) != 1 || flexio_dev_cqe_get_vendor_err_synd(&cqe))
 		return FLEXIO_DEV_STATUS_FAILED;
+	if (flexio_dev_swqe_seg_ctrl_set(&segment, 1, n, FLEXIO_CTRL_SEG_CE_CQE_ON_CQE_ERROR,
+					 FLEXIO_CTRL_SEG_TYPE_SEND_EN))
+		return FLEXIO_DEV_STATUS_FAILED;
 	return flexio_dev_swqe_seg_ctrl_set(&segment, 1, n, MLX5_CTRL_SEG_CE_CQE_ALWAYS,
 					    FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD);
 }
