@@ -141,8 +141,11 @@ def in_namespace(session, script, *parts):
 
 
 def read_only_tmp(session):
-    in_namespace(session, "mount -t tmpfs -o ro tmpfs /tmp", "/tmp", "Read-only file system",
-                 "XDG_RUNTIME_DIR")
+    # What was built may lie below /tmp.
+    build = os.path.dirname(session.softhca)
+    in_namespace(session, f"exec 3<{build}; mount -t tmpfs tmpfs /tmp; mkdir -p {build}; "
+                 f"mount -c --bind /proc/self/fd/3 {build}; mount -o remount,ro /tmp",
+                 "/tmp", "Read-only file system", "XDG_RUNTIME_DIR")
 
 
 def without_proc(session):
