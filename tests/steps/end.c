@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FIRST_PSN 100u
-
 static void order_wait(int sock, struct order *o)
 {
 	if (recv(sock, o, sizeof(*o), 0) != sizeof(*o))
@@ -72,38 +70,35 @@ static uint8_t *map_pages(size_t bytes)
 	return p;
 }
 
-void end_make(struct end *e, struct device_port *port, struct ibv_pd *pd, struct ibv_cq *cq,
-	      struct place *where)
+void end_make(struct end *e, enum transport transport, struct device_port *port, struct ibv_pd *pd,
+	      struct ibv_cq *cq, struct place *where)
 {
-	struct ibv_qp_init_attr attr = {
-		.cap = {.max_send_wr = STEPS_DEPTH,
-			.max_recv_wr = STEPS_RECEIVES,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-		.qp_type = IBV_QPT_RC,
-	};
-
-	*e = (struct end){.port = port, .pd = pd};
+	*e = (struct end){.transport = transport, .port = port, .pd = pd};
 	e->cq = cq ? cq : ibv_create_cq(port->ctx, 4 * STEPS_DEPTH, NULL, NULL, 0);
-	attr.send_cq = attr.recv_cq = e->cq;
 	e->mem = map_pages(STEPS_BYTES);
 	e->own = map_pages(2ul * STEPS_BYTES);
 	e->mr = ibv_reg_mr(pd, e->mem, STEPS_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	e->own_mr = ibv_reg_mr(pd, e->own, 2ul * STEPS_BYTES, IBV_ACCESS_LOCAL_WRITE);
-	e->qp = e->cq ? ibv_create_qp(pd, &attr) : NULL;
-	if (!e->mr || !e->own_mr || !e->qp)
-		device_die("no MR, CQ or QP: %m");
-	device_qp_init(e->qp, &device_default_connection);
-	*where = (struct place){device_address(port, e->qp, FIRST_PSN), (uintptr_t)e->mem,
-				e->mr->rkey};
+	if (!e->cq || !e->mr || !e->own_mr)
+		device_die("no MR or CQ: %m");
+	queues_make(e);
+	e->target_qpn = e->target->qp_num;
+	*where = (struct place){
+		.address = device_address(port, e->target, STEPS_FIRST_PSN),
+		.initiator = e->qp->qp_num,
+		.addr = (uintptr_t)e->mem,
+		.rkey = e->mr->rkey,
+	};
+	if (transport == OVER_XRC && ibv_get_srq_num(e->srq, &where->srqn))
+		device_die("ibv_get_srq_num: %m");
 }
 
 void end_connect(struct end *e, const struct place *peer)
 {
 	e->peer = *peer;
-	device_qp_connect(e->port, e->qp, &device_default_connection, &peer->address, FIRST_PSN);
+	queues_connect(e);
 }
 
 /* Messages arrive in the memory that the peer may reach anyway: what revokes that revokes them. */
@@ -115,42 +110,31 @@ void end_receive(struct end *e, unsigned n)
 		struct ibv_recv_wr *bad,
 			wr = {.wr_id = STEPS_RECV_ID, .sg_list = &sge, .num_sge = 1};
 
-		if (ibv_post_recv(e->qp, &wr, &bad))
-			device_die("ibv_post_recv: %m");
+		if (e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad))
+			device_die("a receive cannot be posted: %m");
 	}
 }
 
-void end_post(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t local, size_t remote,
-	      uint32_t bytes)
+void end_post(struct end *e, const struct request *r, unsigned n)
 {
-	struct ibv_sge sge = {(uintptr_t)e->own + local, bytes, e->own_mr->lkey};
-	struct ibv_send_wr *bad, wr = {.wr_id = id,
-				       .sg_list = &sge,
-				       .num_sge = 1,
-				       .opcode = opcode,
-				       .send_flags = IBV_SEND_SIGNALED,
-				       .wr.rdma = {e->peer.addr + remote, e->peer.rkey}};
-	int err;
-
-	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		wr.wr.atomic.compare_add = 1;
-		wr.wr.atomic.rkey = e->peer.rkey;
-		wr.wr.atomic.remote_addr = e->peer.addr + remote;
-	}
-	err = ibv_post_send(e->qp, &wr, &bad);
-	if (err)
-		device_die("ibv_post_send: %s", strerror(err));
-	e->posted++;
+	queues_post(e, r, n);
+	e->posted += n;
 }
 
 void end_post_all(struct end *e, uint64_t id)
 {
-	end_post(e, IBV_WR_RDMA_WRITE, id, 0, 0, STEPS_BYTES);
-	end_post(e, IBV_WR_RDMA_WRITE, id, 0, 0, 8);
-	end_post(e, IBV_WR_RDMA_READ, id, STEPS_BYTES, 0, STEPS_BYTES);
+	const struct request all[] = {
+		{IBV_WR_RDMA_WRITE, id, 0, 0, STEPS_BYTES},
+		{IBV_WR_RDMA_WRITE, id, 0, 0, 8},
+		{IBV_WR_RDMA_READ, id, STEPS_BYTES, 0, STEPS_BYTES},
+		{IBV_WR_SEND, id, 0, 0, STEPS_MESSAGE},
+	};
+
+	for (unsigned i = 0; i < 3; i++)
+		end_post(e, &all[i], 1);
 	if (e->sent + 1 < STEPS_RECEIVES) {
 		e->sent++;
-		end_post(e, IBV_WR_SEND, id, 0, 0, STEPS_MESSAGE);
+		end_post(e, &all[3], 1);
 	}
 }
 
@@ -172,22 +156,37 @@ void end_completed(struct end *e, const struct ibv_wc *wc)
 		e->last_good = wc->wr_id;
 }
 
-enum ibv_qp_state end_state(struct end *e, struct answer *a)
+enum ibv_qp_state qp_state_of(struct ibv_qp *qp, struct answer *a)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
-	int err = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
+	int err = ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
 
 	if (err)
 		complain(a, "ibv_query_qp: %s", strerror(err));
 	return err ? IBV_QPS_UNKNOWN : attr.qp_state;
 }
 
-void end_to_state(struct end *e, enum ibv_qp_state state, struct answer *a)
+void qp_to_state(struct ibv_qp *qp, enum ibv_qp_state state, struct answer *a)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
-	int err = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE);
+	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 
 	if (err)
 		complain(a, "ibv_modify_qp to state %d: %s", (int)state, strerror(err));
+}
+
+int end_destroy_target(struct end *e)
+{
+	int err = ibv_destroy_qp(e->target);
+
+	if (e->qp == e->target)
+		e->qp = NULL;
+	e->target = NULL;
+	return err;
+}
+
+enum ibv_qp_state end_ready_state(const struct end *e)
+{
+	return e->transport == OVER_RC ? IBV_QPS_RTS : IBV_QPS_RTR;
 }

@@ -93,7 +93,7 @@ static void with_hostile(unsigned round, struct answer *a)
 {
 	struct end *e = &links[HOSTILE];
 
-	if (end_state(e, a) == IBV_QPS_RTS && e->posted - e->done < OUTSTANDING)
+	if (qp_state_of(e->qp, a) == IBV_QPS_RTS && e->posted - e->done < OUTSTANDING)
 		end_post_all(e, 1);
 	for (unsigned i = 0; i < POLLS; i++)
 		poll_end(e);
@@ -119,7 +119,7 @@ static void leave_hostile(struct answer *a)
 	with_third(a);
 	if (!all_are(e->mem, STEPS_BYTES, BYTE_POISON))
 		complain(a, "memory changed after its key had gone");
-	end_to_state(e, IBV_QPS_ERR, a);
+	qp_to_state(e->qp, IBV_QPS_ERR, a);
 	while (e->done < e->posted || e->received < e->receives)
 		poll_end(e);
 	if (ibv_destroy_qp(e->qp) || ibv_dereg_mr(e->own_mr) || ibv_destroy_cq(e->cq))
@@ -136,7 +136,7 @@ static void honest_obey(const struct order *o, enum what what, struct answer *a)
 	(void)what;
 	switch (o->code) {
 	case MAKE:
-		end_make(e, &port, pd, NULL, &a->place);
+		end_make(e, OVER_RC, &port, pd, NULL, &a->place);
 		a->value[0] = (uintptr_t)secret;
 		break;
 	case CONNECT:
@@ -174,7 +174,7 @@ static void hostile_obey(const struct order *o, enum what what, struct answer *a
 	(void)what;
 	switch (o->code) {
 	case MAKE:
-		end_make(e, &port, pd, NULL, &a->place);
+		end_make(e, OVER_RC, &port, pd, NULL, &a->place);
 		/* Also before anybody has looked at it. */
 		if (life % 4 == 3)
 			spoil_start(seed + life, false, &lures);
@@ -246,7 +246,7 @@ static void other_obey(const struct order *o, enum what what, struct answer *a)
 	(void)what;
 	switch (o->code) {
 	case MAKE:
-		end_make(&links[THIRD], &port, pd, NULL, &a->place);
+		end_make(&links[THIRD], OVER_RC, &port, pd, NULL, &a->place);
 		a->value[0] = (uintptr_t)secret;
 		break;
 	case CONNECT:

@@ -2,7 +2,8 @@
 /*
  * steps [-d DAEMON] [-n SUCCESSORS] [-r REVOKE] DEVICE CALL through|stop|kill into|over [POINT...]
  *
- * Takes a process through CALL instruction by instruction.  At each POINT (of a process each) it is
+ * CALL: write8, read64k, dereg, ...; xrc-write8, dc-write8: of a pair that is connected by XRC or DC.
+ * Takes a process through it instruction by instruction.  At each POINT (of a process each) it is
  * killed, or left standing, while its peer's objects must do all that is asked of them and its
  * peer's memory, once taken back, must stay as it is; also when the process that stood goes on.
  *
@@ -44,6 +45,11 @@ static const char *const what_names[WHATS] = {
 	[TO_RESET] = "reset", [DESTROY] = "destroy",	[QUERY] = "query",
 	[POLL] = "poll",
 };
+static const char *const transport_names[TRANSPORTS] = {
+	[OVER_RC] = "",
+	[OVER_XRC] = "xrc-",
+	[OVER_DC] = "dc-",
+};
 static const char *const revoke_names[REVOKES] = {
 	[BY_NOTHING] = "nothing", [BY_DEREG] = "dereg", [BY_REREG] = "rereg",
 	[BY_ERROR] = "error",	  [BY_RESET] = "reset", [BY_DESTROY] = "destroy",
@@ -51,6 +57,7 @@ static const char *const revoke_names[REVOKES] = {
 
 static struct {
 	const char *device;
+	enum transport transport;
 	enum what what;
 	enum fate fate;
 	enum walk_style style;
@@ -68,12 +75,12 @@ static struct process the_witness, the_third;
 
 static void walker_body(int sock)
 {
-	walker(sock, run.device, run.what);
+	walker(sock, run.device, run.what, run.transport);
 }
 
 static void witness_body(int sock)
 {
-	witness(sock, run.device, run.what);
+	witness(sock, run.device, run.what, run.transport);
 }
 
 static void third_body(int sock)
@@ -169,7 +176,12 @@ static void other_business(unsigned i)
 
 static enum revoke how_of(unsigned i)
 {
-	return (enum revoke)((run.first_revoke + i) % REVOKES);
+	enum revoke how = (enum revoke)((run.first_revoke + i) % REVOKES);
+
+	/* A target of DC is ready until it goes. */
+	if (run.transport == OVER_DC && (how == BY_ERROR || how == BY_RESET))
+		return BY_DESTROY;
+	return how;
 }
 
 static void tell_story(unsigned i)
@@ -375,6 +387,17 @@ static unsigned one_of(const char *name, const char *const *names, unsigned n)
 	device_die("'%s' is not known", name);
 }
 
+static void read_call(const char *name)
+{
+	for (unsigned t = OVER_RC; t < TRANSPORTS; t++)
+		if (!strncmp(name, transport_names[t], strlen(transport_names[t])))
+			run.transport = (enum transport)t;
+	name += strlen(transport_names[run.transport]);
+	run.what = (enum what)one_of(name, what_names, WHATS);
+	if (run.transport == OVER_DC && (run.what == TO_ERROR || run.what == TO_RESET))
+		device_die("a target of DC is ready until it goes");
+}
+
 static void read_arguments(int argc, char **argv)
 {
 	static const char *const fates[] = {"through", "stop", "kill"}, *const styles[] = {"into",
@@ -395,7 +418,7 @@ static void read_arguments(int argc, char **argv)
 		device_die("usage: steps [-d DAEMON] [-n SUCCESSORS] [-r REVOKE] DEVICE CALL "
 			   "through|stop|kill into|over [POINT...]");
 	run.device = argv[optind];
-	run.what = (enum what)one_of(argv[optind + 1], what_names, WHATS);
+	read_call(argv[optind + 1]);
 	run.fate = (enum fate)one_of(argv[optind + 2], fates, 3);
 	run.style = (enum walk_style)one_of(argv[optind + 3], styles, 2);
 	for (int i = optind + 4; i < argc && run.points < STEPS_MOST; i++)

@@ -16,15 +16,16 @@
 
 #include "verbs_device.h"
 
-#define STEPS_BYTES    65536u /* of each region that a peer reaches */
-#define STEPS_PARTS    16u    /* requests of a list, each of ... */
-#define STEPS_PART     64u    /* ... so many bytes in a page of its own */
-#define STEPS_MESSAGE  256u   /* of a SEND */
-#define STEPS_RECEIVES 8u
-#define STEPS_DEPTH    64u
-#define STEPS_MOST     64u   /* walkers of a run */
-#define STEPS_LIMIT_MS 30000 /* for one order */
-#define STEPS_RECV_ID  (1ull << 63)
+#define STEPS_BYTES	65536u /* of each region that a peer reaches */
+#define STEPS_PARTS	16u    /* requests of a list, each of ... */
+#define STEPS_PART	64u    /* ... so many bytes in a page of its own */
+#define STEPS_MESSAGE	256u   /* of a SEND */
+#define STEPS_RECEIVES	8u
+#define STEPS_DEPTH	64u
+#define STEPS_MOST	64u   /* walkers of a run */
+#define STEPS_LIMIT_MS	30000 /* for one order */
+#define STEPS_FIRST_PSN 100u
+#define STEPS_RECV_ID	(1ull << 63)
 
 enum { BYTE_OLD = 0x11, BYTE_NEW = 0x5b, BYTE_POISON = 0xee };
 
@@ -47,6 +48,9 @@ enum what {
 	POLL,
 	WHATS,
 };
+
+/* Of the pair that the call is about. */
+enum transport { OVER_RC, OVER_XRC, OVER_DC, TRANSPORTS };
 
 static inline bool what_initiates(enum what what)
 {
@@ -97,7 +101,9 @@ enum order_code {
 };
 
 struct place {
-	struct device_address address;
+	struct device_address address; /* of who takes requests */
+	uint32_t initiator;	       /* who sends them: a number */
+	uint32_t srqn;		       /* XRC: where messages are to go */
 	uint64_t addr;
 	uint32_t rkey;
 };
@@ -126,10 +132,16 @@ void complain(struct answer *a, const char *format, ...) __attribute__((format(p
 /* ---- an end of a connected pair ---- */
 
 struct end {
+	enum transport transport;
 	struct device_port *port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp;     /* sends requests */
+	struct ibv_qp *target; /* takes them; over RC it is the same one */
+	uint32_t target_qpn;   /* its number, also when it has gone */
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;   /* the target's; NULL over RC */
+	struct ibv_ah *ah;     /* to the peer's target, over DC */
 	struct ibv_mr *mr;     /* what the peer may reach */
 	struct ibv_mr *own_mr; /* what requests take from and messages arrive in */
 	uint8_t *mem;	       /* STEPS_BYTES */
@@ -144,21 +156,40 @@ struct end {
 };
 
 /* cq NULL: one of its own. */
-void end_make(struct end *e, struct device_port *port, struct ibv_pd *pd, struct ibv_cq *cq,
-	      struct place *where);
+void end_make(struct end *e, enum transport transport, struct device_port *port, struct ibv_pd *pd,
+	      struct ibv_cq *cq, struct place *where);
 void end_connect(struct end *e, const struct place *peer);
 void end_receive(struct end *e, unsigned n);
 /* A request of one entry: own memory at local, the peer's at remote. */
-void end_post(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t local, size_t remote,
-	      uint32_t bytes);
+struct request {
+	enum ibv_wr_opcode opcode;
+	uint64_t id;
+	size_t local, remote;
+	uint32_t bytes;
+};
+
+/* Posts them by one call. */
+void end_post(struct end *e, const struct request *r, unsigned n);
 /* WRITE, READ and, if the peer has a receive, SEND. */
 void end_post_all(struct end *e, uint64_t id);
 /* Takes notice of a completion of this end. */
 void end_completed(struct end *e, const struct ibv_wc *wc);
-enum ibv_qp_state end_state(struct end *e, struct answer *a);
-void end_to_state(struct end *e, enum ibv_qp_state state, struct answer *a);
+enum ibv_qp_state qp_state_of(struct ibv_qp *qp, struct answer *a);
+void qp_to_state(struct ibv_qp *qp, enum ibv_qp_state state, struct answer *a);
+/* Destroys the target; over RC nothing can be sent afterwards either.  An errno. */
+int end_destroy_target(struct end *e);
+/* The state of a target that takes requests. */
+enum ibv_qp_state end_ready_state(const struct end *e);
+
+/* ---- the queue pairs of an end (queues.c) ---- */
+
+void queues_make(struct end *e);
+void queues_connect(struct end *e);
+/* The rest of what queues_make has made; an errno. */
+int queues_destroy(struct end *e);
+void queues_post(struct end *e, const struct request *r, unsigned n);
 bool all_are(const uint8_t *mem, size_t bytes, uint8_t value);
 
-_Noreturn void walker(int sock, const char *device, enum what what);
-_Noreturn void witness(int sock, const char *device, enum what what);
+_Noreturn void walker(int sock, const char *device, enum what what, enum transport transport);
+_Noreturn void witness(int sock, const char *device, enum what what, enum transport transport);
 _Noreturn void third(int sock, const char *device);

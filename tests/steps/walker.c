@@ -34,34 +34,24 @@ static void wait_all(void)
 
 static void post_list(void)
 {
-	struct ibv_sge sge[STEPS_PARTS];
-	struct ibv_send_wr *bad, wr[STEPS_PARTS];
-	int err;
+	struct request parts[STEPS_PARTS];
 
 	for (unsigned i = 0; i < STEPS_PARTS; i++) {
-		uint64_t at = (uint64_t)i * (STEPS_BYTES / STEPS_PARTS);
+		size_t at = (size_t)i * (STEPS_BYTES / STEPS_PARTS);
 
-		sge[i] = (struct ibv_sge){(uintptr_t)me.own + at, STEPS_PART, me.own_mr->lkey};
-		wr[i] = (struct ibv_send_wr){.wr_id = i,
-					     .next = i + 1 < STEPS_PARTS ? &wr[i + 1] : NULL,
-					     .sg_list = &sge[i],
-					     .num_sge = 1,
-					     .opcode = IBV_WR_RDMA_WRITE,
-					     .send_flags = IBV_SEND_SIGNALED,
-					     .wr.rdma = {me.peer.addr + at, me.peer.rkey}};
+		parts[i] = (struct request){IBV_WR_RDMA_WRITE, i, at, at, STEPS_PART};
 	}
 	walk_begin();
-	err = ibv_post_send(me.qp, wr, &bad);
+	end_post(&me, parts, STEPS_PARTS);
 	walk_end();
-	if (err)
-		device_die("ibv_post_send: %s", strerror(err));
-	me.posted += STEPS_PARTS;
 }
 
 static void post_one(enum ibv_wr_opcode opcode, size_t local, uint32_t bytes)
 {
+	const struct request r = {opcode, 0, local, 0, bytes};
+
 	walk_begin();
-	end_post(&me, opcode, 0, local, 0, bytes);
+	end_post(&me, &r, 1);
 	walk_end();
 }
 
@@ -93,7 +83,7 @@ static void destroy_queue(struct answer *a)
 	int err;
 
 	walk_begin();
-	err = ibv_destroy_qp(me.qp);
+	err = end_destroy_target(&me);
 	walk_end();
 	if (err)
 		complain(a, "ibv_destroy_qp: %s", strerror(err));
@@ -102,7 +92,7 @@ static void destroy_queue(struct answer *a)
 static void to_state(enum ibv_qp_state state, struct answer *a)
 {
 	walk_begin();
-	end_to_state(&me, state, a);
+	qp_to_state(me.target, state, a);
 	walk_end();
 }
 
@@ -111,9 +101,9 @@ static void query_qp(struct answer *a)
 	enum ibv_qp_state state;
 
 	walk_begin();
-	state = end_state(&me, a);
+	state = qp_state_of(me.target, a);
 	walk_end();
-	if (state != IBV_QPS_RTS)
+	if (state != end_ready_state(&me))
 		complain(a, "the queue pair is in state %d", (int)state);
 }
 
@@ -190,7 +180,7 @@ static void warm_up(struct answer *a)
 static void finish_call(enum what what, bool error, struct answer *a)
 {
 	if (error)
-		end_to_state(&me, IBV_QPS_ERR, a);
+		qp_to_state(me.qp, IBV_QPS_ERR, a);
 	wait_all();
 	a->value[0] = me.good_ids;
 	a->value[1] = me.status;
@@ -239,7 +229,7 @@ static void walker_obey(const struct order *o, enum what what, struct answer *a)
 	}
 }
 
-void walker(int sock, const char *device, enum what what)
+void walker(int sock, const char *device, enum what what, enum transport transport)
 {
 	struct answer made = {0};
 	struct ibv_pd *pd;
@@ -248,7 +238,7 @@ void walker(int sock, const char *device, enum what what)
 	pd = ibv_alloc_pd(port.ctx);
 	if (!pd)
 		device_die("no PD: %m");
-	end_make(&me, &port, pd, NULL, &made.place);
+	end_make(&me, transport, &port, pd, NULL, &made.place);
 	answer_send(sock, &made);
 	orders_serve(sock, walker_obey, what, NULL);
 }

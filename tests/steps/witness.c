@@ -19,16 +19,26 @@ static struct ibv_pd *pd;
 static struct ibv_cq *shared_cq;
 static struct end links[STEPS_MOST];
 static struct end to_third, fresh;
-static uint64_t number; /* the last that was written */
+static uint64_t number;		      /* the last that was written */
+static enum transport link_transport; /* of links to walkers */
+
+static bool end_has(const struct end *e, uint32_t qpn)
+{
+	return (e->qp && e->qp->qp_num == qpn) || (e->target && e->target->qp_num == qpn);
+}
 
 static struct end *end_of(uint32_t qpn)
 {
-	if (to_third.qp && to_third.qp->qp_num == qpn)
+	if (end_has(&to_third, qpn))
 		return &to_third;
-	if (fresh.qp && fresh.qp->qp_num == qpn)
+	if (end_has(&fresh, qpn))
 		return &fresh;
 	for (unsigned i = 0; i < STEPS_MOST; i++)
-		if (links[i].qp && links[i].qp->qp_num == qpn)
+		if (end_has(&links[i], qpn))
+			return &links[i];
+	/* A message stays in the CQ of a shared receive queue when its target has gone. */
+	for (unsigned i = 0; i < STEPS_MOST; i++)
+		if (links[i].srq && links[i].target_qpn == qpn)
 			return &links[i];
 	return NULL;
 }
@@ -77,33 +87,35 @@ static void come_and_go(const struct end *e, struct answer *a)
 {
 	struct place here;
 
-	end_make(&fresh, e->port, e->pd, NULL, &here);
+	end_make(&fresh, OVER_RC, e->port, e->pd, NULL, &here);
 	end_connect(&fresh, &e->peer);
 	end_post_all(&fresh, 1);
-	end_to_state(&fresh, IBV_QPS_ERR, a);
+	qp_to_state(fresh.qp, IBV_QPS_ERR, a);
 	while (fresh.done < fresh.posted)
 		poll_end(&fresh);
 	if (fresh.good_ids)
 		complain(a, "a request succeeds that nobody listens to");
-	if (ibv_destroy_qp(fresh.qp) || ibv_dereg_mr(fresh.mr) || ibv_dereg_mr(fresh.own_mr) ||
+	if (queues_destroy(&fresh) || ibv_dereg_mr(fresh.mr) || ibv_dereg_mr(fresh.own_mr) ||
 	    ibv_destroy_cq(fresh.cq))
 		complain(a, "something cannot be destroyed: %m");
 	munmap(fresh.mem, STEPS_BYTES);
 	munmap(fresh.own, 2ul * STEPS_BYTES);
-	fresh.qp = NULL;
 }
 
 static void look_at(struct end *e, struct answer *a)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .min_rnr_timer = 11};
-	enum ibv_qp_state state = e->qp ? end_state(e, a) : IBV_QPS_RESET;
+	int mask = IBV_QP_STATE | (e->transport == OVER_XRC ? 0 : IBV_QP_MIN_RNR_TIMER);
+	enum ibv_qp_state state = e->qp ? qp_state_of(e->qp, a) : IBV_QPS_RESET;
 
+	if (e->target)
+		(void)qp_state_of(e->target, a);
 	poll_end(e);
 	if (state == IBV_QPS_RTS) {
 		/* Dead peers may bring it into the error state at any time. */
-		int err = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER);
+		int err = ibv_modify_qp(e->qp, &attr, mask);
 
-		if (err && end_state(e, a) == IBV_QPS_RTS)
+		if (err && qp_state_of(e->qp, a) == IBV_QPS_RTS)
 			complain(a, "ibv_modify_qp: %s", strerror(err));
 	}
 	end_receive(&to_third, 1);
@@ -135,7 +147,7 @@ static void probe_walker(struct end *e)
 static void settle_requests(struct end *e, bool error, struct answer *a)
 {
 	if (error)
-		end_to_state(e, IBV_QPS_ERR, a);
+		qp_to_state(e->qp, IBV_QPS_ERR, a);
 	wait_requests(e);
 	a->value[0] = e->failed;
 	a->value[1] = e->last_good;
@@ -196,14 +208,13 @@ static void take_back(struct end *e, enum what what, enum revoke how, struct ans
 		err = ibv_rereg_mr(e->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0);
 		break;
 	case BY_ERROR:
-		end_to_state(e, IBV_QPS_ERR, a);
+		qp_to_state(e->target, IBV_QPS_ERR, a);
 		break;
 	case BY_RESET:
-		end_to_state(e, IBV_QPS_RESET, a);
+		qp_to_state(e->target, IBV_QPS_RESET, a);
 		break;
 	case BY_DESTROY:
-		err = ibv_destroy_qp(e->qp);
-		e->qp = NULL;
+		err = end_destroy_target(e);
 		break;
 	}
 	if (err)
@@ -226,19 +237,19 @@ static void verify_parts(struct end *e, enum what what, struct answer *a)
 			 messages, ibv_wc_status_str(e->status));
 }
 
-/* Whatever became of the peer: each receive completes, and all can be taken down. */
+/* Whatever became of the peer: each request and each receive of a queue pair's own completes, and all can be
+ * taken down. */
 static void drop_end(struct end *e, struct answer *a)
 {
-	enum ibv_qp_state state = e->qp ? end_state(e, a) : IBV_QPS_RESET;
+	enum ibv_qp_state state = e->qp ? qp_state_of(e->qp, a) : IBV_QPS_RESET;
 
 	if (state != IBV_QPS_RESET) {
-		end_to_state(e, IBV_QPS_ERR, a);
-		while (e->received < e->receives || e->done < e->posted)
+		qp_to_state(e->qp, IBV_QPS_ERR, a);
+		while ((!e->srq && e->received < e->receives) || e->done < e->posted)
 			poll_end(e);
 	}
-	if (e->qp && ibv_destroy_qp(e->qp))
-		complain(a, "ibv_destroy_qp: %m");
-	e->qp = NULL;
+	if (queues_destroy(e))
+		complain(a, "the queue pair cannot be destroyed: %m");
 	if (e->mr && ibv_dereg_mr(e->mr))
 		complain(a, "ibv_dereg_mr: %m");
 	if (ibv_dereg_mr(e->own_mr))
@@ -267,7 +278,8 @@ static void witness_obey(const struct order *o, enum what what, struct answer *a
 	busy = NULL;
 	switch (o->code) {
 	case MAKE:
-		end_make(e, &port, pd, o->arg ? shared_cq : NULL, &a->place);
+		end_make(e, e == &to_third ? OVER_RC : link_transport, &port, pd,
+			 o->arg ? shared_cq : NULL, &a->place);
 		break;
 	case CONNECT:
 		end_connect(e, &o->place);
@@ -325,8 +337,9 @@ static void open_device(const char *device)
 		device_die("no PD or CQ: %m");
 }
 
-void witness(int sock, const char *device, enum what what)
+void witness(int sock, const char *device, enum what what, enum transport transport)
 {
+	link_transport = transport;
 	open_device(device);
 	orders_serve(sock, witness_obey, what, traffic_goes_on);
 }
@@ -340,7 +353,7 @@ static void third_obey(const struct order *o, enum what what, struct answer *a)
 	(void)what;
 	switch (o->code) {
 	case MAKE:
-		end_make(e, &port, pd, shared_cq, &a->place);
+		end_make(e, OVER_RC, &port, pd, shared_cq, &a->place);
 		break;
 	case CONNECT:
 		end_connect(e, &o->place);
