@@ -169,6 +169,10 @@ struct responder {
 	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
 	uint32_t rd_once;     /* answered at least once so far; never decreases */
 	uint64_t rd_off;
+	/* What a request is refused with as soon as those before it have been answered: enum
+	 * resp_state; 0: nothing.  Until then no request behind it counts. */
+	uint8_t refusal;
+	uint32_t refusal_psn, refusal_srqn;
 };
 
 /* What adapter/qp/flow.c keeps; all under sq but for what it says. */

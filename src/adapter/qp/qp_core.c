@@ -99,6 +99,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->resp.rd_answered = 0;
 	qp->resp.rd_once = 0;
 	qp->resp.rd_off = 0;
+	qp->resp.refusal = 0;
 	qp->resp.msn = 0;
 	qp->rq = (struct recv_ring){
 		.buf = qp->create.rq_buf,

@@ -92,6 +92,10 @@ static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 {
 	int32_t diff = psn_diff(pkt->psn, qp->resp.epsn);
 
+	if (unlikely(qp->resp.refusal) && diff >= 0) {
+		resp_trace_drop(qp, pkt, resp_state_name[qp->resp.refusal]);
+		return RESP_DONE;
+	}
 	if (!diff) {
 		qp->resp.nak_sent = false;
 		return RESP_CHECK_SEQUENCE;
@@ -424,6 +428,46 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	return RESP_DONE;
 }
 
+/* Does it end the connection? */
+static bool resp_is_fatal(enum resp_state s)
+{
+	return s >= RESP_ERR_INVALID && s != RESP_ERR_SENDER && s != RESP_DONE;
+}
+
+/*
+ * A responder answers in order: reads and atomics whose answers wait for the wire end well before a later
+ * request ends the connection.
+ */
+static enum resp_state resp_refuse_later(struct qp *qp, const struct pkt *pkt, enum resp_state s)
+{
+	struct responder *r = &qp->resp;
+
+	r->refusal = (uint8_t)s;
+	r->refusal_psn = pkt->psn;
+	r->refusal_srqn = pkt->srqn;
+	return RESP_DONE;
+}
+
+/* The answers may be through. */
+static void resp_refuse_due(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	const struct pkt at = {
+		.sqpn = qp->attr.dest_qpn,
+		.psn = r->refusal_psn,
+		.path = &qp->path,
+	};
+	enum resp_state s = (enum resp_state)r->refusal;
+
+	if (likely(!s) || r->rd_answered != r->rd_count || !resp_receives(qp))
+		return;
+	r->refusal = 0;
+	xrc_enter(qp, r->refusal_srqn);
+	while (s != RESP_DONE)
+		s = resp_next_state(qp, &at, s);
+	xrc_leave(qp);
+}
+
 static void resp_note_refusal(struct qp *qp, const struct pkt *pkt, enum resp_state s)
 {
 	trace(packet, refused, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
@@ -473,9 +517,12 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 
 		if (unlikely(next >= RESP_ERR_PSN && next != RESP_DONE))
 			resp_note_refusal(qp, pkt, next);
+		if (unlikely(resp_is_fatal(next) && qp->resp.rd_answered != qp->resp.rd_count))
+			next = resp_refuse_later(qp, pkt, next);
 		s = next;
 	}
 	xrc_leave(qp);
+	resp_refuse_due(qp);
 unlock:
 	resp_unlock(qp);
 }
@@ -500,6 +547,7 @@ bool responder_continue(struct qp *qp)
 			resp_note_refusal(qp, &at, s);
 		while (s != RESP_DONE)
 			s = resp_next_state(qp, &at, s);
+		resp_refuse_due(qp);
 	}
 	if (r->ack_owed)
 		resp_acknowledge(qp, r->ack_syndrome, r->ack_psn);

@@ -39,6 +39,7 @@ struct repeated_read_case {
 	struct read read[MAX_READ];
 	unsigned reads, order, naks;
 	unsigned finished[MAX_READ]; /* in which order answers came to their end */
+	unsigned finished_at_nak;
 };
 
 static int64_t chunk_alloc(void *user, enum number_kind kind)
@@ -79,10 +80,12 @@ static void receive_packet(void *user, const struct pkt *p)
 	struct repeated_read_case *t = user;
 
 	CHECK(pkt_props(p)->response);
-	if (pkt_op(p) != BTH_ACK)
+	if (pkt_op(p) != BTH_ACK) {
 		note_answer(t, p);
-	else
-		t->naks += (p->aeth & AETH_KIND_MASK) == AETH_NAK;
+	} else if ((p->aeth & AETH_KIND_MASK) == AETH_NAK) {
+		t->naks++;
+		t->finished_at_nak = t->order;
+	}
 }
 
 static void connect_qp(struct repeated_read_case *t)
@@ -224,6 +227,44 @@ static void test_more(unsigned turns)
 	repeated_read_case_down(&t);
 }
 
+/* A WRITE of a few bytes. */
+static void ask_write(struct repeated_read_case *t, uint8_t *to)
+{
+	static uint8_t bytes[SMALL];
+	struct run run = {bytes, SMALL};
+	struct pkt p = {
+		.opcode = BTH_RC | BTH_WRITE_ONLY,
+		.pkey = 0xffff,
+		.sqpn = PEER,
+		.dqpn = qp_number(t->qp.qp),
+		.psn = t->psn,
+		.npkts = 1,
+		.ack_req = true,
+		.path = &t->st[1].path,
+		.va = (uintptr_t)to,
+		.rkey = mkey_key(t->mr),
+		.dma_len = SMALL,
+		.payload_len = SMALL,
+		.nruns = 1,
+		.runs = &run,
+	};
+
+	t->psn = psn_add(t->psn, 1);
+	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	respond_all(t);
+}
+
+/* A request has been refused, of which the requester hears when so many reads have been answered. */
+static void refused_in_order(struct repeated_read_case *t, unsigned reads)
+{
+	CHECK(qp_state(t->qp.qp) == IB_QPS_RTR);
+	expect_waiting(t);
+	take_answers(t);
+	CHECK(qp_state(t->qp.qp) == IB_QPS_ERR && t->naks == 1);
+	for (unsigned i = 0; i < reads; i++)
+		CHECK(t->read[i].rounds && t->finished_at_nak > i);
+}
+
 /* More than it may: those that have never been answered count. */
 static void test_too_many(void)
 {
@@ -234,7 +275,28 @@ static void test_too_many(void)
 	ask_new(&t, SMALL);
 	CHECK(qp_state(t.qp.qp) == IB_QPS_RTR);
 	ask_new(&t, SMALL);
-	CHECK(qp_state(t.qp.qp) == IB_QPS_ERR);
+	refused_in_order(&t, 4);
+	repeated_read_case_down(&t);
+}
+
+/* A WRITE that is refused while answers to earlier requests wait: they come first, whole.  What comes
+ * behind it is not executed. */
+static void test_refusal(void)
+{
+	static struct repeated_read_case t;
+	uint8_t before[SMALL];
+
+	repeated_read_case_up(&t);
+	memcpy(before, t.memory, SMALL);
+	ask_new(&t, LARGE);
+	ask_new(&t, SMALL);
+	ask_write(&t, t.memory + LARGE);
+	ask_write(&t, t.memory);
+	/* One that was lost, as the requester thinks, may be asked for again. */
+	ask_read(&t, 1, 0);
+	refused_in_order(&t, 2);
+	CHECK(!memcmp(before, t.memory, SMALL));
+	CHECK(t.qp.async[IB_EVENT_QP_ACCESS_ERR] == 1);
 	repeated_read_case_down(&t);
 }
 
@@ -269,6 +331,7 @@ int main(void)
 	test_more(1);
 	test_more(3);
 	test_too_many();
+	test_refusal();
 	test_order();
 	test_rest();
 	return 0;
