@@ -376,11 +376,12 @@ enum qp_loopback { QP_LOOPBACK_UC = 1 << 0, QP_LOOPBACK_MC = 1 << 1 };
 
 struct qp_create_attr {
 	enum ib_qp_type type;
-	bool multi_packet; /* raw packet: takes requests of many frames */
-	bool master;	   /* may wait for completions of others and enable their requests */
-	bool slave_send;   /* what is posted is sent when a master has enabled it */
-	uint32_t pdn;	   /* XRC_TGT: 0, the shared receive queue's counts */
-	uint32_t xrcdn;	   /* XRC_TGT only */
+	bool multi_packet;  /* raw packet: takes requests of many frames */
+	bool master;	    /* may wait for completions of others and enable their requests */
+	bool slave_send;    /* what is posted is sent when a master has enabled it */
+	bool slave_receive; /* likewise receives of its own ring are taken */
+	uint32_t pdn;	    /* XRC_TGT: 0, the shared receive queue's counts */
+	uint32_t xrcdn;	    /* XRC_TGT only */
 	uint32_t uidx;
 	/* Each may be NULL only where the type has no such side: XRC_INI and DCI do not receive,
 	 * XRC_TGT and DCT do not send, XRC_TGT receives into the CQ of the shared receive queue. */

@@ -115,8 +115,8 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_RWE		    PRM_FIELD(0x491, 1)
 #define QPC_RAE		    PRM_FIELD(0x492, 1)
 #define QPC_PAGE_OFFSET	    PRM_FIELD(0x494, 6)
-#define QPC_SLAVE_RECEIVE   PRM_FIELD(0x49d, 1)
-#define QPC_SLAVE_SEND	    PRM_FIELD(0x49e, 1) /* a master enables what is posted */
+#define QPC_SLAVE_RECEIVE   PRM_FIELD(0x49d, 1) /* a master enables what is posted to receive */
+#define QPC_SLAVE_SEND	    PRM_FIELD(0x49e, 1) /* and to send */
 #define QPC_MASTER	    PRM_FIELD(0x49f, 1) /* waits for completions, enables others' requests */
 #define QPC_MIN_RNR_NAK	    PRM_FIELD(0x4a3, 5)
 #define QPC_NEXT_RECV_PSN   PRM_FIELD(0x4a8, 24)

@@ -218,7 +218,7 @@ void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		attr.multi_packet = q->type == IB_QPT_RAW_PACKET;
 		/* the first one is master of the others */
 		attr.master = !index;
-		attr.slave_send = index == 1 && kind & FUZZ_SLAVE;
+		attr.slave_send = attr.slave_receive = index == 1 && kind & FUZZ_SLAVE;
 	}
 	q->sq_pi = q->rq_pi = q->srq_pi = 0;
 	memset(q->dbrec, 0, 2 * sizeof(be32));

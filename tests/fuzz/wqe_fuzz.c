@@ -278,11 +278,11 @@ static void put_wait(struct wqe *w, uint8_t opcode, struct input *in)
 	uint32_t key;
 
 	w->bytes[0] = what & 3;
-	if (opcode == WQE_OP_SEND_EN || w->bytes[0] == WQE_OPMOD_WAIT_INDEX) {
+	if (opcode != WQE_OP_WAIT || w->bytes[0] == WQE_OPMOD_WAIT_INDEX) {
 		sync = (struct wqe_sync){.index = be32_of(in_u8(in)),
-					 .number = be32_of(opcode == WQE_OP_SEND_EN
-								   ? qp_number(to->qp)
-								   : 0x80u + in_u8(in))};
+					 .number = be32_of(opcode == WQE_OP_WAIT
+								   ? 0x80u + in_u8(in)
+								   : qp_number(to->qp))};
 		put_part(w, &sync, sizeof(sync));
 		return;
 	}
@@ -360,7 +360,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		put_mmo(&w, in);
 	if (opcode == WQE_OP_LOCAL_MMO)
 		put_local_mmo(&w, in);
-	if (opcode == WQE_OP_WAIT || opcode == WQE_OP_SEND_EN)
+	if (opcode == WQE_OP_WAIT || opcode == WQE_OP_SEND_EN || opcode == WQE_OP_RECEIVE_EN)
 		put_wait(&w, opcode, in);
 	put_headers(&w, parts, in);
 	for (unsigned n = parts >> 5; n; n--) {

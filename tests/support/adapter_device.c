@@ -150,6 +150,7 @@ void device_qp_up(struct test_device *r, unsigned dev, struct device_qp *q, enum
 		.region = r->region,
 		.master = r->master,
 		.slave_send = r->slave_send,
+		.slave_receive = r->slave_receive,
 		.async = qp_event,
 		.user = q,
 	};
@@ -178,7 +179,7 @@ void device_attr(struct test_device *r, unsigned dev, struct device_qp *to, stru
 		.port_num = 1,
 		.timeout = 8,
 		.retry_cnt = 2,
-		.rnr_retry = 2,
+		.rnr_retry = r->patient ? 7 : 2,
 	};
 	if (dev)
 		attr->ah.dgid = test_subnet_gid_of(r->subnet, dev);

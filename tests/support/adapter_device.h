@@ -30,7 +30,8 @@ struct test_device {
 	int kicks;
 	bool silent; /* CQs made from now on have no events */
 	/* QPs made from now on */
-	bool master, slave_send;
+	bool master, slave_send, slave_receive;
+	bool patient;	 /* their senders wait for receives for ever */
 	uint32_t region; /* not 0: their bells say the index */
 };
 

@@ -14,6 +14,8 @@ uint8_t local_execute(struct qp *qp, const struct send_wqe *w, bool *waits)
 		return mmo_execute(qp, w);
 	case WQE_OP_WAIT:
 		return wait_execute(qp, w, waits);
+	case WQE_OP_RECEIVE_EN:
+		return receive_en_execute(qp, w);
 	case WQE_OP_SEND_EN:
 		return send_en_execute(qp, w);
 	default: /* NOP */

@@ -27,6 +27,8 @@ uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;
 uint8_t wait_execute(struct qp *qp, const struct send_wqe *w, bool *waits) must_check;
 /* Enables requests of another send queue. */
 uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
+/* Enables receives of another queue pair. */
+uint8_t receive_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Of a new queue pair. */
 void wait_init(struct qp *qp);
 uint8_t transpose_execute(struct qp *qp, const struct send_wqe *w) must_check;

@@ -178,6 +178,17 @@ uint8_t wait_execute(struct qp *qp, const struct send_wqe *w, bool *waits)
 	}
 }
 
+/* The queue pair of which a master enables sends or receives; NULL if it is no such slave. */
+static struct qp *sync_slave(struct qp *qp, const struct wqe_sync *s, bool receives)
+{
+	struct qp *slave = number_find(&qp->adapter->qps, be32_get(s->number));
+
+	if (slave && (receives ? slave->create.slave_receive : slave->create.slave_send))
+		return slave;
+	return explained(NULL, "QP 0x%x, whose %s are to be enabled, is no slave or is not there",
+			 be32_get(s->number), receives ? "receives" : "requests");
+}
+
 uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w)
 {
 	struct wqe_sync s;
@@ -185,16 +196,29 @@ uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w)
 
 	if (!sync_segment(qp, w, &s))
 		return CQE_SYN_LOCAL_QP_OP;
-	slave = number_find(&qp->adapter->qps, be32_get(s.number));
-	if (!slave || !slave->create.slave_send)
-		return explained(
-			CQE_SYN_LOCAL_QP_OP,
-			"QP 0x%x, whose requests are to be enabled, is no slave or is not there",
-			be32_get(s.number));
+	slave = sync_slave(qp, &s, false);
+	if (!slave)
+		return CQE_SYN_LOCAL_QP_OP;
 	/* One that has been reset begins with nothing enabled. */
 	if (qp_state(slave) == IB_QPS_RESET)
 		return 0;
 	atomic_store(&slave->enabled, be32_get(s.index));
 	qp_kick(slave);
+	return 0;
+}
+
+/* Nobody waits for a receive: a sender that found none comes again, or its message is lost. */
+uint8_t receive_en_execute(struct qp *qp, const struct send_wqe *w)
+{
+	struct wqe_sync s;
+	struct qp *slave;
+
+	if (!sync_segment(qp, w, &s))
+		return CQE_SYN_LOCAL_QP_OP;
+	slave = sync_slave(qp, &s, true);
+	if (!slave)
+		return CQE_SYN_LOCAL_QP_OP;
+	if (qp_state(slave) != IB_QPS_RESET)
+		atomic_store(&slave->receives_enabled, be32_get(s.index));
 	return 0;
 }

@@ -245,7 +245,8 @@ struct qp {
 
 	struct qp_flow flow;
 	struct send_wait wait;
-	_Atomic(uint32_t) enabled; /* create.slave_send: up to this block, 16 bits */
+	_Atomic(uint32_t) enabled;	    /* create.slave_send: up to this block, 16 bits */
+	_Atomic(uint32_t) receives_enabled; /* create.slave_receive: so many, 16 bits */
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)

@@ -67,6 +67,7 @@ void qp_reset_queues(struct qp *qp)
 					 : (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
 	atomic_store(&qp->enabled, 0);
+	atomic_store(&qp->receives_enabled, 0);
 	cq_wait_end(qp->adapter, &qp->wait.completions);
 	timer_disarm(&qp->wait.timer);
 	qp->req.next_block = 0;
@@ -106,6 +107,7 @@ void qp_reset_queues(struct qp *qp)
 		.wqes = qp->create.rq_wqes,
 		.wqe_bytes = qp->create.rq_wqe_bytes,
 		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
+		.enabled = qp->create.slave_receive ? &qp->receives_enabled : NULL,
 	};
 }
 

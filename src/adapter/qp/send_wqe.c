@@ -16,6 +16,7 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_RDMA_WRITE_IMM] = {.valid = 1, .write = 1, .imm = 1, .rc = 1, .uc = 1},
 	[WQE_OP_TSO] = {.valid = 1, .send = 1, .raw = 1},
 	[WQE_OP_WAIT] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
+	[WQE_OP_RECEIVE_EN] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
 	[WQE_OP_SEND_EN] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
 	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
 	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},

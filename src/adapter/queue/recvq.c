@@ -70,6 +70,14 @@ static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *
 	return true;
 }
 
+/* Of those that are posted, those that another queue has enabled. */
+static uint16_t recv_ring_enabled(const struct recv_ring *ring, uint16_t ready)
+{
+	uint16_t enabled = (uint16_t)(atomic_load(ring->enabled) - ring->head);
+
+	return enabled & 0x8000 ? 0 : enabled < ready ? enabled : ready;
+}
+
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 {
 	uint32_t producer, slot;
@@ -84,6 +92,8 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)
 		return RECV_FAULT;
+	if (unlikely(ring->enabled) && !recv_ring_enabled(ring, ready))
+		return RECV_EMPTY;
 	/* the counter does not wrap with the ring, for programs that keep one beside it */
 	out->index = (uint16_t)ring->head;
 	slot = ring->head & (ring->wqes - 1);

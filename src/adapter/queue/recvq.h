@@ -12,6 +12,8 @@ struct recv_ring {
 	uint32_t wqe_bytes; /* power of two */
 	const be32 *dbrec;
 	uint32_t head; /* next to take; a counter, not masked */
+	/* So many may be taken, in 16 bits; NULL: all that are posted. */
+	const _Atomic(uint32_t) *enabled;
 };
 
 /* One receive, copied out of the ring before it is looked at. */

@@ -82,6 +82,8 @@ void responder_flush(struct qp *qp)
 	r->in_message = false;
 	if (qp->create.srq)
 		return;
+	/* all that is posted, until a reset */
+	qp->rq.enabled = NULL;
 	while (recv_ring_take(&qp->rq, &wqe) == RECV_OK)
 		recv_push_error(qp, wqe.index, CQE_SYN_WR_FLUSH);
 }

@@ -65,12 +65,16 @@ static int devx_qp_service(const uint8_t *qpc, enum ib_qp_type *type)
 static int devx_qp_check_features(const uint8_t *qpc)
 {
 	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
-	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_SLAVE_RECEIVE) ||
-	    prm_get(qpc, QPC_DRAIN_SIGERR)) {
-		log_info("devx: queue pairs with WQE signatures, offloads, receives that "
-			 "a master enables, page offsets, or signature pipelining from the "
-			 "beginning (that is INIT2INIT_QP's) are not supported");
+	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_DRAIN_SIGERR)) {
+		log_info("devx: queue pairs with WQE signatures, offloads, page offsets, or "
+			 "signature pipelining from the beginning (that is INIT2INIT_QP's) are "
+			 "not supported");
 		return -EOPNOTSUPP;
+	}
+	if (prm_get(qpc, QPC_SLAVE_RECEIVE) && prm_get32(qpc, QPC_RQ_TYPE) != QPC_RQ_REGULAR) {
+		log_info("devx: a master enables receives of a queue pair's own queue, and none "
+			 "of a shared one");
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -166,6 +170,7 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 		.block_self_mcast = prm_get(qpc, QPC_BLOCK_LB_MC),
 		.master = prm_get(qpc, QPC_MASTER),
 		.slave_send = prm_get(qpc, QPC_SLAVE_SEND),
+		.slave_receive = prm_get(qpc, QPC_SLAVE_RECEIVE),
 		.domain = c->file,
 		.async = devx_qp_on_async,
 		.user = &qp->obj,

@@ -136,6 +136,11 @@ void line_up(struct end *e, struct line *line);
 /* A send queue in place of the queue pair, whose posts it takes; many: also requests of many frames. */
 struct flexio_sq *frames_open(struct end *e, struct line *line, bool many);
 
+/* The object of the last creation by DEVX: the library's calls come by the program. */
+extern struct mlx5dv_devx_obj *created;
+/* Not NULL: changes the commands of such calls. */
+extern void (*creation_change)(uint8_t *in);
+
 struct host_case {
 	const char *name;
 	void (*run)(void);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "prm/cmd_qp.h"
 
 #define AT	4096u
 #define SEED	77u
@@ -11,6 +12,8 @@
 #define COLUMNS 3u
 
 #define WAIT_EQUAL 1u
+
+#define MLX5_OPCODE_RECEIVE_EN 0x16u /* of the device's header */
 
 /* A queue pair that is its own peer. */
 static void own_join(struct end *e)
@@ -188,6 +191,49 @@ static void opcodes(void)
 	}
 }
 
+static void become_slave(uint8_t *in)
+{
+	CHECK(prm_get(in, CMD_IN_OPCODE) == PRM_OP_CREATE_QP);
+	prm_set(in + CREATE_QP_CONTEXT, QPC_SLAVE_SEND, 1);
+	prm_set(in + CREATE_QP_CONTEXT, QPC_SLAVE_RECEIVE, 1);
+}
+
+/* A queue pair that is so by its context alone sends and receives as much as another one enables. */
+static void slaves(void)
+{
+	struct end master, e;
+	struct peer p;
+
+	own_up(&master);
+	end_open(&e, false, FLEXIO_QPC_ST_RC);
+	creation_change = become_slave;
+	end_make(&e);
+	creation_change = NULL;
+	peer_up(&p, false, "rc", NULL);
+	end_meet(&e, &p);
+	master.post.columns = e.qpn;
+	peer_do(&p, "recv 8 0 64");
+	end_receive(&e, 8, e.data, 64);
+	e.post.bytes = 8;
+	for (unsigned i = 1; i <= 4; i++) {
+		master.post.rows = i;
+		end_post(&e, POST_SEND);
+		CHECK(end_quiet(&e, &e.sent) && !peer_ask(&p, "none"));
+		master.post.opcode = 0;
+		end_done(&master, POST_ENABLE);
+		CHECK(end_take(&e, &e.sent) == DONE_REQUEST && !peer_wait(&p).status);
+		peer_do(&p, "post %d 0 16", IBV_WR_SEND);
+		CHECK(end_quiet(&e, &e.received));
+		master.post.opcode = MLX5_OPCODE_RECEIVE_EN;
+		end_done(&master, POST_ENABLE);
+		CHECK(end_take(&e, &e.received) == DONE_SEND && e.last.bytes == 16);
+		CHECK(!peer_wait(&p).status);
+	}
+	peer_down(&p);
+	end_close(&e);
+	end_close(&master);
+}
+
 /* Eight bytes of an entry. */
 static uint64_t entry_word(struct end *e, unsigned entry, unsigned word)
 {
@@ -229,7 +275,7 @@ static void compressed(void)
 }
 
 const struct host_case local_cases[] = {
-	{"copies", copies}, {"matrices", matrices}, {"completion_modes", completion_modes},
-	{"waits", waits},   {"opcodes", opcodes},   {"compressed", compressed},
-	{NULL, NULL},
+	{"copies", copies},	    {"matrices", matrices}, {"completion_modes", completion_modes},
+	{"waits", waits},	    {"slaves", slaves},	    {"opcodes", opcodes},
+	{"compressed", compressed}, {NULL, NULL},
 };

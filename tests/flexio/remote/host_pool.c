@@ -10,10 +10,11 @@
 #include "prm/cmd_rmp.h"
 #include "prm/eqe.h"
 
-#define RINGS	   ((16u << LOG_DEPTH) + (64u << LOG_DEPTH))
-#define MESSAGES   12u
-#define COOKIE	   0x1234567890ull
-#define PATIENT_MS 60000
+#define RINGS	      ((16u << LOG_DEPTH) + (64u << LOG_DEPTH))
+#define COMMAND_BYTES 4096u /* of the longest that makes an object */
+#define MESSAGES      12u
+#define COOKIE	      0x1234567890ull
+#define PATIENT_MS    60000
 
 /* Two queue pairs of one process, each with a peer of its own. */
 struct pool {
@@ -23,16 +24,23 @@ struct pool {
 	struct mlx5dv_devx_obj *object; /* the same, for commands */
 };
 
-/* The object of the last creation: the library's calls come here first. */
-static struct mlx5dv_devx_obj *created;
+struct mlx5dv_devx_obj *created;
+void (*creation_change)(uint8_t *in);
 
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
 					       size_t inlen, void *out, size_t outlen)
 {
 	__typeof__(&mlx5dv_devx_obj_create) next;
+	uint8_t changed[COMMAND_BYTES];
 
 	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_obj_create");
 	CHECK(next);
+	if (creation_change) {
+		CHECK(inlen <= sizeof(changed));
+		memcpy(changed, in, inlen);
+		creation_change(changed);
+		in = changed;
+	}
 	created = next(ctx, in, inlen, out, outlen);
 	return created;
 }

@@ -33,6 +33,7 @@ CASES = (
     ("matrices", "matrices are transposed J197"),
     ("compressed", "completions that are written together H158"),
     ("waits", "requests that wait for memory and for completions"),
+    ("slaves", "a master enables sends and receives of another queue pair"),
     ("opcodes", "opcodes that the device has not got"),
     ("completion_modes", "which requests complete H141"),
     ("path_mtu", "all sizes of packets K213"),

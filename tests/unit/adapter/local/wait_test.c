@@ -13,23 +13,28 @@ struct wait_case {
 	struct test_device device;
 	struct device_qp master, other;
 	_Alignas(8) uint8_t memory[64];
-	struct mkey *region;
-	uint32_t key;
+	struct mkey *region, *others; /* of the same memory, for each's domain */
+	uint32_t key, others_key;
 };
 
-static void wait_case_up(struct wait_case *t, enum ib_qp_type type, bool slave)
+enum slave { NO_SLAVE, SLAVE_SENDS, SLAVE_RECEIVES };
+
+static void wait_case_up(struct wait_case *t, enum ib_qp_type type, enum slave slave)
 {
 	memset(t->memory, 0, sizeof(t->memory));
 	device_up(&t->device);
 	t->device.master = true;
 	device_qp_up(&t->device, 0, &t->master, type);
 	t->device.master = false;
-	t->device.slave_send = slave;
+	t->device.slave_send = slave == SLAVE_SENDS;
+	t->device.slave_receive = t->device.patient = slave == SLAVE_RECEIVES;
 	device_qp_up(&t->device, 0, &t->other, type);
 	device_connect(&t->device, 0, &t->master, &t->master);
 	device_connect(&t->device, 0, &t->other, &t->other);
 	t->key = device_mr(&t->device, 0, t->master.pdn, t->memory, sizeof(t->memory), 0,
 			   &t->region);
+	t->others_key = device_mr(&t->device, 0, t->other.pdn, t->memory, sizeof(t->memory),
+				  IB_ACCESS_LOCAL_WRITE, &t->others);
 }
 
 static void wait_case_down(struct wait_case *t)
@@ -37,6 +42,7 @@ static void wait_case_down(struct wait_case *t)
 	device_qp_down(&t->master);
 	device_qp_down(&t->other);
 	mkey_destroy(t->device.adapter[0], t->region);
+	mkey_destroy(t->device.adapter[0], t->others);
 	device_down(&t->device);
 }
 
@@ -129,7 +135,7 @@ static void test_completions(void)
 	struct wait_case t;
 
 	for (unsigned i = 0; i < array_size(types); i++) {
-		wait_case_up(&t, types[i], false);
+		wait_case_up(&t, types[i], NO_SLAVE);
 		post_sync(&t.master, WQE_OP_WAIT, cq_number(t.other.cq.cq), 2);
 		post_nop(&t.master);
 		post_nop(&t.other);
@@ -151,7 +157,7 @@ static void test_ends(void)
 	struct device_cq awaited;
 	struct wait_case t;
 
-	wait_case_up(&t, IB_QPT_RC, false);
+	wait_case_up(&t, IB_QPT_RC, NO_SLAVE);
 	device_cq_up(&t.device, 0, &awaited);
 	post_sync(&t.master, WQE_OP_WAIT, cq_number(awaited.cq), 1);
 	CHECK(!qp_modify(t.master.qp, &attr, IB_QP_STATE));
@@ -170,7 +176,7 @@ static void test_ends(void)
 	wait_case_down(&t);
 
 	/* and one that goes while it waits */
-	wait_case_up(&t, IB_QPT_RC, false);
+	wait_case_up(&t, IB_QPT_RC, NO_SLAVE);
 	post_sync(&t.master, WQE_OP_WAIT, cq_number(t.other.cq.cq), 1);
 	wait_case_down(&t);
 }
@@ -199,7 +205,7 @@ static void test_memory(void)
 	struct wait_case t;
 
 	for (unsigned i = 0; i < array_size(rows); i++) {
-		wait_case_up(&t, IB_QPT_RC, false);
+		wait_case_up(&t, IB_QPT_RC, NO_SLAVE);
 		memory_set(&t, rows[i].before);
 		post_wait(&t, &rows[i].c, t.key, (uintptr_t)t.memory + 8);
 		post_nop(&t.master);
@@ -221,7 +227,7 @@ static void test_time(void)
 	struct condition c = {WQE_OPMOD_WAIT_TIME, WQE_WAIT_CYCLIC_SMALLER, 0, ~0ull};
 	struct wait_case t;
 
-	wait_case_up(&t, IB_QPT_RC, false);
+	wait_case_up(&t, IB_QPT_RC, NO_SLAVE);
 	c.value = clock_ns() + 3000000;
 	post_wait(&t, &c, 0, 0);
 	done_in_time(&t, &t.master, WQE_OP_WAIT);
@@ -238,7 +244,7 @@ static void test_enabling(void)
 	struct qp_attr attr = {.state = IB_QPS_ERR};
 	struct wait_case t;
 
-	wait_case_up(&t, IB_QPT_RC, true);
+	wait_case_up(&t, IB_QPT_RC, SLAVE_SENDS);
 	for (unsigned i = 0; i < 3; i++)
 		post_nop(&t.other);
 	CHECK(!device_cq_poll(&t.other.cq));
@@ -257,16 +263,96 @@ static void test_enabling(void)
 	wait_case_down(&t);
 }
 
+static void send_to_itself(struct wait_case *t, uint32_t bytes)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&t->other, &w, WQE_OP_SEND, 0, 0);
+	device_wqe_data(&w, t->memory, bytes, t->others_key);
+	device_wqe_end(&w);
+}
+
+static bool received(struct wait_case *t, uint32_t bytes)
+{
+	const struct cqe64 *cqe = device_cq_poll(&t->other.cq);
+
+	if (!cqe)
+		return false;
+	CHECK(cqe->op_own >> 4 == CQE_OP_RESP_SEND && be32_get(cqe->byte_cnt) == bytes);
+	return true;
+}
+
+static void received_in_time(struct wait_case *t, uint32_t bytes)
+{
+	uint64_t begin = clock_ns();
+
+	while (!received(t, bytes)) {
+		adapter_progress(t->device.adapter[0], NULL);
+		CHECK(clock_ns() - begin < PATIENCE_NS);
+	}
+}
+
+/* A slave takes the receives that its master has enabled, round the ring several times, and flushes all. */
+static void test_enabling_receives(void)
+{
+	struct qp_attr attr = {.state = IB_QPS_ERR};
+	struct wait_case t;
+	uint32_t enabled = 0;
+
+	wait_case_up(&t, IB_QPT_RC, SLAVE_RECEIVES);
+	for (unsigned i = 0; i < DEVICE_RECVS; i++)
+		device_recv(&t.other, t.memory, 32, t.others_key);
+	/* as if there were none: the sender comes again */
+	send_to_itself(&t, 8);
+	stays_quiet(&t, &t.other, 3000000);
+	post_sync(&t.master, WQE_OP_RECEIVE_EN, qp_number(t.other.qp), ++enabled);
+	CHECK(done(&t.master, WQE_OP_RECEIVE_EN));
+	received_in_time(&t, 8);
+	for (unsigned i = 0; i < 3 * DEVICE_RECVS; i++) {
+		device_recv(&t.other, t.memory, 32, t.others_key);
+		post_sync(&t.master, WQE_OP_RECEIVE_EN, qp_number(t.other.qp), ++enabled);
+		CHECK(done(&t.master, WQE_OP_RECEIVE_EN));
+		send_to_itself(&t, 9);
+		received_in_time(&t, 9);
+	}
+	send_to_itself(&t, 10);
+	stays_quiet(&t, &t.other, 3000000);
+	/* all of the ring, and the send */
+	CHECK(!qp_modify(t.other.qp, &attr, IB_QP_STATE));
+	for (unsigned i = 0; i < DEVICE_RECVS; i++) {
+		const struct cqe64 *cqe = device_cq_poll(&t.other.cq);
+
+		CHECK(cqe && cqe->op_own >> 4 >= CQE_OP_REQ_ERR);
+	}
+	wait_case_down(&t);
+}
+
+/* What finds none that is enabled is lost where nothing is sent again. */
+static void test_receives_unreliable(void)
+{
+	struct wait_case t;
+
+	wait_case_up(&t, IB_QPT_UC, SLAVE_RECEIVES);
+	device_recv(&t.other, t.memory, 32, t.others_key);
+	send_to_itself(&t, 8);
+	CHECK(!device_cq_poll(&t.other.cq));
+	post_sync(&t.master, WQE_OP_RECEIVE_EN, qp_number(t.other.qp), 1);
+	CHECK(done(&t.master, WQE_OP_RECEIVE_EN) && !device_cq_poll(&t.other.cq));
+	send_to_itself(&t, 9);
+	CHECK(received(&t, 9));
+	wait_case_down(&t);
+}
+
 /* One of these per queue pair: a refusal is the end of it. */
 static void test_refusals(void)
 {
-	for (unsigned which = 0; which < 11; which++) {
+	for (unsigned which = 0; which < 14; which++) {
 		struct condition c = {WQE_OPMOD_WAIT_DATA, WQE_WAIT_EQUAL, 1, ~0ull};
 		uint8_t syndrome = CQE_SYN_LOCAL_QP_OP;
 		struct device_qp *q;
 		struct wait_case t;
 
-		wait_case_up(&t, IB_QPT_RC, false);
+		wait_case_up(&t, IB_QPT_RC, which == 12 ? SLAVE_SENDS : NO_SLAVE);
 		q = &t.master;
 		switch (which) {
 		case 0:
@@ -306,6 +392,16 @@ static void test_refusals(void)
 			syndrome = CQE_SYN_LOCAL_PROT;
 			post_wait(&t, &c, t.key, (uintptr_t)t.memory + sizeof(t.memory));
 			break;
+		case 11: /* no master */
+			q = &t.other;
+			post_sync(q, WQE_OP_RECEIVE_EN, qp_number(t.other.qp), 1);
+			break;
+		case 12: /* a slave of the other kind */
+			post_sync(q, WQE_OP_RECEIVE_EN, qp_number(t.other.qp), 1);
+			break;
+		case 13:
+			post_sync(q, WQE_OP_RECEIVE_EN, 0x777777, 1);
+			break;
 		default:
 			syndrome = CQE_SYN_LOCAL_PROT;
 			post_wait(&t, &c, t.key ^ 0x100, (uintptr_t)t.memory);
@@ -323,6 +419,8 @@ int main(void)
 	test_memory();
 	test_time();
 	test_enabling();
+	test_enabling_receives();
+	test_receives_unreliable();
 	test_refusals();
 	return 0;
 }
