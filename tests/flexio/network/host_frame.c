@@ -224,6 +224,33 @@ static void completions(void)
 	bench_down(&b);
 }
 
+/* One bell for three times what the ring has room for, then one that comes late. */
+static void outrun(void)
+{
+	struct completion c;
+	struct request r;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.out, false);
+	sq_up(&b, &b.out);
+	r = request_up(&b, &b.out, 64);
+	r.ce = 0;
+	requests(&b, &r, 3 * DEPTH);
+	r.ce = 2;
+	requests(&b, &r, 1);
+	cq_next(&b, &b.out, &c);
+	CHECK(c.opcode == 0 && c.counter == 3 * DEPTH);
+	r.pi -= 2;
+	requests(&b, &r, 0);
+	r.pi += 2;
+	requests(&b, &r, 1);
+	cq_next(&b, &b.out, &c);
+	CHECK(c.opcode == 0 && c.counter == 3 * DEPTH + 1);
+	CHECK(!cq_look(&b, &b.out, &c));
+	bench_down(&b);
+}
+
 static void send_error(void)
 {
 	struct completion c;
@@ -360,6 +387,7 @@ const struct host_case frame_cases[] = {
 	{"early", early},
 	{"shared_queue", shared_queue},
 	{"completions", completions},
+	{"outrun", outrun},
 	{"send_error", send_error},
 	{"receive_errors", receive_errors},
 	{"no_receive", no_receive},

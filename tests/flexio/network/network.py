@@ -29,6 +29,7 @@ CASES = (
     ("early", "frames that come before the handler runs are reflected then R318"),
     ("shared_queue", "one completion queue for receives and sends H160"),
     ("completions", "completions by request, one bell for many H140 J181 J182 J191 J195"),
+    ("outrun", "more requests than the ring has room for are taken, and a late bell says nothing"),
     ("send_error", "a key that there is not fails the send queue H142 J198"),
     ("receive_errors", "frames that do not fit, and keys that there are not I170 I172"),
     ("no_receive", "frames that find no receive are dropped I169"),
