@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A packet with a key that its receiver does not have, as notices 257 and 258 tell of it (IBTA 14.2.5.1). */
+/* A packet with a key that its receiver, or a switch's port on its way, does not have, as notices 257 to 259 tell of it
+ * (IBTA 14.2.5.1). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,13 +8,20 @@
 
 #include "prm/ib.h"
 
+enum key_violation_kind {
+	VIOLATION_PKEY,
+	VIOLATION_QKEY,
+	VIOLATION_PKEY_AT_SWITCH,
+};
+
 struct key_violation {
-	uint32_t row; /* of the subnet: the port that it came to */
+	uint32_t
+		row; /* of the subnet: the port that it came to, or of one that got lost at a switch, that it left */
 	uint32_t key; /* the packet's */
 	uint32_t sqpn, dqpn;
 	uint16_t slid, dlid;
 	uint8_t sl;
-	uint8_t qkey; /* 1: a Q_Key; 0: a P_Key */
+	uint8_t kind; /* enum key_violation_kind */
 	uint8_t grh;  /* are there GIDs? */
 	uint8_t reserved;
 	union ib_gid sgid, dgid;

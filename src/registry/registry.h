@@ -203,6 +203,7 @@ static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");
 #define TRAFFIC_CELLS 2048u /* as many peers as there are slots, there and back */
 #define TRAFFIC_INDEX (2 * TRAFFIC_CELLS)
 #define TRAFFIC_TAKEN (UINT64_C(1) << 63)
+#define TRAFFIC_ROWS  0xffffffu
 #define TRAFFIC_ALIGN 4096u /* each is mapped by itself */
 
 struct traffic_count {
@@ -211,14 +212,15 @@ struct traffic_count {
 };
 
 /*
-* A cell is a port, a LID that it sends to and a service level.  The process takes cells in their
- * order and never gives one back (wire/traffic.h); two cells may be of the same.
+ * A cell is a port, a LID that it sends to and a service level; and the P_Key, if a switch's port on the way does not let
+ * it pass.  The process takes cells in their order and never gives one back (wire/traffic.h); two cells may be of the
+ * same.
  */
 struct traffic {
 	_Alignas(TRAFFIC_ALIGN) _Atomic(uint32_t) used; /* cells */
 	cacheline_aligned _Atomic(uint16_t)
 		index[TRAFFIC_INDEX]; /* cell plus one, by hash of the key */
-	/* TRAFFIC_TAKEN | SL << 48 | row of the port << 16 | LID; 0: not yet */
+	/* TRAFFIC_TAKEN | SL << 56 | P_Key << 40 | row of the port << 16 | LID; 0: not yet */
 	cacheline_aligned _Atomic(uint64_t) key[TRAFFIC_CELLS];
 	cacheline_aligned struct traffic_count count[SLOT_THREAD_SHARDS][TRAFFIC_CELLS];
 	/* The daemon's: so much of a cell is among the counters of ports. */
@@ -234,12 +236,24 @@ static inline uint64_t registry_traffic_offset(uint32_t slot)
 	       (uint64_t)slot * sizeof(struct traffic);
 }
 
-static inline uint64_t traffic_key(uint32_t row, uint16_t dlid, uint8_t sl)
+/* pkey: 0, or that of packets that do not arrive. */
+static inline uint64_t traffic_key(uint32_t row, uint16_t dlid, uint8_t sl, uint16_t pkey)
 {
-	return TRAFFIC_TAKEN | (uint64_t)(sl & 15) << 48 | (uint64_t)row << 16 | dlid;
+	return TRAFFIC_TAKEN | (uint64_t)(sl & 15) << 56 | (uint64_t)pkey << 40 |
+	       (uint64_t)(row & TRAFFIC_ROWS) << 16 | dlid;
+}
+
+static inline uint32_t traffic_key_row(uint64_t key)
+{
+	return key >> 16 & TRAFFIC_ROWS;
+}
+
+static inline uint16_t traffic_key_pkey(uint64_t key)
+{
+	return (uint16_t)(key >> 40);
 }
 
 static inline uint8_t traffic_key_sl(uint64_t key)
 {
-	return key >> 48 & 15;
+	return key >> 56 & 15;
 }

@@ -255,6 +255,8 @@ bool subnet_group_reaches(const struct subnet *s, uint32_t from, const struct su
 			  uint32_t to) must_check;
 /* May a packet with that P_Key pass the port?  direction: SUBNET_ENFORCES_IN or SUBNET_ENFORCES_OUT. */
 bool subnet_port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t direction);
+/* The port on the way that does not let the packet pass for its P_Key, or SUBNET_NONE. */
+uint32_t subnet_refused_at(const struct subnet *s, uint32_t from, const struct subnet_packet *p);
 /* A step of the walk of subnet_route: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
 uint32_t subnet_link_peer(const struct subnet *s, uint32_t row);
 /* The port that a LID leads to from there: who has it, or of several that have it the one that the

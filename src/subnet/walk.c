@@ -94,6 +94,26 @@ static enum subnet_way links_follow(const struct subnet *s, uint32_t row,
 	return SUBNET_LOOP;
 }
 
+uint32_t subnet_refused_at(const struct subnet *s, uint32_t from, const struct subnet_packet *p)
+{
+	uint32_t row = from;
+
+	for (uint32_t hops = 0; hops < SUBNET_HOPS && row != SUBNET_NONE; hops++) {
+		uint32_t peer = subnet_link_peer(s, row);
+
+		if (peer == SUBNET_NONE)
+			break;
+		if (!subnet_port_lets_pass(&s->ports[row], p->pkey, SUBNET_ENFORCES_OUT))
+			return row;
+		if (!subnet_port_lets_pass(&s->ports[peer], p->pkey, SUBNET_ENFORCES_IN))
+			return peer;
+		if (subnet_node_of(s, peer)->kind != SUBNET_SWITCH)
+			break;
+		row = subnet_forward(s, peer, p->dlid);
+	}
+	return SUBNET_NONE;
+}
+
 uint32_t subnet_lid_end(const struct subnet *s, uint32_t from, uint16_t dlid)
 {
 	uint32_t owner = subnet_port_by_lid(s, dlid), row = from;

@@ -22,6 +22,7 @@ struct wire {
 	bool ethernet;
 	_Atomic(uint64_t) *counters;
 	struct traffic *traffic; /* NULL: no switches on its ways, all counts are in 'counters' */
+	_Atomic(uint64_t) violation_next_ns; /* at a switch: not told of before */
 	struct wire_client attached;
 	_Atomic(const struct wire_client *) client; /* &attached or NULL */
 };

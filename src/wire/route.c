@@ -67,6 +67,11 @@ bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
 	return here;
 }
 
+bool route_is_refused(const struct wire *w, const struct path *path)
+{
+	return path_way(w, path) == SUBNET_PARTITION;
+}
+
 /* What the subnet has against it; NULL: nothing. */
 static const char *subnet_missing(const struct wire *w, const struct path *path)
 {

@@ -75,5 +75,7 @@ uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* Does the way to the path's peer, which has that number, end in this process?  Remembers too. */
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
+/* Does a switch's port on the way not let its P_Key pass? */
+bool route_is_refused(const struct wire *w, const struct path *path) must_check;
 /* For traces. */
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);

@@ -48,7 +48,7 @@ static uint32_t cell_find(struct traffic *f, uint64_t key)
 
 uint32_t traffic_find(struct traffic *f, const struct path *path)
 {
-	uint32_t cell = cell_find(f, traffic_key(path->src_port, path->dlid, path->sl));
+	uint32_t cell = cell_find(f, traffic_key(path->src_port, path->dlid, path->sl, 0));
 
 	if (path->route)
 		atomic_store_explicit(&path->route->traffic, cell, memory_order_relaxed);
@@ -57,9 +57,14 @@ uint32_t traffic_find(struct traffic *f, const struct path *path)
 
 uint32_t traffic_find_back(struct traffic *f, const struct path *path)
 {
-	uint32_t cell = cell_find(f, traffic_key(path->dst_port, path->slid, path->sl));
+	uint32_t cell = cell_find(f, traffic_key(path->dst_port, path->slid, path->sl, 0));
 
 	if (path->route)
 		atomic_store_explicit(&path->route->traffic_back, cell, memory_order_relaxed);
 	return cell;
+}
+
+uint32_t traffic_find_refused(struct traffic *f, const struct path *path)
+{
+	return cell_find(f, traffic_key(path->src_port, path->dlid, path->sl, path->pkey));
 }

@@ -48,6 +48,10 @@ static inline uint32_t traffic_back(struct traffic *f, const struct path *path)
 	return f ? traffic_find_back(f, path) : TRAFFIC_NONE;
 }
 
+/* And for packets of the path that a switch's port, for their P_Key, does not let pass: for the daemon alone to tell which
+ * port that is. */
+uint32_t traffic_find_refused(struct traffic *f, const struct path *path);
+
 static inline void traffic_add(struct traffic *f, uint32_t cell_plus_1, uint64_t words,
 			       uint64_t packets)
 {

@@ -9,6 +9,7 @@
 #include "wire/route.h"
 #include "wire/counter_shard.h"
 #include "wire/traffic.h"
+#include "wire/violation.h"
 #include "wire/size.h"
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
@@ -123,7 +124,10 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	} else if (verdict == WIRE_LOST) {
 		trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn,
 		      route_missing(w, p->path, p->dqpn));
-		shard_count(w->counters, PORT_XMIT_DISCARDS, n);
+		if (route_is_refused(w, p->path))
+			violation_at_switch(w, p);
+		else
+			shard_count(w->counters, PORT_XMIT_DISCARDS, n);
 	}
 	return verdict;
 }

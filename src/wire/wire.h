@@ -60,6 +60,8 @@ struct wire_client {
 	void *user;
 };
 
+struct key_violation;
+
 struct wire_process_attr {
 	const struct registry *registry;
 	const struct subnet *subnet;
@@ -69,6 +71,8 @@ struct wire_process_attr {
 	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
 	 * NULL: loopback only.  No lock of the wire is held, but the caller's may be. */
 	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
+	/* A switch's port has not let a packet of ours pass, and others before.  NULL: nobody wants to know. */
+	void (*violated)(void *user, const struct key_violation *v);
 	bool expose; /* lay memory and responders open to peers */
 	void *user;
 };

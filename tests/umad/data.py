@@ -154,7 +154,7 @@ def bad_keys_are_told(session):
 
 def switches_enforce_partitions(session):
     """A MAD of a partition that a switch's port is not in is lost there and counted, and OpenSM hears of it by trap
-    259."""
+    259; so do datagrams and a WRITE of such a partition."""
     with Subnet(session, nets.small(), "external") as subnet:
         guid = subnet.ok("H2", "ibstat", "-p").strip()
         (subnet.directory / "partitions").write_text(
@@ -169,6 +169,13 @@ def switches_enforce_partitions(session):
         expect(re.search(r"^Port...ConstraintErrors:\.*[^0.]", counters[1], re.MULTILINE) is None, counters[1])
         told = r"from switch LID \d+, GUID \w+ port 1 : data_valid 0x003f, LID1 (\d+), LID2 \d+, PKey 0x8123, "
         expect(within(30, lambda: re.search(told, subnet.log())), subnet.log())
+        lid = int(subnet.ok("H1", "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"), 0)
+        sender = int(subnet.ok("H2", path_of(session, "bad_keys"), "7", str(lid)))
+        # Seven, and the WRITE once and once again.
+        out = subnet.ok("H1", "perfquery", "-G", switch, "1")
+        expect(re.search(r"^PortXmitConstraintErrors:\.*13$", out, re.MULTILINE), out)
+        told = rf"port 1 : data_valid 0x003f, LID1 \d+, LID2 {lid}, PKey 0x8123, SL 0, QP1 0x{sender:x}, "
+        expect(within(30, lambda: re.search(told, subnet.log())), f"{told}\n{subnet.log()}")
 
 
 def cases():

@@ -236,6 +236,7 @@ static int process_connect(struct running *r)
 			.slot = fabric_slot(p->fabric),
 			.traffic = fabric_traffic(p->fabric),
 			.open_channel = process_open_channel,
+			.violated = process_violated,
 			.expose = p->memory != MEMORY_PACKETS,
 			.user = p,
 		};

@@ -26,7 +26,7 @@ static uint32_t cells_used(const struct traffic *w)
 /* The port that sends there; SUBNET_NONE: the cell is not ready, or says what cannot be. */
 static uint32_t cell_row(const struct fabric *f, uint64_t key)
 {
-	uint32_t row = (uint32_t)(key >> 16);
+	uint32_t row = traffic_key_row(key);
 
 	if (!(key & TRAFFIC_TAKEN) || row >= f->subnet.nports || f->subnet.ports[row].ethernet ||
 	    subnet_node_of(&f->subnet, row)->kind != SUBNET_HCA)
@@ -68,8 +68,11 @@ static void cell_settle(struct fabric *f, struct traffic *w, uint32_t cell)
 	f->base[row][PORT_XMIT_DATA] += sum.words;
 	f->base[row][PORT_XMIT_PACKETS] += sum.packets;
 	net_carry(&f->net, row,
-		  &(struct net_carried){(uint16_t)key, traffic_key_sl(key), sum.words,
-					sum.packets});
+		  &(struct net_carried){.dlid = (uint16_t)key,
+					.sl = traffic_key_sl(key),
+					.pkey = traffic_key_pkey(key),
+					.words = sum.words,
+					.packets = sum.packets});
 	count_add(&w->settled[cell].words, sum.words);
 	count_add(&w->settled[cell].packets, sum.packets);
 }

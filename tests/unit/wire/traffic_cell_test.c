@@ -23,7 +23,7 @@ static uint64_t words_of(uint32_t row, uint16_t dlid)
 
 	for (uint32_t cell = 0; cell < traffic->used; cell++)
 		for (uint32_t shard = 0; shard < SLOT_THREAD_SHARDS; shard++)
-			if (traffic->key[cell] == traffic_key(row, dlid, 0))
+			if (traffic->key[cell] == traffic_key(row, dlid, 0, 0))
 				words += traffic->count[shard][cell].words;
 	return words;
 }
@@ -37,8 +37,8 @@ static void test_cells(void)
 	struct path datagram = path;
 
 	CHECK(there != back && traffic->used == 2);
-	CHECK(traffic->key[there - 1] == traffic_key(1, 20, 0) &&
-	      traffic->key[back - 1] == traffic_key(2, 10, 0));
+	CHECK(traffic->key[there - 1] == traffic_key(1, 20, 0, 0) &&
+	      traffic->key[back - 1] == traffic_key(2, 10, 0, 0));
 	CHECK(route.traffic == there && route.traffic_back == back);
 	datagram.route = NULL;
 	CHECK(traffic_there(traffic, &datagram) == there &&

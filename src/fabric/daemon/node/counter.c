@@ -69,6 +69,17 @@ static bool group_link_count(void *user, uint32_t row, uint32_t peer)
 	return true;
 }
 
+static bool row_admits(struct net *n, uint32_t row, uint8_t direction, const struct net_carried *c)
+{
+	if (likely(subnet_port_lets_pass(&n->subnet->ports[row], c->pkey, direction)))
+		return true;
+	net_count(n, row,
+		  direction == SUBNET_ENFORCES_OUT ? NET_XMIT_CONSTRAINT_ERRORS
+						   : NET_RCV_CONSTRAINT_ERRORS,
+		  c->packets);
+	return false;
+}
+
 void net_carry(struct net *n, uint32_t row, const struct net_carried *c)
 {
 	if (c->dlid >= MAD_LID_MULTICAST) {
@@ -87,10 +98,10 @@ void net_carry(struct net *n, uint32_t row, const struct net_carried *c)
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
 		uint32_t peer = subnet_link_peer(n->subnet, row);
 
-		if (peer == SUBNET_NONE)
+		if (peer == SUBNET_NONE || !row_admits(n, row, SUBNET_ENFORCES_OUT, c))
 			return;
 		link_count(n, row, peer, c);
-		if (!row_of_switch(n, peer))
+		if (!row_admits(n, peer, SUBNET_ENFORCES_IN, c) || !row_of_switch(n, peer))
 			return;
 		row = subnet_forward(n->subnet, peer, c->dlid);
 		if (row == SUBNET_NONE)
@@ -131,12 +142,19 @@ static bool row_of_host(const struct net *n, uint32_t row)
 	return row != SUBNET_NONE && n->subnet->nodes[n->ports[row].node].kind == SUBNET_HCA;
 }
 
+/* Does what processes have sent count, too? */
+static bool counter_is_settled(enum net_counter c)
+{
+	return c <= NET_MULTICAST_RCV_PACKETS || c == NET_XMIT_CONSTRAINT_ERRORS ||
+	       c == NET_RCV_CONSTRAINT_ERRORS;
+}
+
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 {
 	const struct net_port *p = &n->ports[row];
 	uint64_t own;
 
-	if (c <= NET_MULTICAST_RCV_PACKETS && row_of_switch(n, row))
+	if (row_of_switch(n, row) && counter_is_settled(c))
 		net_settle(n);
 	own = p->counters ? p->counters[c] : 0;
 	if (!n->host_count)

@@ -235,11 +235,13 @@ void net_port_start(struct net *n, uint32_t row);
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
 /*
  * Counts data that a port of a host has sent to that LID at the ports between switches that it has
- * passed, as the tables are now.  Ports that hosts are cabled to show what the host's port says.
+ * passed, as the tables are now.  Ports that hosts are cabled to show what the host's port says.  What a port did
+ * not let pass is counted there (PortXmitConstraintErrors, PortRcvConstraintErrors) and went no further.
  */
 struct net_carried {
 	uint16_t dlid;
 	uint8_t sl;
+	uint16_t pkey; /* 0: nothing has stopped it */
 	uint64_t words, packets;
 };
 void net_carry(struct net *n, uint32_t row, const struct net_carried *c);

@@ -163,6 +163,7 @@ void net_set_partition(struct net *n, uint32_t row, uint32_t flags)
 {
 	if (net_info(n, row, PI_PARTITION_FLAGS) == flags)
 		return;
+	net_settle(n);
 	net_info_set(n, row, PI_PARTITION_FLAGS, flags);
 	atomic_store_explicit(&n->subnet->ports[row].enforces, (uint8_t)flags,
 			      memory_order_release);

@@ -36,6 +36,8 @@ int net_pkeys_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in
 
 		if (atomic_load_explicit(at, memory_order_relaxed) == v)
 			continue;
+		if (!changed)
+			net_settle(n);
 		atomic_store_explicit(at, v, memory_order_release);
 		changed = true;
 	}

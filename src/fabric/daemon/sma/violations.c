@@ -92,7 +92,7 @@ static struct key_violation violation_of(const struct mad_packet *p, uint32_t ro
 	};
 }
 
-void sma_key_violated(struct sma *s, const struct key_violation *v)
+static void key_violated(struct sma *s, const struct key_violation *v)
 {
 	uint8_t details[NOTICE_DETAILS] = {0};
 
@@ -102,8 +102,8 @@ void sma_key_violated(struct sma *s, const struct key_violation *v)
 	mad_put16(details, 4, v->dlid);
 	mad_put32(details, 6, v->key);
 	violation_ends(details, 10, v);
-	notice_send(s, v->row, NOTICE_SECURITY, v->qkey ? NOTICE_BAD_QKEY : NOTICE_BAD_PKEY,
-		    details);
+	notice_send(s, v->row, NOTICE_SECURITY,
+		    v->kind == VIOLATION_QKEY ? NOTICE_BAD_QKEY : NOTICE_BAD_PKEY, details);
 }
 
 void sma_pkey_violated(void *sma, const struct mad_packet *p)
@@ -119,7 +119,7 @@ void sma_pkey_violated(void *sma, const struct mad_packet *p)
 	if (count < VIOLATIONS_MOST)
 		net_info_set(net, end, PI_PKEY_VIOLATIONS, count + 1);
 	v = violation_of(p, end);
-	sma_key_violated(s, &v);
+	key_violated(s, &v);
 }
 
 /* What of a notice 259 is to be taken for true. */
@@ -131,22 +131,42 @@ enum pkey_at_switch_valid {
 	VALID_GIDS = 0xc0,
 };
 
-void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row)
+static void pkey_enforced(struct sma *s, uint32_t row, const struct key_violation *v)
 {
-	struct sma *s = sma;
 	const struct net *net = s->fabric->net;
-	const struct key_violation v = violation_of(p, row);
 	uint8_t details[NOTICE_DETAILS] = {0};
 	unsigned valid = VALID_LIDS | VALID_PKEY | VALID_SL | VALID_QPS;
 
-	mad_put16(details, 2, p->slid);
-	mad_put16(details, 4, p->dlid);
-	mad_put16(details, 6, p->pkey);
-	violation_ends(details, 8, &v);
-	if (p->grh)
+	mad_put16(details, 2, v->slid);
+	mad_put16(details, 4, v->dlid);
+	mad_put16(details, 6, v->key);
+	violation_ends(details, 8, v);
+	if (v->grh)
 		valid |= VALID_GIDS;
 	mad_put16(details, 0, valid);
 	mad_put16(details, 48, net_info(net, net_end_port(net, row), PI_LID));
 	details[50] = net->ports[row].number;
 	notice_send(s, row, NOTICE_SECURITY, NOTICE_BAD_PKEY_AT_SWITCH, details);
+}
+
+void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row)
+{
+	const struct key_violation v = violation_of(p, row);
+
+	pkey_enforced(sma, row, &v);
+}
+
+void sma_key_violated(struct sma *s, const struct key_violation *v)
+{
+	const struct subnet_packet p = {.dlid = v->dlid, .pkey = (uint16_t)v->key};
+	uint32_t row;
+
+	if (v->kind != VIOLATION_PKEY_AT_SWITCH) {
+		key_violated(s, v);
+		return;
+	}
+	/* Since then it may have got a way. */
+	row = subnet_refused_at(s->fabric->net->subnet, v->row, &p);
+	if (row != SUBNET_NONE)
+		pkey_enforced(s, row, v);
 }

@@ -75,7 +75,7 @@ static void send_words_sl(uint32_t cell, uint32_t shard, uint64_t key, uint64_t 
 
 static void send_words(uint32_t cell, uint32_t shard, uint32_t row, uint16_t dlid, uint64_t words)
 {
-	send_words_sl(cell, shard, traffic_key(row, dlid, 0), words);
+	send_words_sl(cell, shard, traffic_key(row, dlid, 0, 0), words);
 }
 
 static bool port_has(uint32_t row, enum net_counter words, uint64_t nwords, uint64_t npackets)
@@ -126,8 +126,8 @@ static void test_service_levels(void)
 	const uint32_t out[] = {t.h1, t.s1 + UPLINK, t.s2 + 1};
 	const uint32_t in[] = {t.s1 + 1, t.s2 + UPLINK, t.h2};
 
-	send_words_sl(0, 1, traffic_key(t.h1, LID_H2, 5), 100);
-	send_words_sl(1, 1, traffic_key(t.h1, LID_H2, 15), 50);
+	send_words_sl(0, 1, traffic_key(t.h1, LID_H2, 5, 0), 100);
+	send_words_sl(1, 1, traffic_key(t.h1, LID_H2, 15, 0), 50);
 	send_words(2, 1, t.h1, LID_H2, 7);
 	CHECK(uplink_has(157, 3));
 	for (uint32_t i = 0; i < array_size(out); i++) {
@@ -140,6 +140,30 @@ static void test_service_levels(void)
 	}
 	CHECK(net_sl_total(&f.net, t.h1, NET_OUT, 0) == 7);
 	CHECK(net_sl_total(&f.net, t.s2 + UPLINK, NET_IN, 0) == 7);
+}
+
+/* Packets that a switch's port does not let pass have come as far as that, whoever has asked since. */
+static void test_refused(void)
+{
+	const uint64_t key = traffic_key(t.h1, LID_H2, 0, 0x8001);
+	uint8_t pkeys[64] = {0x80, 0x01};
+
+	net_set_partition(&f.net, t.s2 + UPLINK, SUBNET_ENFORCES_IN);
+	send_words_sl(0, 1, key, 100);
+	CHECK(net_total(&f.net, t.s2 + UPLINK, NET_RCV_CONSTRAINT_ERRORS) == 1);
+	CHECK(uplink_has(100, 1) && port_has(t.h1, NET_XMIT_DATA, 100, 1));
+	/* All is counted as the table was, or the port, before it changes. */
+	send_words_sl(0, 1, key, 100);
+	CHECK(!net_pkeys_set(&f.net, t.s2 + UPLINK, 0, pkeys));
+	send_words_sl(0, 1, key, 100);
+	net_set_partition(&f.net, t.s1 + UPLINK, SUBNET_ENFORCES_OUT);
+	CHECK(net_total(&f.net, t.s2 + UPLINK, NET_RCV_CONSTRAINT_ERRORS) == 2);
+	send_words_sl(0, 1, key, 100);
+	net_set_partition(&f.net, t.s1 + UPLINK, 0);
+	CHECK(net_total(&f.net, t.s1 + UPLINK, NET_XMIT_CONSTRAINT_ERRORS) == 1);
+	CHECK(uplink_has(300, 3) && port_has(t.h1, NET_XMIT_DATA, 400, 4));
+	CHECK(!net_total(&f.net, t.s2 + 1, NET_XMIT_CONSTRAINT_ERRORS));
+	net_set_partition(&f.net, t.s2 + UPLINK, 0);
 }
 
 /* What was sent before a change has gone the old way, though nobody has asked in between. */
@@ -198,6 +222,9 @@ int main(void)
 {
 	traffic_open();
 	test_service_levels();
+	traffic_close();
+	traffic_open();
+	test_refused();
 	traffic_close();
 	traffic_open();
 	test_way();

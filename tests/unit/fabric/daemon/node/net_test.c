@@ -396,7 +396,7 @@ static void test_groups(void)
 	net_multicast_top_set(&t.net, net_node_of(&t.net, t.s2)->sw, 0xc000);
 	CHECK(!subnet_group_reaches(s, t.h1, &p, t.h2));
 	net_multicast_top_set(&t.net, net_node_of(&t.net, t.s2)->sw, 0xc001);
-	net_carry(&t.net, t.h1, &(struct net_carried){0xc001, 0, 70, 2});
+	net_carry(&t.net, t.h1, &(struct net_carried){.dlid = 0xc001, .words = 70, .packets = 2});
 	CHECK(net_total(&t.net, t.s1 + 8, NET_XMIT_DATA) == 70);
 	CHECK(net_total(&t.net, t.s2 + 8, NET_MULTICAST_RCV_PACKETS) == 2);
 	net_set_mtu(&t.net, t.s1 + 8, IB_MTU_256);
