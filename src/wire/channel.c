@@ -17,6 +17,7 @@
 #include "wire/link.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
+#include "wire/record_form.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
@@ -101,6 +102,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		ch->side = (uint8_t)side;
 		atomic_store(&ch->inline_max, size / INLINE_SHARE);
 		ch->met = false;
+		ch->frames = false;
 		ch->by_reference_ok = false;
 		ch->sender = (struct pkt_foreign){.readable = &mem->side[side].readable};
 		ch->next = NULL;
@@ -452,7 +454,7 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 
 /*
  * The record lies in the caches of the processor that has written it.  If each line were fetched only
- * when it is read, the delays would add up.  What is behind it is the sender's.
+ * when it is read, the delays would add up.
  */
 static inline void fetch_record(const void *record, uint32_t bytes)
 {
@@ -500,10 +502,17 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 {
 	int rc;
 
-	fetch_record(record, bytes);
-	*out = channel_deliver_briefs(ch, record, bytes, to);
-	if (likely(out->records))
-		return 0;
+	ch->frames = record_is_frame(record);
+	if (ch->frames) {
+		/* Whether another one follows is looked at before the program gets this one. */
+		fetch_record(record, bytes + RING_ALIGN);
+	} else {
+		/* What is behind it is the sender's. */
+		fetch_record(record, bytes);
+		*out = channel_deliver_briefs(ch, record, bytes, to);
+		if (likely(out->records))
+			return 0;
+	}
 	rc = deliver_record(ch, record, bytes, sender_gone, to);
 	/* What a READ asks for is made here, if it offers places. */
 	*out = (struct train){1, bytes,

@@ -63,6 +63,7 @@ struct channel {
 	uint64_t stuck_since; /* ns: since when; 0: never */
 
 	cacheline_aligned struct ring rx;
+	bool frames;	      /* what came last was a frame */
 	bool met;	      /* the peer's side is of our version */
 	bool by_reference_ok; /* we have said once that we can read the peer's memory */
 	struct pkt_foreign sender;

@@ -8,6 +8,10 @@
 #include "wire/packet_explain.h"
 #include "wire/route.h"
 
+/* Looks of one visit that waits for a frame, some 10 ns each; visits in vain until it is one look again. */
+#define FRAME_LOOKS    8u
+#define FRAME_PATIENCE 64u
+
 /* Whose packets are taken out of a channel. */
 struct sender {
 	struct link_shm *link;
@@ -145,6 +149,23 @@ static void link_shm_warm(struct link_shm *l, uint16_t peer)
 	atomic_store_explicit(&l->nhot, n + 1, memory_order_relaxed);
 }
 
+/*
+ * Who waits for a frame, one upon the other, comes back in turns of which most is not this look.  So
+ * a visit looks several times, unless there has been nothing for long, or there are others to look for.
+ */
+static bool hot_has_news(const struct link_shm *l, const struct channel *ch, uint32_t i)
+{
+	bool stays = ch->frames && l->hot_idle[i] < FRAME_PATIENCE &&
+		     atomic_load_explicit(&l->nhot, memory_order_relaxed) == 1;
+
+	for (unsigned looks = 1; !channel_has_news(ch); looks++) {
+		if (!stays || looks == FRAME_LOOKS)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
 static bool drain_hot(struct link_shm *l)
 {
 	bool did = false;
@@ -161,7 +182,7 @@ static bool drain_hot(struct link_shm *l)
 			did |= link_shm_drain_one(l, gone);
 			continue;
 		}
-		if (channel_has_news(ch)) {
+		if (hot_has_news(l, ch, i)) {
 			did |= link_shm_drain_one(l, l->hot[i]);
 			l->hot_idle[i] = 0;
 		} else {

@@ -63,6 +63,14 @@ static_assert(sizeof(struct record_base) + sizeof(struct record_ack) + 8 == 64,
 static_assert(sizeof(struct record_base) + sizeof(struct record_rare) + 8 == 64,
 	      "so does a word in a datagram");
 
+/* A hint: the sender may still write there. */
+static inline bool record_is_frame(const void *record)
+{
+	const struct record_base *base = record;
+
+	return (base->opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
+}
+
 static inline bool record_has_rare(uint8_t opcode, uint8_t flags)
 {
 	const struct bth_transport_props *t = bth_transport_props_of(opcode);
