@@ -77,9 +77,17 @@ static bool has_dc(uint8_t opcode)
 	return bth_transport_props_of(opcode)->dc && bth_props_of(opcode)->request;
 }
 
+/* A frame has none of them: nothing needs to be asked. */
+static inline bool is_bare(uint8_t opcode, uint8_t flags)
+{
+	return opcode == (BTH_RAW | BTH_SEND_ONLY) && !flags;
+}
+
 /* The size of the record without payload and runs. */
 static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 {
+	if (is_bare(opcode, flags))
+		return sizeof(struct record_base);
 	return (uint32_t)(sizeof(struct record_base) +
 			  (record_has_rare(opcode, flags) ? sizeof(struct record_rare) : 0) +
 			  (flags & RECORD_ACK ? sizeof(struct record_ack) : 0) +
@@ -143,6 +151,8 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 	};
 	void *at = record_put(record, &base, sizeof(base));
 
+	if (is_bare(p->opcode, base.flags))
+		return at;
 	if (record_has_rare(p->opcode, base.flags)) {
 		struct record_rare part = {
 			bth_transport_props_of(p->opcode)->deth ? p->qkey : p->srqn, 0};
@@ -319,6 +329,18 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	return true;
 }
 
+/* All that may stand between the base and the payload. */
+static bool take_parts(struct reader *r, const struct record_base *base, struct record_pkt *out)
+{
+	if (!take_rare(r, base, &out->pkt) || !take_ack(r, base, out) ||
+	    !take_optional(r, base, &out->pkt, &out->path))
+		return false;
+	if (!has_dc(base->opcode))
+		return true;
+	out->pkt.dc = &out->dc;
+	return record_take(r, &out->dc, sizeof(out->dc));
+}
+
 static bool take_runs(struct reader *r, const struct record_base *base, struct record_pkt *out)
 {
 	uint32_t total = is_read_request(base->opcode) ? out->pkt.dma_len : base->payload_len;
@@ -378,14 +400,9 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 		out->pkt.msn = base.arg;
 	else
 		out->pkt.imm = base.arg;
-	if (!base.npkts || !take_rare(&r, &base, &out->pkt) || !take_ack(&r, &base, out) ||
-	    !take_optional(&r, &base, &out->pkt, &out->path))
+	out->has_ack = false;
+	if (!base.npkts || (!is_bare(base.opcode, base.flags) && !take_parts(&r, &base, out)))
 		return -EPROTO;
-	if (has_dc(base.opcode)) {
-		if (!record_take(&r, &out->dc, sizeof(out->dc)))
-			return -EPROTO;
-		out->pkt.dc = &out->dc;
-	}
 	if (by_reference) {
 		/* Who offers places does not ask before whether we can write there. */
 		if ((!sender && !is_read_request(base.opcode)) || !take_runs(&r, &base, out))
