@@ -63,6 +63,9 @@ struct path {
 	bool roce_v1;
 	union ib_gid sgid;
 	union ib_gid dgid; /* Ethernet frame: the destination address in the first 6 bytes */
+	/* RoCE, of packets that leave the fabric (wire/roce.h): the station that they go to, 0: whoever has dgid. */
+	uint8_t dmac[6];
+	_Atomic(uint16_t) udp_sport; /* may change while packets are sent */
 	/* Of the headers in front of the BTH (size.h); 0: not known yet. */
 	uint32_t routing_octets;
 	struct route *route; /* the connection's memory of it; NULL: looked up per packet */
@@ -88,6 +91,9 @@ struct pkt_foreign {
 	_Atomic(uint32_t) *readable;
 	bool refused; /* the last one could not be read, though its memory may be there */
 };
+
+/* Of a packet of a connection that has come from outside of the fabric: it does not say who sent it. */
+#define PKT_SQPN_UNKNOWN 0xffffffffu
 
 struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */

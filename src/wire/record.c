@@ -29,6 +29,8 @@ struct record_global {
 	uint32_t flow_label;
 	uint8_t hop_limit;
 	uint8_t traffic_class;
+	uint16_t udp_sport;
+	uint8_t dmac[6];
 	uint16_t reserved;
 };
 
@@ -176,8 +178,10 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 			.flow_label = path->flow_label,
 			.hop_limit = path->hop_limit,
 			.traffic_class = path->traffic_class,
+			.udp_sport = atomic_load_explicit(&path->udp_sport, memory_order_relaxed),
 		};
 
+		memcpy(part.dmac, path->dmac, sizeof(part.dmac));
 		at = record_put(at, &part, sizeof(part));
 	}
 	if (has_dc(p->opcode)) {
@@ -326,6 +330,8 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	path->flow_label = global.flow_label;
 	path->hop_limit = global.hop_limit;
 	path->traffic_class = global.traffic_class;
+	atomic_store_explicit(&path->udp_sport, global.udp_sport, memory_order_relaxed);
+	memcpy(path->dmac, global.dmac, sizeof(path->dmac));
 	return true;
 }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Frames of any bytes.  The first byte says whether the CRC is made right, without which hardly an input would be
+ * taken; a frame that is taken says the same when it is made anew.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "wire/roce.h"
+
+void target_init(void)
+{
+}
+
+static bool same_header(const struct roce_packet *a, const struct roce_packet *b)
+{
+	const struct pkt *p = &a->pkt, *q = &b->pkt;
+
+	return p->opcode == q->opcode && p->psn == q->psn && p->dqpn == q->dqpn &&
+	       p->sqpn == q->sqpn && p->qkey == q->qkey && p->srqn == q->srqn && p->va == q->va &&
+	       p->rkey == q->rkey && p->dma_len == q->dma_len && p->swap_add == q->swap_add &&
+	       p->compare == q->compare && p->aeth == q->aeth && p->msn == q->msn &&
+	       p->imm == q->imm && p->atomic_orig == q->atomic_orig && p->pkey == q->pkey &&
+	       p->payload_len == q->payload_len && !memcmp(&a->path.sgid, &b->path.sgid, 32);
+}
+
+static void taken_must_agree(const struct roce_packet *got, const uint8_t *frame, size_t size)
+{
+	uint8_t *copy = malloc(ROCE_FRAME_MAX);
+	struct roce_packet again;
+	uint32_t n;
+
+	MUST(copy && got->pkt.payload_len <= 4096 && got->pkt.npkts == 1);
+	MUST(!got->pkt.payload_len ||
+	     ((const uint8_t *)got->run.addr >= frame &&
+	      (const uint8_t *)got->run.addr + got->run.len <= frame + size));
+	n = roce_encode(&got->pkt, got->smac, got->dmac, copy, ROCE_FRAME_MAX);
+	MUST(n && roce_decode(copy, n, &again) == ROCE_TAKEN && same_header(got, &again));
+	free(copy);
+}
+
+/* As if its sender had made it: the last four bytes of what the headers cover. */
+static void icrc_make_right(uint8_t *frame, size_t size)
+{
+	bool v1 = size > 14 && frame[12] == 0x89, v4 = size > 14 && frame[12] == 0x08;
+	uint32_t ip_bytes = v4 ? 20 : 40, least = 14 + ip_bytes + (v1 ? 0 : 8) + 12 + 4, crc;
+
+	if (size < least)
+		return;
+	crc = roce_icrc(frame + 14, ip_bytes, !v1, (uint32_t)size - 14 - 4);
+	for (unsigned i = 0; i < 4; i++)
+		frame[size - 4 + i] = (uint8_t)(crc >> 8 * i);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct roce_packet got;
+	uint8_t *frame;
+
+	if (!size || size > ROCE_FRAME_MAX)
+		return 0;
+	frame = malloc(size); /* a block of its own size: whoever looks behind its end is found */
+	MUST(frame);
+	memcpy(frame, data + 1, size - 1);
+	if (data[0] & 1)
+		icrc_make_right(frame, size - 1);
+	if (roce_decode(frame, (uint32_t)size - 1, &got) == ROCE_TAKEN)
+		taken_must_agree(&got, frame, size - 1);
+	free(frame);
+	return 0;
+}
+
+/* One of each operation and form. */
+void target_seeds(struct seed *s)
+{
+	static const uint8_t smac[6] = {2, 0, 0, 0, 0, 1}, dmac[6] = {2, 0, 0, 0, 0, 2};
+	uint8_t bytes[8] = "payload", frame[ROCE_FRAME_MAX];
+	const struct run run = {bytes, sizeof(bytes)};
+
+	for (unsigned i = 0; i < 3 * 256; i++) {
+		struct path path = {.grh = true, .roce_v1 = i / 256 == 0, .udp_sport = 0xc000};
+		uint8_t opcode = (uint8_t)i;
+		uint32_t payload = bth_props_of(opcode)->payload ? 8 : 0, n;
+		struct pkt p = {.opcode = opcode,
+				.pkey = 0xffff,
+				.path = &path,
+				.payload_len = payload,
+				.nruns = payload / 8,
+				.runs = &run};
+		char name[16];
+
+		if (i / 256 == 1)
+			path.sgid.raw[10] = path.sgid.raw[11] = 0xff;
+		path.dgid = path.sgid;
+		n = roce_encode(&p, smac, dmac, frame, sizeof(frame));
+		if (!n)
+			continue;
+		put_u8(s, 1);
+		for (uint32_t k = 0; k < n; k++)
+			put_u8(s, frame[k]);
+		snprintf(name, sizeof(name), "op%03x", i);
+		put_end(s, name);
+	}
+}
