@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -181,6 +182,21 @@ static inline bool ib_gid_is_ipv4(const union ib_gid *gid)
 	       gid->raw[11] == 0xff;
 }
 
+/* The MAC that a link-local GID is made of: its interface identifier is a modified EUI-64 of it (RFC
+ * 4291, 2.5.6 and appendix A).  False: it is not made so. */
+static inline bool ib_gid_link_local_mac(const union ib_gid *gid, uint8_t mac[6])
+{
+	static const uint8_t prefix[8] = {0xfe, 0x80};
+
+	if (memcmp(gid->raw, prefix, sizeof(prefix)) != 0 || gid->raw[11] != 0xff ||
+	    gid->raw[12] != 0xfe)
+		return false;
+	memcpy(mac, gid->raw + 8, 3);
+	memcpy(mac + 3, gid->raw + 13, 3);
+	mac[0] ^= 0x02;
+	return true;
+}
+
 /* FF00::/8 (IBTA 4.1.1), or for RoCE v2 a mapped IPv4 address of class D (annex A17). */
 static inline bool ib_gid_is_multicast(const union ib_gid *gid)
 {
@@ -203,7 +219,8 @@ struct ib_ah {
 	uint8_t is_global; /* a GRH is present */
 	uint8_t own_port;  /* loops back whatever the address says */
 	uint8_t port_num;
-	uint8_t dmac[6]; /* RoCE */
+	uint8_t dmac[6];    /* RoCE */
+	uint16_t udp_sport; /* RoCE v2, of a datagram */
 };
 
 /* 24-bit serial arithmetic: is a after b? (IBTA 9.7.1, PSN window of 2^23) */

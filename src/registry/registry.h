@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 18u
+#define REGISTRY_VERSION 19u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -156,6 +156,7 @@ enum carried {
 	CARRIED_OUT,
 	CARRIED_IN_DROPPED,
 	CARRIED_OUT_DROPPED,
+	CARRIED_IN_BAD, /* of RoCE, with wrong headers or a wrong CRC; dropped too */
 	CARRIED_COUNTS,
 };
 

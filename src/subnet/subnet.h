@@ -303,6 +303,12 @@ static inline bool subnet_ethernet_reaches(const struct subnet *s, uint32_t from
 		   : !atomic_load_explicit(&s->ports[to].tie_plus_1, memory_order_acquire);
 }
 
+/* Does what the port sends leave the fabric? */
+static inline bool subnet_ethernet_leads_out(const struct subnet *s, uint32_t row)
+{
+	return atomic_load_explicit(&s->ports[row].tie_plus_1, memory_order_acquire) == row + 1;
+}
+
 static inline const struct subnet_node *subnet_node_of(const struct subnet *s, uint32_t row)
 {
 	return &s->nodes[s->ports[row].node];

@@ -15,11 +15,13 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "fabric/client/client.h"
+#include "tie/packets.h"
 #include "wire/payload.h"
 #include "wire/wire.h"
 
 /* Room is told; this is for a telling that came between the refusal and the wait. */
 #define ROOM_WAIT_NS 2000000
+#define STUCK_NS     1000000000u
 
 struct carrier {
 	struct carrier_attr attr;
@@ -31,6 +33,11 @@ struct carrier {
 	pthread_t thread;
 	_Atomic(bool) stop;
 	int stop_fd;
+	pthread_mutex_t put_lock; /* of the other end's put */
+	struct packets packets;
+	struct packets_out out; /* of the further thread */
+	/* Of frames to this chunk of numbers none was taken for a second, so none is waited for; plus 1. */
+	uint32_t stuck_plus_1;
 	_Atomic(uint32_t)
 		progressed; /* so often did the further thread have something to do; futex */
 };
@@ -99,11 +106,21 @@ static void carrier_count(struct carrier *c, enum carried what)
 	atomic_fetch_add_explicit(&c->slot->carried[what], 1, memory_order_relaxed);
 }
 
+static bool carrier_put(struct carrier *c, const uint8_t *frame, uint32_t bytes)
+{
+	struct tie_end *end = c->attr.end;
+	bool out;
+
+	pthread_mutex_lock(&c->put_lock);
+	out = end->ops->put(end, frame, bytes);
+	pthread_mutex_unlock(&c->put_lock);
+	return out;
+}
+
 /* struct wire_client.  The port has not received it, so nobody wants it as far as counters go. */
 static bool carrier_receive(void *user, const struct pkt *p)
 {
 	struct carrier *c = user;
-	struct tie_end *end = c->attr.end;
 	uint8_t frame[CARRIER_FRAME_MAX];
 	struct run whole = {frame, p->payload_len};
 	bool out;
@@ -111,7 +128,7 @@ static bool carrier_receive(void *user, const struct pkt *p)
 	if (pkt_transport(p) != BTH_RAW)
 		return false;
 	out = p->payload_len <= sizeof(frame) && payload_pull(&whole, 1, p) &&
-	      end->ops->put(end, frame, p->payload_len);
+	      carrier_put(c, frame, p->payload_len);
 	carrier_count(c, out ? CARRIED_OUT : CARRIED_OUT_DROPPED);
 	return false;
 }
@@ -121,12 +138,29 @@ static void carrier_receive_one(void *user, const struct pkt *p)
 	(void)user, (void)p; /* no queue pair is here */
 }
 
+/* The same, of queue pairs to those out of the fabric. */
+static void carrier_carry(void *user, const struct pkt *p)
+{
+	struct carrier *c = user;
+	struct packets_out *out = &c->out;
+
+	packets_put(&c->packets, p, out);
+	if (out->asks)
+		(void)carrier_put(c, out->arp, sizeof(out->arp));
+	carrier_count(c, out->bytes && carrier_put(c, out->frame, out->bytes)
+				 ? CARRIED_OUT
+				 : CARRIED_OUT_DROPPED);
+}
+
 static void carrier_idle(struct carrier *c)
 {
 	struct tie_end *end = c->attr.end;
 
-	if (end->ops->idle)
+	if (end->ops->idle) {
+		pthread_mutex_lock(&c->put_lock);
 		end->ops->idle(end);
+		pthread_mutex_unlock(&c->put_lock);
+	}
 	(void)wire_process_let_go(c->process);
 }
 
@@ -174,7 +208,34 @@ void carrier_count_in(struct carrier *c, bool lost)
 	carrier_count(c, lost ? CARRIED_IN_DROPPED : CARRIED_IN);
 }
 
-enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes)
+/*
+ * To a queue pair.  Its sender sends it again if it wants to, so one whose process takes nothing does not
+ * keep others from theirs.
+ */
+static enum carrier_verdict packet_arrive(struct carrier *c, const struct pkt *p)
+{
+	uint32_t chunk_plus_1 = (p->dqpn >> REGISTRY_CHUNK_SHIFT) + 1;
+	uint64_t until = clock_ns() + (c->stuck_plus_1 == chunk_plus_1 ? 0 : STUCK_NS);
+	enum wire_verdict v;
+	uint32_t seen;
+
+	for (;;) {
+		seen = atomic_load(&c->progressed);
+		v = wire_arrive_packet(c->wire, p);
+		if (v != WIRE_BUSY || atomic_load(&c->stop) || clock_ns() >= until)
+			break;
+		room_wait(c, seen);
+	}
+	if (v == WIRE_BUSY)
+		c->stuck_plus_1 = chunk_plus_1;
+	else if (v == WIRE_SENT && c->stuck_plus_1 == chunk_plus_1)
+		c->stuck_plus_1 = 0;
+	if (atomic_load(&c->stop))
+		return CARRIER_ENDS;
+	return v == WIRE_SENT ? CARRIER_TAKEN : CARRIER_UNHEARD;
+}
+
+static enum carrier_verdict frame_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes)
 {
 	struct run run = {(void *)(uintptr_t)frame, bytes};
 	struct path path = {.src_port = c->attr.row, .dst_port = SUBNET_NONE};
@@ -203,6 +264,25 @@ enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uin
 		}
 	}
 	return CARRIER_ENDS;
+}
+
+enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes)
+{
+	uint8_t arp[ARP_FRAME_BYTES];
+	struct roce_packet packet;
+
+	switch (packets_take(&c->packets, frame, bytes, &packet)) {
+	case PACKETS_PACKET:
+		return packet_arrive(c, &packet.pkt);
+	case PACKETS_BAD:
+		carrier_count(c, CARRIED_IN_BAD);
+		return CARRIER_BAD;
+	case PACKETS_NONE:
+		break;
+	}
+	if (neighbour_answers(&c->packets.neighbours, frame, bytes, arp))
+		(void)carrier_put(c, arp, sizeof(arp));
+	return frame_arrive(c, frame, bytes);
 }
 
 void carrier_all_in(struct carrier *c)
@@ -283,6 +363,7 @@ static int carrier_connect(struct carrier *c)
 			.slots = fabric_slots(c->fabric),
 			.slot = fabric_slot(c->fabric),
 			.open_channel = carrier_open_channel,
+			.carries = true,
 			.user = c,
 		};
 
@@ -300,6 +381,7 @@ static void carrier_disconnect(struct carrier *c)
 	if (c->wire) {
 		wire_attach(c->wire, NULL);
 		wire_destroy(c->wire);
+		packets_release(&c->packets);
 	}
 	pthread_mutex_lock(&c->lock);
 	c->process = NULL;
@@ -316,6 +398,7 @@ static int carrier_tie(struct carrier *c)
 	const struct wire_client client = {
 		.receive = carrier_receive_one,
 		.receive_group = carrier_receive,
+		.carry = carrier_carry,
 		.user = c,
 	};
 	struct tie_end *end = c->attr.end;
@@ -323,6 +406,7 @@ static int carrier_tie(struct carrier *c)
 
 	if (ret)
 		return ret;
+	packets_init(&c->packets, fabric_subnet(c->fabric), c->attr.row);
 	wire_attach(c->wire, &client);
 	ret = fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, "");
 	if (ret)
@@ -356,6 +440,7 @@ int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 	c->attr = *attr;
 	c->attr.end->carrier = c;
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->put_lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = c->stop_fd < 0 ? -errno : 0;
 	if (!ret)
@@ -371,6 +456,7 @@ int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 	carrier_disconnect(c);
 	if (c->stop_fd >= 0)
 		close(c->stop_fd);
+	pthread_mutex_destroy(&c->put_lock);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 	return ret;
@@ -389,6 +475,7 @@ void carrier_close(struct carrier *c)
 {
 	carrier_disconnect(c);
 	close(c->stop_fd);
+	pthread_mutex_destroy(&c->put_lock);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }

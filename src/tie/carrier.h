@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Who carries the frames of a tied Ethernet port: a process with a slot of its own on the fabric.  To the
- * programs of the port's host it is one more listener on the port, whose frames come from outside.  So
+ * programs of the port's host it is one more listener on the port, whose frames come from outside, and to their
+ * queue pairs the way to whoever is not in the fabric (tie/packets.h).  So
  * the daemon is not on the way, and what happens to a carrier that is stopped or killed is what happens
  * to any process.
  *
@@ -24,7 +25,7 @@ struct tie_end;
 
 /* What is at the other end of the cable. */
 struct tie_end_ops {
-	/* A frame that the port has sent; false: it is lost.  On the further thread. */
+	/* A frame that the port has sent, or the carrier itself; false: it is lost.  One thread at a time. */
 	bool (*put)(struct tie_end *e, const uint8_t *frame, uint32_t bytes);
 	/* There is no more for the moment.  May be NULL. */
 	void (*idle)(struct tie_end *e);
@@ -62,6 +63,7 @@ void carrier_close(struct carrier *c);
 enum carrier_verdict {
 	CARRIER_TAKEN,
 	CARRIER_UNHEARD, /* no program listens, or the port is down */
+	CARRIER_BAD,	 /* nobody could make sense of it */
 	CARRIER_ENDS,	 /* the carrier is to end */
 };
 

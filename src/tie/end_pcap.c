@@ -106,7 +106,7 @@ static enum carrier_verdict frame_in(struct carrier *c, struct pass *pass, const
 		pass->begun_ns = clock_ns();
 		v = carrier_arrive(c, data, bytes);
 	}
-	pass->heard = true;
+	pass->heard |= v != CARRIER_BAD;
 	return v;
 }
 

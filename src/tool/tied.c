@@ -11,6 +11,7 @@ static const char *const carried_names[CARRIED_COUNTS] = {
 	[CARRIED_OUT] = "out",
 	[CARRIED_IN_DROPPED] = "in_dropped",
 	[CARRIED_OUT_DROPPED] = "out_dropped",
+	[CARRIED_IN_BAD] = "in_bad",
 };
 
 static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)

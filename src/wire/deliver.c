@@ -23,6 +23,21 @@ static bool wire_deliver(struct wire *w, const struct pkt *p)
 	return true;
 }
 
+/* Of a process that carries what its port sends out of the fabric.  In a reader's section. */
+static bool wire_carry(struct wire_process *h, const struct pkt *p)
+{
+	struct wire *from = wire_process_wire(h, p->path->src_port);
+	const struct wire_client *client;
+
+	if (!from || !subnet_port_active(h->attr.subnet, from->port_row))
+		return false;
+	client = atomic_load_explicit(&from->client, memory_order_acquire);
+	if (!client || !client->carry)
+		return false;
+	client->carry(client->user, p);
+	return true;
+}
+
 bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 {
 	bool delivered;
@@ -34,7 +49,10 @@ bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 	} else {
 		struct wire *to = wire_process_wire(h, p->path->dst_port);
 
-		delivered = to && wire_deliver(to, p);
+		if (unlikely(h->attr.carries))
+			delivered = wire_carry(h, p);
+		else
+			delivered = to && wire_deliver(to, p);
 	}
 	rcu_leave();
 	return delivered;

@@ -31,11 +31,31 @@ static bool sender_has(const struct sender *s, uint32_t src_port, uint32_t sqpn)
 		       subnet_node_of(attr->subnet, src_port)->host + 1;
 }
 
+/* A carrier speaks for those out of the fabric, to its own port's programs. */
+static bool sender_carries(const struct sender *s, uint32_t dst_port)
+{
+	const struct wire_process_attr *attr = s->link->attr;
+
+	return dst_port < attr->subnet->nports &&
+	       atomic_load_explicit(&attr->slots[s->peer].carries_plus_1, memory_order_relaxed) ==
+		       dst_port + 1 &&
+	       subnet_ethernet_leads_out(attr->subnet, dst_port) &&
+	       atomic_load_explicit(&attr->registry->slot_host_plus_1[s->peer],
+				    memory_order_relaxed) ==
+		       subnet_node_of(attr->subnet, dst_port)->host + 1;
+}
+
+static bool sender_may(const struct sender *s, const struct pkt *p)
+{
+	return likely(sender_has(s, p->path->src_port, p->sqpn)) ||
+	       sender_carries(s, p->path->dst_port);
+}
+
 static void link_shm_deliver(void *user, const struct pkt *p)
 {
 	const struct sender *s = user;
 
-	if (likely(sender_has(s, p->path->src_port, p->sqpn))) {
+	if (likely(sender_may(s, p))) {
 		(void)wire_process_deliver(s->link->link.process, p);
 		return;
 	}
@@ -71,10 +91,11 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 	if (!ch)
 		return false;
 	/* Before its first packet, which may make it the peer of a connection. */
-	if (unlikely(!ch->met))
+	if (unlikely(!ch->met) && !l->attr->carries)
 		remote_find(l, peer);
 	rcu_enter();
-	f = remote_at(l, peer);
+	/* What leaves the fabric comes whole: a payload would have to be taken back. */
+	f = l->attr->carries ? NULL : remote_at(l, peer);
 	news = channel_drain(ch, f ? &f->reach : NULL, false, &sink);
 	rcu_leave();
 	if (news & CHANNEL_MORE)

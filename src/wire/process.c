@@ -53,6 +53,8 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	atomic_store(&h->slot->expose_fd_plus_1, 0);
 	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)
 		log_info("nothing is exposed to peers: %m");
+	if (attr->carries)
+		atomic_fetch_add(&h->slot->observers, 1);
 	flow_control_join(h);
 	*out = h;
 	return 0;
@@ -60,6 +62,8 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 
 void wire_process_destroy(struct wire_process *h)
 {
+	if (h->attr.carries)
+		atomic_fetch_sub(&h->slot->observers, 1);
 	link_shm_close(&h->shm);
 	expose_close(&h->expose);
 	pthread_mutex_destroy(&h->control);

@@ -27,15 +27,51 @@ static enum subnet_way path_way(const struct wire *w, const struct path *path)
 	return subnet_route_packet(w->host->attr.subnet, w->port_row, &p, path->dst_port);
 }
 
+/* Who carries what the port sends out of the fabric, plus one; 0: nobody does. */
+static uint32_t carrier_of(const struct wire_process *h, uint32_t row)
+{
+	for (uint32_t word = 0; word < REGISTRY_SLOTS / 64; word++) {
+		uint64_t used = atomic_load_explicit(&h->attr.registry->slots_used[word],
+						     memory_order_acquire);
+
+		for (; used; used &= used - 1) {
+			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(used);
+
+			if (atomic_load_explicit(&h->attr.slots[slot].carries_plus_1,
+						 memory_order_relaxed) == row + 1 &&
+			    owner_is_at(h, slot + 1, row))
+				return slot + 1;
+		}
+	}
+	return 0;
+}
+
+/* Does the port's cable lead out of the fabric, and the path to another port? */
+static bool path_leads_out(const struct wire *w, const struct path *path)
+{
+	return unlikely(subnet_ethernet_leads_out(w->host->attr.subnet, w->port_row)) &&
+	       path->dst_port != w->port_row;
+}
+
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->host;
 	uint32_t owner;
 
+	if (path_leads_out(w, path))
+		return subnet_port_active(h->attr.subnet, w->port_row) ? carrier_of(h, w->port_row)
+								       : 0;
 	if (path_way(w, path) != SUBNET_ARRIVES)
 		return 0;
 	owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 	return owner && owner_is_at(h, owner, path->dst_port) ? owner : 0;
+}
+
+uint32_t route_owner_at(const struct wire *w, uint32_t dqpn)
+{
+	uint32_t owner = route_number_owner_plus_1(w->host->attr.registry, dqpn);
+
+	return owner && owner_is_at(w->host, owner, w->port_row) ? owner : 0;
 }
 
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn)
@@ -101,8 +137,11 @@ const char *route_missing(const struct wire *w, const struct path *path, uint32_
 {
 	const struct wire_process *h = w->host;
 	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
-	const char *why = subnet_missing(w, path);
+	const char *why;
 
+	if (path_leads_out(w, path))
+		return subnet_port_active(h->attr.subnet, w->port_row) ? "carrier" : "port-down";
+	why = subnet_missing(w, path);
 	if (why)
 		return why;
 	if (!owner)

@@ -4,7 +4,8 @@
  *
  * A number is no address: chunks of numbers have owners, but a packet arrives only if the owner is
  * on the host of the port that the packet is addressed to, and if links and the tables of switches
- * lead there.  That takes a
+ * lead there.  What a port sends whose cable leads out of the fabric belongs to the process that
+ * carries it there, whatever number it is for.  That takes a
  * walk through the subnet and the registry.  A connection remembers the answer, in one word: the
  * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  It does
  * not remember that there is no way: a way may appear without a new epoch, when somebody gets a
@@ -77,5 +78,7 @@ uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint3
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* Does a switch's port on the way not let its P_Key pass? */
 bool route_is_refused(const struct wire *w, const struct path *path) must_check;
+/* Which process at the port has that number, plus one; 0: none.  For what comes from outside. */
+uint32_t route_owner_at(const struct wire *w, uint32_t dqpn);
 /* For traces. */
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);

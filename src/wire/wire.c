@@ -132,6 +132,16 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	return verdict;
 }
 
+enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *p)
+{
+	uint32_t to = route_owner_at(w, p->dqpn);
+	struct link *l = w->host->link_to[to];
+
+	if (!to || !subnet_port_active(w->host->attr.subnet, w->port_row))
+		return WIRE_LOST;
+	return l->ops->xmit(l, to, p);
+}
+
 bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 {
 	const struct record_refs refs = {.sqpn = sqpn};

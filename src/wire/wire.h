@@ -57,6 +57,9 @@ struct wire_client {
 	 * it has done nothing: that comes as packets.  May be NULL.
 	 */
 	uint32_t (*receive_briefs)(void *user, const struct brief *b, uint32_t n);
+	/* Of a process that carries: a packet that the port has sent out of the fabric, of at most one
+	 * path MTU.  May be NULL. */
+	void (*carry)(void *user, const struct pkt *pkt);
 	void *user;
 };
 
@@ -74,6 +77,9 @@ struct wire_process_attr {
 	/* A switch's port has not let a packet of ours pass, and others before.  NULL: nobody wants to know. */
 	void (*violated)(void *user, const struct key_violation *v);
 	bool expose; /* lay memory and responders open to peers */
+	/* It is no program, but carries what one port sends out of the fabric (tie/carrier.h): that comes in
+	 * packets of the path MTU, with their payloads. */
+	bool carries;
 	void *user;
 };
 
@@ -205,3 +211,8 @@ void wire_unlisten(struct wire *w, unsigned group);
  * down.
  */
 enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);
+/*
+ * The same for a packet to a queue pair, whose path says the addresses that it came with.  WIRE_LOST also: no
+ * process at the port has the number.
+ */
+enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *pkt);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "adapter/congest.h"
 #include "adapter/core/device.h"
@@ -112,13 +113,52 @@ static __attribute__((noinline, cold)) bool adapter_marks(struct adapter *a, con
 	return marks;
 }
 
+static __attribute__((cold)) void adapter_drop(struct adapter *a, const struct pkt *pkt,
+					       const char *why, const char *explanation)
+{
+	trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+	if (explaining())
+		qp_explain_stray(a, pkt, explanation);
+}
+
+/*
+ * A packet of a connection that has come from outside of the fabric.  It does not say who sent it: its
+ * addresses have to be those of the connection (IBTA 9.6.1.5), and then it is the peer.
+ */
+static __attribute__((noinline, cold)) bool
+adapter_peer_outside(const struct qp *qp, const struct pkt *pkt, struct pkt *out, struct path *path)
+{
+	const struct path *own = &qp->path;
+
+	if (pkt_transport(pkt) == BTH_UD || pkt->path->roce_v1 != own->roce_v1 ||
+	    memcmp(&pkt->path->sgid, &own->dgid, sizeof(own->dgid)) != 0 ||
+	    memcmp(&pkt->path->dgid, &own->sgid, sizeof(own->sgid)) != 0)
+		return false;
+	*path = *pkt->path;
+	path->src_port = own->dst_port;
+	*out = *pkt;
+	out->path = path;
+	out->sqpn = qp->attr.dest_qpn;
+	return true;
+}
+
 static void adapter_receive(void *user, const struct pkt *pkt)
 {
 	struct adapter *a = user;
+	struct path path;
+	struct pkt peer;
 	struct qp *qp;
 
 	rcu_enter();
 	qp = number_find(&a->qps, pkt->dqpn);
+	if (unlikely(pkt->sqpn == PKT_SQPN_UNKNOWN) && qp) {
+		if (!adapter_peer_outside(qp, pkt, &peer, &path)) {
+			adapter_drop(a, pkt, "not-from-peer",
+				     "its addresses are not those of the QP's connection");
+			goto leave;
+		}
+		pkt = &peer;
+	}
 	if (unlikely(a->congestion.bytes_per_second) && qp && pkt_transport(pkt) == qp->bth &&
 	    pkt_props(pkt)->request && adapter_marks(a, pkt))
 		flow_congested(qp, pkt);
@@ -132,13 +172,11 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	} else if (qp && pkt_transport(pkt) == BTH_CNP) {
 		flow_receive(qp, pkt);
 	} else {
-		trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
-		      qp ? "transport" : "no-such-qp");
-		if (explaining())
-			qp_explain_stray(a, pkt,
-					 qp ? "the QP is of another type than the packet's sender"
-					    : "there is no QP of this number (any more)");
+		adapter_drop(a, pkt, qp ? "transport" : "no-such-qp",
+			     qp ? "the QP is of another type than the packet's sender"
+				: "there is no QP of this number (any more)");
 	}
+leave:
 	rcu_leave();
 }
 

@@ -5,6 +5,7 @@
 #include "adapter/qp/path.h"
 #include "prm/cqe.h"
 #include "prm/wqe.h"
+#include "wire/roce.h"
 #include "wire/size.h"
 
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path)
@@ -27,7 +28,9 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 		.roce_v1 = a->port->ethernet && sgid.type == GID_IB_ROCE_V1,
 		.sgid = sgid.gid,
 		.dgid = ah->dgid,
+		.udp_sport = ah->udp_sport,
 	};
+	memcpy(path->dmac, ah->dmac, sizeof(path->dmac));
 	if (ah->own_port) {
 		path->dlid = own_lid;
 		path->dgid = sgid.gid;
@@ -54,8 +57,11 @@ void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path 
 		.port_num = 1,
 	};
 
-	if (a->port->ethernet)
+	if (a->port->ethernet) {
 		ah.sl = (av->stat_rate_sl >> 1) & 7;
+		ah.udp_sport = be16_get(av->rlid);
+		memcpy(ah.dmac, av->rmac, sizeof(ah.dmac));
+	}
 	if (be32_get(av->dqp_dct) & WQE_AV_EXTENDED && (grh & WQE_AV_GRH || a->port->ethernet)) {
 		ah.is_global = 1;
 		memcpy(ah.dgid.raw, av->rgid, sizeof(ah.dgid.raw));
@@ -65,6 +71,21 @@ void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path 
 		ah.traffic_class = av->tclass;
 	}
 	path_from_ah(a, &ah, path);
+}
+
+uint16_t path_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint64_t v = (uint64_t)qpn * dest_qpn;
+	uint32_t low, high;
+
+	if (!flow_label) {
+		v ^= v >> 20;
+		v ^= v >> 40;
+		flow_label = (uint32_t)v & 0xfffff;
+	}
+	low = flow_label & 0x3fff;
+	high = flow_label >> 14 & 0x3f;
+	return (uint16_t)(ROCE_SPORT_MIN | (low ^ high));
 }
 
 void path_reverse(const struct path *path, struct path *back)

@@ -302,6 +302,17 @@ static uint32_t access_of_peer(const struct qp_attr *attr)
 	return attr->max_dest_rd_atomic ? attr->access : attr->access & ~answered;
 }
 
+/* Of the attributes; the queue pair may be sending. */
+static void qp_settle_udp_sport(struct qp *qp)
+{
+	const struct qp_attr *attr = &qp->attr;
+	uint16_t port = attr->udp_sport
+				? attr->udp_sport
+				: path_udp_sport(attr->ah.flow_label, qp->qpn, attr->dest_qpn);
+
+	atomic_store_explicit(&qp->path.udp_sport, port, memory_order_relaxed);
+}
+
 /* Derives from the attributes what the state machines use.  True: as resp_set_view. */
 static bool apply_attributes(struct qp *qp, uint32_t mask)
 {
@@ -314,6 +325,8 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 		path_from_ah(a, &qp->attr.ah, &qp->path);
 		qp->path.route = &qp->route;
 	}
+	if (mask & (IB_QP_AV | IB_QP_DEST_QPN))
+		qp_settle_udp_sport(qp);
 	qp->path.pkey = qp->pkey;
 	qp->path.mtu = (uint8_t)qp->attr.path_mtu;
 	if (mask & (IB_QP_AV | IB_QP_DEST_QPN | IB_QP_PKEY_INDEX | IB_QP_PATH_MTU))
@@ -434,6 +447,7 @@ void qp_set_udp_sport(struct qp *qp, uint16_t port)
 {
 	qp_lock(qp);
 	qp->attr.udp_sport = port;
+	qp_settle_udp_sport(qp);
 	qp_unlock(qp);
 }
 

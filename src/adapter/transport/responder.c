@@ -135,7 +135,9 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	/* longer than our port takes (IBTA 9.7.4.1.6) */
 	if (p->write && p->first && unlikely(pkt->dma_len > IB_MAX_MSG_BYTES))
 		invalid = true;
-	/* every packet but the last is full */
+	/* none is longer than the path takes, and every one but the last is full */
+	if (unlikely(pkt->payload_len > (uint64_t)pkt->npkts * qp->mtu))
+		invalid = true;
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
 	/* the queue must belong to the target's domain and stay the same throughout a message */

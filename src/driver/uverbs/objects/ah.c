@@ -20,20 +20,6 @@ struct uah {
 	struct upd *pd;
 };
 
-/* RFC 4291, 2.5.6 and appendix A: the interface identifier is a modified EUI-64 of the MAC. */
-static bool link_local_mac(const union ib_gid *gid, uint8_t mac[6])
-{
-	static const uint8_t prefix[8] = {0xfe, 0x80};
-
-	if (memcmp(gid->raw, prefix, sizeof(prefix)) != 0 || gid->raw[11] != 0xff ||
-	    gid->raw[12] != 0xfe)
-		return false;
-	memcpy(mac, gid->raw + 8, 3);
-	memcpy(mac + 3, gid->raw + 13, 3);
-	mac[0] ^= 0x02;
-	return true;
-}
-
 static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 {
 	static const uint8_t v4_prefix[2] = {0x01, 0x00};
@@ -50,7 +36,12 @@ static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 	memcpy(mac + 2, gid->raw + 12, 4);
 }
 
-static int resolve_mac(const struct subnet *subnet, const union ib_gid *gid, uint8_t mac[6])
+/*
+ * Where the port's cable leads out of the fabric nobody knows who is there.  Then the MAC is 0, and who
+ * carries the packets asks for it when one is sent (tie/neighbour.h).
+ */
+static int resolve_mac(const struct subnet *subnet, uint32_t from, const union ib_gid *gid,
+		       uint8_t mac[6])
 {
 	uint32_t row = subnet_port_by_gid(subnet, gid);
 
@@ -62,7 +53,10 @@ static int resolve_mac(const struct subnet *subnet, const union ib_gid *gid, uin
 		memcpy(mac, subnet->ports[row].mac, 6);
 		return 0;
 	}
-	if (!ib_gid_is_ipv4(gid) && link_local_mac(gid, mac))
+	if (ib_gid_link_local_mac(gid, mac))
+		return 0;
+	memset(mac, 0, 6);
+	if (subnet_ethernet_leads_out(subnet, from))
 		return 0;
 	return explained(-ENETUNREACH, "ah_attr.grh.dgid is the GID of no port of the fabric");
 }
@@ -101,7 +95,9 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 		out->hop_limit = in->grh.hop_limit;
 		out->traffic_class = in->grh.traffic_class;
 	}
-	return port->ethernet ? resolve_mac(f->process->subnet, &out->dgid, out->dmac) : 0;
+	return port->ethernet ? resolve_mac(f->process->subnet, ufile_port_row(f, in->port_num),
+					    &out->dgid, out->dmac)
+			      : 0;
 }
 
 static void uah_free(struct uobj *obj)
