@@ -18,19 +18,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pair.h"
+#include "answers.h"
 
-#define ROUNDS	    40u
-#define BURST	    16u /* the longest row of messages */
-#define RECEIVES    8u
-#define BYTES	    4096u
 #define DISTURBANCE 300 /* us */
 
 struct how {
@@ -137,50 +131,15 @@ static const struct how *how_find(const char *name)
 	device_die("there is no \"%s\"", name);
 }
 
-/* ---- messages ---- */
-
-static void post_receive(struct pair *p)
-{
-	struct ibv_sge sge = {(uintptr_t)p->mem, BYTES, p->mr->lkey};
-	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
-
-	if (ibv_post_recv(p->qp, &wr, &bad))
-		device_die("ibv_post_recv: %m");
-}
-
-static void post_send(struct pair *p)
-{
-	struct ibv_sge sge = {(uintptr_t)p->mem, 8, p->mr->lkey};
-	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
-				       .num_sge = 1,
-				       .opcode = IBV_WR_SEND,
-				       .send_flags = IBV_SEND_SIGNALED};
-
-	if (ibv_post_send(p->qp, &wr, &bad))
-		device_die("ibv_post_send: %m");
-}
-
 /* ---- the one that listens ---- */
 
 static void answer_all(struct listener *l)
 {
-	struct pair *p = &l->pair;
-	struct ibv_wc wc;
-	int n;
+	unsigned messages = 0, answered = 0;
 
-	while ((n = ibv_poll_cq(p->cq, 1, &wc)) == 1) {
-		if (wc.status)
-			device_die("a completion: %s", ibv_wc_status_str(wc.status));
-		if (wc.opcode != IBV_WC_RECV) {
-			atomic_fetch_add(&l->answered, 1);
-			continue;
-		}
-		post_receive(p);
-		post_send(p);
-		atomic_fetch_add(&l->messages, 1);
-	}
-	if (n)
-		device_die("ibv_poll_cq returned %d", n);
+	answers_give(&l->pair, &messages, &answered);
+	atomic_fetch_add(&l->messages, messages);
+	atomic_fetch_add(&l->answered, answered);
 }
 
 static void take_event(struct listener *l)
@@ -230,13 +189,10 @@ static void *fork_main(void *arg)
 
 static void listen_round(struct listener *l, unsigned burst)
 {
-	char byte = (char)burst;
-
 	for (unsigned i = 0; l->how->disturb && i < 3; i++)
 		l->how->disturb(l->silent);
 	l->wanted += burst;
-	if (send(l->pair.sock, &byte, 1, MSG_NOSIGNAL) != 1)
-		device_die("the other has gone");
+	answers_ask(&l->pair, burst);
 	while (atomic_load(&l->answered) < l->wanted)
 		if (l->how->crowd)
 			usleep(DISTURBANCE);
@@ -248,8 +204,8 @@ static void listener_start(struct listener *l)
 {
 	pthread_t thread;
 
-	for (unsigned i = 0; i < RECEIVES; i++)
-		post_receive(&l->pair);
+	for (unsigned i = 0; i < ANSWERS_RECEIVES; i++)
+		answers_post_receive(&l->pair);
 	if (ibv_req_notify_cq(l->pair.cq, 0))
 		device_die("ibv_req_notify_cq: %m");
 	if (l->how->signal_us) {
@@ -266,56 +222,10 @@ static void listener_start(struct listener *l)
 static int listen_to_all(struct listener *l)
 {
 	listener_start(l);
-	for (unsigned i = 0; i < ROUNDS; i++)
-		listen_round(l, 1 + i % BURST);
+	for (unsigned i = 0; i < ANSWERS_ROUNDS; i++)
+		listen_round(l, 1 + i % ANSWERS_BURST);
 	atomic_store(&l->over, true);
 	return atomic_load(&l->messages) != l->wanted;
-}
-
-/* ---- the one that sends ---- */
-
-static void send_and_hear(struct pair *p)
-{
-	post_receive(p);
-	post_send(p);
-	pair_complete(p, "a message");
-	pair_complete(p, "its answer");
-}
-
-static int send_to_all(struct pair *p)
-{
-	unsigned messages = 0;
-	char burst;
-
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		if (recv(p->sock, &burst, 1, 0) != 1)
-			device_die("the other has gone");
-		usleep(i * 37 % 200);
-		for (messages += (unsigned)burst; burst; burst--)
-			send_and_hear(p);
-	}
-	printf("%u messages\n", messages);
-	return 0;
-}
-
-/* ---- both ---- */
-
-/* The queue pair again, with a queue that has a channel. */
-static void use_channel(struct pair *p, struct ibv_comp_channel *channel)
-{
-	struct ibv_qp_init_attr attr = {
-		.cap = {PAIR_DEPTH, PAIR_DEPTH, 1, 1, 0},
-		.qp_type = IBV_QPT_RC,
-	};
-
-	if (ibv_destroy_qp(p->qp) || ibv_destroy_cq(p->cq))
-		device_die("destroying: %m");
-	p->cq = channel ? ibv_create_cq(p->port.ctx, 2 * PAIR_DEPTH, NULL, channel, 0) : NULL;
-	attr.send_cq = attr.recv_cq = p->cq;
-	p->qp = p->cq ? ibv_create_qp(p->pd, &attr) : NULL;
-	if (!p->qp)
-		device_die("no channel, CQ or QP: %m");
-	device_qp_init(p->qp, &device_default_connection);
 }
 
 int main(int argc, char **argv)
@@ -329,16 +239,16 @@ int main(int argc, char **argv)
 		device_die("usage: reader DEVICE listen|connect TCP-PORT HOW");
 	listens = !strcmp(argv[2], "listen");
 	l.how = how_find(argv[4]);
-	pair_open(p, argv[1], &device_default_connection, BYTES);
+	pair_open(p, argv[1], &device_default_connection, ANSWERS_BYTES);
 	if (listens) {
 		l.channel = ibv_create_comp_channel(p->port.ctx);
 		l.silent = ibv_create_comp_channel(p->port.ctx);
 		if (!l.silent)
 			device_die("no channel: %m");
-		use_channel(p, l.channel);
+		answers_use_channel(p, l.channel);
 	}
 	pair_meet(p, &device_default_connection, listens, pair_number(argv[3]));
-	status = listens ? listen_to_all(&l) : send_to_all(p);
+	status = listens ? listen_to_all(&l) : answers_send_all(p);
 	/* Threads of it may still sleep in the channel. */
 	if (listens)
 		_exit(status);
