@@ -143,12 +143,21 @@ struct slot_flow {
  *                leaves (driver/runtime/ringer.h); the engine sleeps.  A sender does nothing more
  *   SLOT_READER  a thread of the program sleeps there in the engine's place (driver/runtime/reader.h): a
  *                sender changes the word to SLOT_POLLED and wakes the futex, in one call
+ *   SLOT_WAITER  a thread of the program waits for descriptors in the engine's place (driver/runtime/waiter.h): a
+ *                sender does the same and then knocks (wire/knock.h), which wakes that thread
  * Whoever else takes SLOT_READER away wakes the futex, too.  Its value is one that other memory, which came to
  * lie in the place of the word, would hardly have.
  * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word; the
  * engine stores ASLEEP, then (after a full fence) looks at the inbox once more before it waits.
  */
-enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP, SLOT_RINGER, SLOT_READER = 0x5ead5ead };
+enum slot_wake {
+	SLOT_AWAKE,
+	SLOT_POLLED,
+	SLOT_ASLEEP,
+	SLOT_RINGER,
+	SLOT_WAITER,
+	SLOT_READER = 0x5ead5ead,
+};
 
 /* What a carrier counts, in frames. */
 enum carried {
@@ -169,6 +178,10 @@ struct slot {
 	_Atomic(uint32_t) waker_plus_1;
 	/* On which one it was when it last began to look, plus 1.  If it is awake and somebody else runs there, it waits. */
 	_Atomic(uint32_t) engine_at_plus_1;
+	/* The descriptor at which one knocks (wire/knock.h); 0: none. */
+	_Atomic(int32_t) knock_fd_plus_1;
+	_Atomic(uint64_t) knock_id;	  /* of the file that must be there */
+	_Atomic(uint32_t) knocks_in_vain; /* a peer cannot knock, so nobody is to rely on it */
 	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "base/futex.h"
+#include "wire/knock.h"
 
 static _Thread_local struct slot *last_raised __attribute__((tls_model("initial-exec")));
 
@@ -47,6 +48,11 @@ static void wake_up(struct slot *to)
 		break;
 	case SLOT_READER:
 		futex_store_and_wake(&to->wake, SLOT_POLLED);
+		break;
+	case SLOT_WAITER:
+		/* In this order: who is stopped in between leaves an engine that looks. */
+		futex_store_and_wake(&to->wake, SLOT_POLLED);
+		knock_at(to);
 		break;
 	default:
 		break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A sender that is stopped on its way to wake an engine takes nobody else's wake-up with it. */
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "check.h"
 #include "wire/inbox.h"
+#include "wire/knock.h"
 
 static struct slot *slot;
 
@@ -60,6 +62,54 @@ static void *sleep_there(void *arg)
 	return arg;
 }
 
+static bool knocked(const struct hidden *door)
+{
+	struct pollfd one = {.fd = door->fd, .events = POLLIN};
+
+	return poll(&one, 1, 0) == 1;
+}
+
+/* One that waits for descriptors. */
+static void knocks(void)
+{
+	struct hidden door = HIDDEN_NONE, other;
+
+	slot->pid = getpid();
+	CHECK(knock_ready(slot, &door) && knock_ready(slot, &door));
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(!knocked(&door));
+		atomic_store(&slot->wake, SLOT_WAITER);
+		inbox_raise(slot, 5);
+		CHECK(atomic_load(&slot->wake) == SLOT_POLLED && knocked(&door));
+		inbox_raise(slot, 6);
+		knock_heard(&door);
+	}
+	/* Nobody hears: what is full is no reason to wait. */
+	for (unsigned i = 0; i < 70000; i++) {
+		atomic_store(&slot->wake, SLOT_WAITER);
+		inbox_raise(slot, 5);
+	}
+	while (knocked(&door))
+		knock_heard(&door);
+	CHECK(!atomic_load(&slot->knocks_in_vain));
+	/* The program has closed it. */
+	other = door;
+	CHECK(!syscall(SYS_close, door.fd));
+	CHECK(knock_ready(slot, &door) && door.id != other.id);
+	atomic_store(&slot->wake, SLOT_WAITER);
+	inbox_raise(slot, 5);
+	CHECK(knocked(&door) && !atomic_load(&slot->knocks_in_vain));
+	/* Another file has its number. */
+	atomic_store(&slot->knock_id, door.id + 1);
+	knock_heard(&door);
+	atomic_store(&slot->wake, SLOT_WAITER);
+	inbox_raise(slot, 5);
+	CHECK(!knocked(&door) && atomic_load(&slot->knocks_in_vain));
+	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	knock_close(slot, &door);
+	knock_forget_all();
+}
+
 int main(void)
 {
 	pthread_t sleeper;
@@ -81,5 +131,6 @@ int main(void)
 	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
 	inbox_raise(slot, 4);
 	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	knocks();
 	return 0;
 }

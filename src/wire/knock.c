@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See knock.h.  All calls of the kernel are direct ones: those of the C library are interposed, and some are
+ * points at which a thread is cancelled.
+ */
+#include "wire/knock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/spin.h"
+
+/* So often one looks whether another thread has done with the door. */
+#define KNOCK_TRIES 256u
+/* So many peers' are kept open; each takes one of the descriptors that the program may have. */
+#define KNOCK_DOORS 32u
+
+/* By the file's number. */
+static struct knock_door {
+	struct spin lock;
+	struct hidden at;
+	uint64_t locked; /* the number of one that cannot be opened */
+} doors[KNOCK_DOORS];
+
+static int fd_open(int fd, int32_t pid, int flags)
+{
+	char path[48];
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	else
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+}
+
+static void fd_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+static void fd_knock(int fd)
+{
+	static const char byte;
+	long n;
+
+	/* If it is full, what was written before wakes them. */
+	do
+		n = syscall(SYS_write, fd, &byte, sizeof(byte));
+	while (n < 0 && errno == EINTR);
+}
+
+/* ---- who is woken ---- */
+
+/* One descriptor is both ends, so nobody who writes finds that there is no reader. */
+static int fifo_open(void)
+{
+	int ends[2], fd;
+
+	if (syscall(SYS_pipe2, ends, O_CLOEXEC) < 0)
+		return -1;
+	fd = fd_open(ends[0], 0, O_RDWR | O_NONBLOCK);
+	fd_close(ends[0]);
+	fd_close(ends[1]);
+	return fd;
+}
+
+bool knock_ready(struct slot *own, struct hidden *door)
+{
+	if (likely(hidden_ours(door)))
+		return true;
+	*door = hidden_keep(fifo_open());
+	if (!hidden_ours(door))
+		return false;
+	atomic_store(&own->knock_id, door->id);
+	atomic_store(&own->knock_fd_plus_1, door->fd + 1);
+	return true;
+}
+
+void knock_heard(const struct hidden *door)
+{
+	char bytes[256];
+
+	if (hidden_ours(door))
+		(void)syscall(SYS_read, door->fd, bytes, sizeof(bytes));
+}
+
+void knock_close(struct slot *own, struct hidden *door)
+{
+	atomic_store(&own->knock_fd_plus_1, 0);
+	hidden_close(door);
+}
+
+/* ---- who wakes ---- */
+
+/* The peer may have gone, or its descriptor, and something else have its number. */
+static int peer_open(const struct slot *peer, uint64_t id)
+{
+	int fd = atomic_load(&peer->knock_fd_plus_1) - 1, there, ret = -1;
+	struct stat st;
+
+	there = fd < 0 ? -1 : fd_open(fd, peer->pid, O_PATH);
+	if (there < 0)
+		return -1;
+	if (hidden_id(there) == id && !syscall(SYS_fstat, there, &st) && S_ISFIFO(st.st_mode))
+		ret = fd_open(there, 0, O_RDWR | O_NONBLOCK);
+	fd_close(there);
+	return ret;
+}
+
+static bool door_knock(struct knock_door *d, struct slot *peer, uint64_t id)
+{
+	if (unlikely(d->at.id != id || !hidden_ours(&d->at))) {
+		if (d->locked == id)
+			return false;
+		hidden_close(&d->at);
+		d->at = hidden_keep(peer_open(peer, id));
+		if (d->at.id != id) {
+			hidden_close(&d->at);
+			d->locked = id;
+			return false;
+		}
+	}
+	fd_knock(d->at.fd);
+	return true;
+}
+
+/*
+ * Another thread may be knocking there, for a call or two of the kernel; or this one, if it is a handler.  Then, and if
+ * the other has no processor, the peer's engine finds it.
+ */
+static bool door_take(struct knock_door *d)
+{
+	for (unsigned n = 0; n < KNOCK_TRIES; n++) {
+		if (spin_try(&d->lock))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+void knock_at(struct slot *peer)
+{
+	uint64_t id = atomic_load(&peer->knock_id);
+	struct knock_door *d = &doors[id % KNOCK_DOORS];
+	int saved_errno = errno;
+	bool knocked;
+
+	if (!door_take(d))
+		return;
+	knocked = door_knock(d, peer, id);
+	spin_unlock(&d->lock);
+	if (!knocked)
+		atomic_store_explicit(&peer->knocks_in_vain, 1, memory_order_relaxed);
+	errno = saved_errno;
+}
+
+void knock_forget_all(void)
+{
+	for (unsigned i = 0; i < KNOCK_DOORS; i++) {
+		if (!door_take(&doors[i]))
+			continue;
+		hidden_close(&doors[i].at);
+		doors[i].locked = 0;
+		spin_unlock(&doors[i].lock);
+	}
+}
+
+void knock_fork_child(void)
+{
+	/* The descriptors are closed with all that are hidden; the locks may be those of threads that are not here. */
+	for (unsigned i = 0; i < KNOCK_DOORS; i++)
+		doors[i] = (struct knock_door){.at = HIDDEN_NONE};
+}
