@@ -22,7 +22,9 @@
 #include "driver/runtime/process.h"
 #include "driver/runtime/reader.h"
 #include "driver/runtime/userfault.h"
+#include "driver/runtime/waiter.h"
 #include "driver/umad/umad.h"
+#include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/uverbs.h"
 
@@ -292,6 +294,26 @@ void cdev_moved(void *from, size_t len, void *to)
 void cdev_cancelled(void)
 {
 	reader_cancelled();
+}
+
+bool cdev_any_channel(void)
+{
+	return unlikely(uchannel_any_completions());
+}
+
+bool cdev_is_channel(int fd)
+{
+	return cdev_is_ours(fd) && uchannel_has_completions(fd);
+}
+
+int cdev_wait_begin(void)
+{
+	return waiter_begin();
+}
+
+void cdev_wait_end(bool knocked)
+{
+	waiter_end(knocked);
 }
 
 int cdev_lock_all(int flags)

@@ -45,6 +45,15 @@ void cdev_moved(void *from, size_t len, void *to);
 void cdev_close(int fd);
 /* After pthread_cancel: the thread may wait here and not in the kernel's read. */
 void cdev_cancelled(void);
+/*
+ * A thread is about to wait for descriptors.  Has the process any that are completion channels?  Is fd one?  Then between
+ * cdev_wait_begin and cdev_wait_end it waits in the engine's place (driver/runtime/waiter.h): for one descriptor more, unless that is
+ * -1.  'knocked' says whether that one can be read.
+ */
+bool cdev_any_channel(void);
+bool cdev_is_channel(int fd);
+int cdev_wait_begin(void);
+void cdev_wait_end(bool knocked);
 /* As mlockall(2), for a process with a device. */
 int cdev_lock_all(int flags);
 /*

@@ -21,6 +21,7 @@
 #include "base/hidden.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
+#include "preload/wait.h"
 
 /* A range may go up to UINT_MAX; the driver's table does not. */
 #define DEVICE_FD_MAX 65535u
@@ -79,6 +80,7 @@ exported int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
+	wait_closed(fd);
 	if (!cdev_is_ours(fd))
 		return real(close)(fd);
 	pthread_testcancel();

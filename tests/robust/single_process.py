@@ -107,6 +107,12 @@ def cases(programs):
         *((f"a reader of a channel, {how} {d}", two(programs, "reader", d, how)) for d in devices
           for how in ("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded",
                       "forking")),
+        *((f"descriptors and a channel, {how} {d}", two(programs, "waiter", d, how))
+          for d in devices
+          for how in ("poll", "ppoll", "epoll", "epoll-edge", "epoll-once", "epoll_pwait",
+                      "epoll-dup", "epoll-nested", "crowded", "jumped", "cancelled", "forking")),
+        *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
+          for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),

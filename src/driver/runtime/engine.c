@@ -19,9 +19,9 @@
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
  *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings in its handler (ringer.h)
  *   RINGER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
- *   POLLED, ASLEEP -> READER, READER -> POLLED       by a thread that waits for an event (reader.h)
- *   READER -> POLLED and wake                        by senders
- *   READER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
+ *   POLLED, ASLEEP -> READER, WAITER and back        by a thread that waits for an event (stand_in.h)
+ *   READER, WAITER -> POLLED and wake                by senders
+ *   READER, WAITER -> AWAKE and wake                 by engine_kick, engine_ask, the engine
  */
 #include "driver/runtime/engine.h"
 
@@ -47,8 +47,9 @@
 #include "driver/runtime/engine_inside.h"
 #include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/reader.h"
+#include "driver/runtime/stand_in.h"
 #include "exposure/expose.h"
+#include "wire/knock.h"
 
 #define USEC 1000u
 
@@ -71,10 +72,10 @@
 
 #define NAP_MIN_NS (100 * USEC)
 #define NAP_MAX_NS ENGINE_NAP_MAX_NS
-/* So many naps while nothing comes, and the engine waits for itself again. */
-#define NAPS_FOR_A_READER 8u
-#define DISTRUST_MIN_NS	  (10000 * USEC)
-#define DISTRUST_MAX_NS	  (1000000 * USEC)
+/* So many naps while nothing comes, and the engine sleeps as well. */
+#define NAPS_FOR_A_STAND_IN 8u
+#define DISTRUST_MIN_NS	    (10000 * USEC)
+#define DISTRUST_MAX_NS	    (1000000 * USEC)
 
 /* Empty polls that make a poller, if they come this close on the average.  An event-driven program
  * polls once or twice after each event. */
@@ -132,7 +133,7 @@ void engine_kick(struct process *p)
 	word = atomic_load_explicit(p->wake, memory_order_relaxed);
 	if (word == SLOT_ASLEEP)
 		futex_store_and_wake(p->wake, SLOT_AWAKE);
-	else if (word == SLOT_READER || word == SLOT_RINGER)
+	else if (engine_is_stood_for(word) || word == SLOT_RINGER)
 		engine_rouse(p->engine);
 }
 
@@ -142,7 +143,10 @@ void engine_yield(struct process *p)
 		engine_rouse(p->engine);
 }
 
-/* What the engine stores itself.  A reader whose place is taken must not sleep on. */
+/*
+ * What the engine stores itself.  A reader whose place is taken must not sleep on; one who waits for descriptors
+ * wakes for the event that he waits for, whoever makes that.
+ */
 static void engine_store_word(struct engine *e, uint32_t state)
 {
 	if (unlikely(atomic_exchange(e->wake, state) == SLOT_READER))
@@ -177,7 +181,7 @@ static void judge_naps(struct engine *e, uint64_t now)
 	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
 }
 
-/* A futex of this process alone, as a reader may sleep at the word. */
+/* A futex of this process alone, as a thread of the program may sleep at the word. */
 static void nap_wait(struct engine *e, uint64_t ns)
 {
 	const struct timespec ts = {.tv_nsec = (long)ns};
@@ -186,13 +190,41 @@ static void nap_wait(struct engine *e, uint64_t ns)
 }
 
 /*
- * Somebody sleeps in our place, who may not come back when he is woken: a handler of a signal may
- * have jumped away with him.  Timers are ours in any case.
+ * Nothing has come for long: sleeps behind the thread that sleeps in our place, until a sender wakes both, somebody takes
+ * the place away, or the next timer is due.  False: there is more to wait for than the word.
  */
-static bool nap_for_reader(struct engine *e, unsigned *naps)
+static bool engine_dozes(struct engine *e, uint32_t word)
+{
+	uint64_t deadline = UINT64_MAX;
+	bool done;
+
+	if (e->feeder || doorbell_any_watched() || doorbell_any_direct())
+		return false;
+	/* Before the last look, and the lock tells it to whoever is in the device meanwhile (engine_is_near). */
+	atomic_store(&e->watching, false);
+	if (spin_try(&e->polling)) {
+		done = process_progress_until(e->process, &deadline);
+		spin_unlock(&e->polling);
+		done |= wire_process_let_go(e->process->wire_process);
+		if (!done)
+			futex_wait_until(e->wake, word, deadline);
+	}
+	atomic_store(&e->watching, true);
+	return true;
+}
+
+/*
+ * Somebody sleeps in our place, who may not come back when he is woken: a handler of a signal may
+ * have jumped away with him.  Timers are ours in any case.  False: to end.
+ */
+static bool nap_for_stand_in(struct engine *e, uint32_t word, unsigned *naps, uint64_t *nap_ns)
 {
 	(void)engine_progress(e);
-	return ++*naps < NAPS_FOR_A_READER;
+	if (++*naps < NAPS_FOR_A_STAND_IN)
+		return true;
+	*naps = 0;
+	*nap_ns = NAP_MIN_NS;
+	return engine_dozes(e, word);
 }
 
 /*
@@ -202,12 +234,15 @@ static bool nap_for_reader(struct engine *e, unsigned *naps)
 static void engine_watch(struct engine *e)
 {
 	uint64_t nap_ns = NAP_MIN_NS;
-	bool moved, woken;
+	bool moved = true, woken;
 	uint32_t seen, word;
 	unsigned naps = 0;
 
-	atomic_store_explicit(&e->watching, true, memory_order_relaxed);
-	do {
+	/* Its partner is stand_in_give_back, which changes the word and then looks whether we watch. */
+	atomic_store(&e->watching, true);
+	word = atomic_load(e->wake);
+	woken = word != SLOT_POLLED && !engine_is_stood_for(word);
+	while (moved && !woken && engine_runs(e)) {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		nap_wait(e, nap_ns);
 		/* Those who poll look at DIRECT pages only. */
@@ -219,16 +254,18 @@ static void engine_watch(struct engine *e)
 		if (moved)
 			naps = 0;
 		word = atomic_load_explicit(e->wake, memory_order_relaxed);
-		if (word == SLOT_READER)
-			moved |= nap_for_reader(e, &naps);
-		woken = (word != SLOT_POLLED && word != SLOT_READER) || atomic_load(&e->nap);
-	} while (moved && !woken && engine_runs(e));
+		if (engine_is_stood_for(word)) {
+			moved |= nap_for_stand_in(e, word, &naps, &nap_ns);
+			word = atomic_load(e->wake);
+		}
+		woken = (word != SLOT_POLLED && !engine_is_stood_for(word)) || atomic_load(&e->nap);
+	}
 	atomic_store_explicit(&e->watching, false, memory_order_relaxed);
 	engine_store_word(e, SLOT_AWAKE);
 	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
-	/* A reader that was woken and waits for a processor does not mean that none can be relied on. */
+	/* A thread that was woken and waits for a processor does not mean that none can be relied on. */
 	if (!woken && word == SLOT_POLLED &&
-	    !atomic_load_explicit(&e->reader_sleeps, memory_order_relaxed))
+	    !atomic_load_explicit(&e->stand_in_sleeps, memory_order_relaxed))
 		judge_naps(e, clock_ns());
 }
 
@@ -268,7 +305,7 @@ static void engine_woken(struct engine *e)
 		engine_reckon(e, clock_ns() + STARVED_MIN_NS);
 }
 
-/* Until somebody changes the word, or the deadline.  True: a reader has taken our place meanwhile. */
+/* Until somebody changes the word, or the deadline.  True: a thread has taken our place meanwhile. */
 static bool engine_wait(struct engine *e, uint64_t deadline)
 {
 	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
@@ -280,7 +317,7 @@ static bool engine_wait(struct engine *e, uint64_t deadline)
 	engine_woken(e);
 	word = atomic_load(e->wake);
 	trace(engine, wake, word == SLOT_ASLEEP ? "timer" : "kick");
-	return word == SLOT_READER || word == SLOT_POLLED;
+	return engine_is_stood_for(word) || word == SLOT_POLLED;
 }
 
 /* Before the sleep.  An acknowledgement by itself would wake the peer, too. */
@@ -493,6 +530,7 @@ int engine_start(struct process *p)
 		.distrust_ns = DISTRUST_MIN_NS,
 		.state = ENGINE_PARK,
 		.place.leaves = p->engine_leaves,
+		.door = HIDDEN_NONE,
 	};
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
 		e->spin_min_ns = FEW_SPIN_MIN_NS;
@@ -538,12 +576,13 @@ void engine_stop(struct process *p)
 {
 	struct engine *e = p->engine;
 
-	reader_await_none();
+	stand_in_await_none();
 	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
 	/* The word says awake from now on, so nobody enters the engine's place any more. */
 	doorbell_await_none();
 	feeder_stop(e->feeder);
+	knock_close(p->slot, &e->door);
 	p->engine = NULL;
 	free(e);
 }

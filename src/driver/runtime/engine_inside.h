@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the engine, for its thread (engine.c) and for the threads that take its place (reader.c). */
+/* The inside of the engine, for its thread (engine.c) and for the threads that take its place (stand_in.c). */
 #pragma once
 
 #include <pthread.h>
@@ -8,8 +8,10 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/hidden.h"
 #include "base/spin.h"
 #include "driver/runtime/beside.h"
+#include "registry/registry.h"
 
 struct feeder;
 struct process;
@@ -40,9 +42,10 @@ struct engine {
 	_Atomic(uint64_t) trust_at;   /* no naps before */
 	_Atomic(uint64_t) noticed_at; /* the last POLLS_PER_NOTICE of polls */
 	_Atomic(uint64_t) no_reader_before;
-	_Atomic(bool) watching;	     /* it naps */
-	_Atomic(bool) reader_sleeps; /* also while he has been woken and does not run yet */
-	uint64_t seen_ns;	     /* the last look at the clock while awake */
+	_Atomic(bool) watching;	       /* it naps */
+	_Atomic(bool) stand_in_sleeps; /* also while it has been woken and does not run yet */
+	struct hidden door;	       /* where peers knock, under 'polling' */
+	uint64_t seen_ns;	       /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
 	bool few; /* processors */
@@ -60,6 +63,12 @@ struct engine {
 static inline bool engine_trusts_pollers(const struct engine *e, uint64_t now_ns)
 {
 	return now_ns >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
+}
+
+/* Does a thread of the program sleep in the engine's place (stand_in.h)? */
+static inline bool engine_is_stood_for(uint32_t word)
+{
+	return word == SLOT_READER || word == SLOT_WAITER;
 }
 
 /* The calling thread has looked for work, or has done some. */

@@ -33,7 +33,7 @@ static void engine_notice_poller(struct engine *e, uint64_t now)
 	if (now - last <= (uint64_t)POLLS_PER_NOTICE * ENGINE_POLL_APART_NS)
 		atomic_store_explicit(&e->no_reader_before, now + NO_READER_NS,
 				      memory_order_relaxed);
-	else if (atomic_load_explicit(e->wake, memory_order_relaxed) == SLOT_READER)
+	else if (engine_is_stood_for(atomic_load_explicit(e->wake, memory_order_relaxed)))
 		return;
 	engine_kick(e->process);
 }
@@ -43,8 +43,8 @@ static bool engine_is_near(const struct engine *e)
 {
 	uint32_t word = atomic_load_explicit(e->wake, memory_order_relaxed);
 
-	return word != SLOT_ASLEEP &&
-	       (word != SLOT_READER || atomic_load_explicit(&e->watching, memory_order_relaxed));
+	return word != SLOT_ASLEEP && (!engine_is_stood_for(word) ||
+				       atomic_load_explicit(&e->watching, memory_order_relaxed));
 }
 
 bool engine_poll(struct process *p)

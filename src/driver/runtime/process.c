@@ -27,12 +27,13 @@
 #include "driver/runtime/congestion.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
-#include "driver/runtime/reader.h"
 #include "driver/runtime/ringer.h"
+#include "driver/runtime/stand_in.h"
 #include "exposure/expose.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
+#include "wire/knock.h"
 
 struct running {
 	struct process process;
@@ -499,7 +500,8 @@ void process_fork_child(void)
 
 	fault_fork_child();
 	access_fork_child();
-	reader_fork_child();
+	stand_in_fork_child();
+	knock_fork_child();
 	/* The memory stays: other threads of the parent may have been in the middle of it. */
 	if (p)
 		fabric_client_forget(p->fabric);

@@ -15,8 +15,10 @@
 
 #include "base/hidden.h"
 #include "base/log.h"
+#include "base/rcu.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/reader.h"
+#include "driver/runtime/waiter.h"
 #include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
@@ -46,6 +48,7 @@ struct uchannel {
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uchannel *channels;
 static _Atomic(unsigned) overflowed;
+static _Atomic(unsigned) completion_channels;
 
 static const struct cdev_ops uchannel_ops, completions_ops;
 static struct uport_listener *port_listeners; /* under channels_lock */
@@ -120,6 +123,8 @@ fail:
 
 static void channel_list(struct uchannel *c)
 {
+	if (c->kind == UCHANNEL_COMP)
+		atomic_fetch_add_explicit(&completion_channels, 1, memory_order_relaxed);
 	if (c->kind != UCHANNEL_ASYNC)
 		return;
 	pthread_mutex_lock(&channels_lock);
@@ -130,6 +135,8 @@ static void channel_list(struct uchannel *c)
 
 static void channel_unlist(struct uchannel *c)
 {
+	if (c->kind == UCHANNEL_COMP)
+		atomic_fetch_sub_explicit(&completion_channels, 1, memory_order_relaxed);
 	if (c->kind != UCHANNEL_ASYNC)
 		return;
 	pthread_mutex_lock(&channels_lock);
@@ -431,6 +438,23 @@ static void channel_last_close(struct cdev_file *cdev)
 
 /* ---- waiting for completion events ---- */
 
+bool uchannel_any_completions(void)
+{
+	return atomic_load_explicit(&completion_channels, memory_order_relaxed) != 0;
+}
+
+bool uchannel_has_completions(int fd)
+{
+	struct cdev_file *f;
+	bool has;
+
+	rcu_enter();
+	f = cdev_peek(fd);
+	has = f && f->ops == &completions_ops;
+	rcu_leave();
+	return has;
+}
+
 bool uchannel_is_stood_for(struct uchannel *c)
 {
 	return atomic_exchange_explicit(&c->stood_for, false, memory_order_relaxed);
@@ -455,9 +479,10 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 {
 	struct uchannel *c = container_of(f, struct uchannel, cdev);
 	int saved_errno = errno, ret = 0;
-	bool blocks = read_blocks(fd);
+	/* It has just been told that there is something to read. */
+	bool told = waiter_was_told(), blocks = !told && read_blocks(fd);
 
-	if (blocks)
+	if (blocks || waiter_waits())
 		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
 	cdev_put(f);
 	if (blocks && !pipe_is_ready(fd))
@@ -535,6 +560,7 @@ void uverbs_event_fork_child(void)
 	/* The parent's channels are none of ours. */
 	channels = NULL;
 	port_listeners = NULL;
+	atomic_store_explicit(&completion_channels, 0, memory_order_relaxed);
 	atomic_store_explicit(&overflowed, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&channels_lock);
 }

@@ -46,8 +46,12 @@ void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[E
  * Returns how many. */
 uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
 
-/* A program that has armed a CQ of the channel will wait in our read, as far as its last read says. */
+/* A program that has armed a CQ of the channel will wait in the engine's place, as far as its last read says. */
 bool uchannel_is_stood_for(struct uchannel *c);
+
+/* Has this process a channel of completions that is open?  Is fd one? */
+bool uchannel_any_completions(void);
+bool uchannel_has_completions(int fd);
 
 /* Something waits in the list of some channel: worth a uchannel_flush. */
 bool uchannel_overflowed(void);

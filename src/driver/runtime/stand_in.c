@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See stand_in.h. */
+#include "driver/runtime/stand_in.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/engine_inside.h"
+#include "driver/runtime/process.h"
+#include "registry/registry.h"
+
+/* So many threads are between stand_in_enter and stand_in_leave, where the process does not go away. */
+static _Atomic(unsigned) inside;
+
+static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
+
+struct process *stand_in_enter(void)
+{
+	struct process *p;
+
+	atomic_fetch_add(&inside, 1);
+	p = process_current();
+	if (!p)
+		atomic_fetch_sub(&inside, 1);
+	return p;
+}
+
+void stand_in_leave(void)
+{
+	atomic_fetch_sub(&inside, 1);
+}
+
+void stand_in_await_none(void)
+{
+	while (atomic_load(&inside))
+		sched_yield();
+}
+
+void stand_in_fork_child(void)
+{
+	atomic_store(&inside, 0);
+}
+
+bool stand_in_looks(void)
+{
+	return looking;
+}
+
+static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
+{
+	bool done;
+
+	looking = true;
+	done = process_progress_until(p, deadline_ns);
+	looking = false;
+	return done;
+}
+
+void stand_in_works(struct process *p)
+{
+	struct engine *e = p->engine;
+
+	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
+	engine_note_poll(e);
+	if (!spin_try(&e->polling))
+		return;
+	(void)stand_in_look(p, NULL);
+	spin_unlock(&e->polling);
+}
+
+/* Is what the engine waits for nothing but the word? */
+static bool engine_can_be_replaced(const struct engine *e)
+{
+	return !e->feeder && !doorbell_any_watched() && !doorbell_any_direct() &&
+	       clock_ns() >= atomic_load_explicit(&e->no_reader_before, memory_order_relaxed);
+}
+
+/* It sleeps as without us, where it does not poll. */
+static enum stand_in_next stand_in_declines(struct process *p)
+{
+	engine_yield(p);
+	return STAND_IN_DECLINES;
+}
+
+/*
+ * An engine that sleeps at the word hears of the next sender, one that naps does not.  It says so before it looks
+ * at the word, and we look after we have changed that (engine_watch).
+ */
+bool stand_in_give_back(struct process *p, uint32_t word)
+{
+	struct engine *e = p->engine;
+	uint32_t asleep = SLOT_ASLEEP;
+
+	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
+	/* If it is another by now, somebody has seen to it that the engine looks. */
+	if (!atomic_compare_exchange_strong(p->wake, &word, SLOT_ASLEEP))
+		return false;
+	if (atomic_load(&e->watching))
+		return atomic_compare_exchange_strong(p->wake, &asleep, SLOT_POLLED);
+	if (process_owes(p))
+		engine_kick(p);
+	return false;
+}
+
+/*
+ * The engine's place, and a last look for work after it was taken; the partners are senders, between their
+ * store of work and their load of the word.  True: there was some.
+ */
+static bool stand_in_takes(struct process *p, const struct stand_in *s, enum stand_in_next *next)
+{
+	uint32_t word = atomic_load_explicit(p->wake, memory_order_relaxed);
+	uint64_t deadline_ns = UINT64_MAX;
+	struct engine *e = p->engine;
+	bool done, event;
+
+	*next = STAND_IN_DECLINES;
+	if ((word != SLOT_POLLED && word != SLOT_ASLEEP) || !engine_can_be_replaced(e) ||
+	    !spin_try(&e->polling)) {
+		*next = stand_in_declines(p);
+		return false;
+	}
+	engine_note_poll(e);
+	if (!atomic_compare_exchange_strong(p->wake, &word, s->word)) {
+		spin_unlock(&e->polling);
+		*next = stand_in_declines(p);
+		return false;
+	}
+	atomic_store_explicit(&e->stand_in_sleeps, true, memory_order_relaxed);
+	done = stand_in_look(p, &deadline_ns);
+	spin_unlock(&e->polling);
+	event = s->has_event && s->has_event(s->fd);
+	/* An engine that naps is late for a timer that is near; one that sleeps knows of it. */
+	if (!event && !done &&
+	    (word == SLOT_ASLEEP || deadline_ns == UINT64_MAX ||
+	     deadline_ns >= clock_ns() + ENGINE_NAP_MAX_NS)) {
+		*next = STAND_IN_SLEEPS;
+		return false;
+	}
+	(void)stand_in_give_back(p, s->word);
+	if (event)
+		*next = STAND_IN_EVENT;
+	else if (!done)
+		*next = stand_in_declines(p);
+	return done && !event;
+}
+
+enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
+{
+	enum stand_in_next next;
+
+	while (stand_in_takes(p, s, &next))
+		;
+	return next;
+}

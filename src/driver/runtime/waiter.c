@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See waiter.h. */
+#include "driver/runtime/waiter.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/cancel.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/engine_inside.h"
+#include "driver/runtime/process.h"
+#include "driver/runtime/signals.h"
+#include "driver/runtime/stand_in.h"
+#include "registry/registry.h"
+#include "wire/knock.h"
+
+static const struct stand_in waiter = {.word = SLOT_WAITER};
+
+static _Thread_local bool waits __attribute__((tls_model("initial-exec")));
+static _Thread_local bool told __attribute__((tls_model("initial-exec")));
+static _Thread_local struct hidden door __attribute__((tls_model("initial-exec")));
+
+bool waiter_waits(void)
+{
+	return waits;
+}
+
+bool waiter_was_told(void)
+{
+	bool was = told;
+
+	told = false;
+	return was;
+}
+
+/* What to wait for, if all peers can knock; who is in the device alone changes it. */
+static int waiter_door(struct process *p)
+{
+	struct engine *e = p->engine;
+	int fd = -1;
+
+	if (atomic_load_explicit(&p->slot->knocks_in_vain, memory_order_relaxed) ||
+	    !spin_try(&e->polling))
+		return -1;
+	if (knock_ready(p->slot, &e->door)) {
+		door = e->door;
+		fd = door.fd;
+	}
+	spin_unlock(&e->polling);
+	return fd;
+}
+
+static int waiter_step(struct process *p)
+{
+	int fd = waiter_door(p);
+
+	if (fd < 0) {
+		engine_yield(p);
+		return -1;
+	}
+	return stand_in_begin(p, &waiter) == STAND_IN_SLEEPS ? fd : -1;
+}
+
+int waiter_begin(void)
+{
+	no_cancellation();
+	int saved_errno = errno, fd = -1;
+	struct process *p;
+	uint64_t signals;
+
+	/* A handler that jumps away must not leave locks of the device behind. */
+	signals_hold(&signals);
+	p = stand_in_enter();
+	if (p) {
+		fd = waiter_step(p);
+		stand_in_leave();
+	}
+	waits = fd >= 0;
+	told = false;
+	signals_release(&signals);
+	errno = saved_errno;
+	return fd;
+}
+
+static void waiter_takes_up(struct process *p, bool knocked)
+{
+	if (knocked)
+		knock_heard(&door);
+	/*
+	 * If nobody knocked, or so long ago that the place was taken since, the engine looks for what comes: the program
+	 * has something else to do.
+	 */
+	if (stand_in_give_back(p, SLOT_WAITER))
+		engine_yield(p);
+	if (knocked)
+		stand_in_works(p);
+	told = true;
+}
+
+void waiter_end(bool knocked)
+{
+	no_cancellation();
+	int saved_errno = errno;
+	struct process *p;
+	uint64_t signals;
+
+	signals_hold(&signals);
+	p = stand_in_enter();
+	if (p) {
+		waiter_takes_up(p, knocked);
+		stand_in_leave();
+	}
+	signals_release(&signals);
+	errno = saved_errno;
+}

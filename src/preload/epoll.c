@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Waiting for a set of epoll that has a completion channel among its members (preload/wait.h).
+ *
+ * For the wait the descriptor at which peers knock is a member, too, for one report (EPOLLONESHOT): so the set is asked once, as
+ * without us, and edges and members that report once are what they are.  It is taken out of what the
+ * kernel reports, in each thread, as a set may be waited for by several, and by a child of fork.
+ */
+#include "preload/libc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include "driver/cdev.h"
+#include "preload/tree.h"
+#include "preload/wait.h"
+
+/* The member's name; alike in all processes, as they may share a set.  No program has a number like this by chance. */
+#define KNOCK_MEMBER 0x9b1f6c03d4e7a285u
+
+struct epoll_call {
+	struct wait_call call;
+	int set;
+	struct epoll_event *events;
+	int max;
+	bool masked; /* epoll_pwait */
+	const sigset_t *mask;
+};
+
+/* Some set has such a member. */
+static _Atomic(bool) knocks;
+
+/* ---- the member ---- */
+
+static bool member_set(int set, int knock, uint32_t events)
+{
+	struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = KNOCK_MEMBER};
+	int saved_errno = errno, ret;
+
+	ret = real(epoll_ctl)(set, EPOLL_CTL_MOD, knock, &e);
+	if (ret && errno == ENOENT && events)
+		ret = real(epoll_ctl)(set, EPOLL_CTL_ADD, knock, &e);
+	errno = saved_errno;
+	return !ret;
+}
+
+/* The reports without the member's; how many there are then. */
+static int member_take_out(struct epoll_event *events, int n, bool *knocked)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u64 == KNOCK_MEMBER)
+			*knocked = true;
+		else if (kept++ != i)
+			events[kept - 1] = events[i];
+	}
+	return n < 0 ? n : kept;
+}
+
+/* ---- asking and waiting ---- */
+
+static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *knocked)
+{
+	int ms = wait_left_ms(deadline_ns);
+	int n = p->masked ? real(epoll_pwait)(p->set, p->events, p->max, ms, p->mask)
+			  : real(epoll_wait)(p->set, p->events, p->max, ms);
+
+	return member_take_out(p->events, n, knocked);
+}
+
+/* Another thread may have made it a member, and whoever hears of a knock takes what has come. */
+static int epoll_until(const struct epoll_call *p, uint64_t deadline_ns)
+{
+	bool knocked;
+	int n;
+
+	do {
+		knocked = false;
+		n = epoll_really(p, deadline_ns, &knocked);
+		if (knocked && tree_device_owner())
+			cdev_wait_end(true);
+	} while (!n && knocked);
+	return n;
+}
+
+static int epoll_ask(struct wait_call *c)
+{
+	return epoll_until(container_of(c, struct epoll_call, call), 0);
+}
+
+static int epoll_wait_for(struct wait_call *c, int knock, bool *knocked)
+{
+	struct epoll_call *p = container_of(c, struct epoll_call, call);
+	int n;
+
+	if (knock < 0)
+		return epoll_until(p, c->deadline_ns);
+	atomic_store_explicit(&knocks, true, memory_order_relaxed);
+	if (!member_set(p->set, knock, EPOLLIN)) {
+		cdev_wait_end(false);
+		return epoll_until(p, c->deadline_ns);
+	}
+	n = epoll_really(p, c->deadline_ns, knocked);
+	if (!*knocked)
+		(void)member_set(p->set, knock, 0);
+	return n;
+}
+
+static int epoll_in_place(struct epoll_call *p)
+{
+	int n;
+
+	/* What is wrong with the call is said here. */
+	n = epoll_ask(&p->call);
+	if (n || !p->call.deadline_ns)
+		return n;
+	return cdev_any_channel() && wait_leads_to_channel(p->set)
+		       ? wait_in_place(&p->call)
+		       : epoll_wait_for(&p->call, -1, NULL);
+}
+
+static bool epoll_is_ours(int set)
+{
+	return unlikely(atomic_load_explicit(&knocks, memory_order_relaxed)) ||
+	       (cdev_any_channel() && wait_leads_to_channel(set));
+}
+
+exported int epoll_wait(int set, struct epoll_event *events, int max, int timeout)
+{
+	struct epoll_call p = {
+		.call = {epoll_ask, epoll_wait_for, 0},
+		.set = set,
+		.events = events,
+		.max = max,
+	};
+
+	if (!epoll_is_ours(set))
+		return real(epoll_wait)(set, events, max, timeout);
+	p.call.deadline_ns = timeout ? wait_until_ms(timeout) : 0;
+	return epoll_in_place(&p);
+}
+
+exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeout,
+			 const sigset_t *mask)
+{
+	struct epoll_call p = {
+		.call = {epoll_ask, epoll_wait_for, 0},
+		.set = set,
+		.events = events,
+		.max = max,
+		.masked = true,
+		.mask = mask,
+	};
+
+	if (!epoll_is_ours(set))
+		return real(epoll_pwait)(set, events, max, timeout, mask);
+	p.call.deadline_ns = timeout ? wait_until_ms(timeout) : 0;
+	return epoll_in_place(&p);
+}
+
+exported int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	int ret = real(epoll_ctl)(set, op, fd, event);
+
+	if (!ret && op == EPOLL_CTL_ADD && cdev_any_channel() && wait_leads_to_channel(fd))
+		wait_set_leads_to_channel(set);
+	return ret;
+}
