@@ -42,10 +42,11 @@ struct engine {
 	_Atomic(uint64_t) trust_at;   /* no naps before */
 	_Atomic(uint64_t) noticed_at; /* the last POLLS_PER_NOTICE of polls */
 	_Atomic(uint64_t) no_reader_before;
-	_Atomic(bool) watching;	       /* it naps */
-	_Atomic(bool) stand_in_sleeps; /* also while it has been woken and does not run yet */
-	struct hidden door;	       /* where peers knock, under 'polling' */
-	uint64_t seen_ns;	       /* the last look at the clock while awake */
+	_Atomic(bool) watching;		    /* it naps */
+	_Atomic(bool) stand_in_sleeps;	    /* also while it has been woken and does not run yet */
+	_Atomic(uint64_t) crowded_until_ns; /* others wait for events who have not got the place */
+	struct hidden door;		    /* where peers knock, under 'polling' */
+	uint64_t seen_ns;		    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
 	bool few; /* processors */

@@ -12,6 +12,9 @@
 #include "driver/runtime/process.h"
 #include "registry/registry.h"
 
+/* One that waits for longer is told of its next event up to a nap of the engine later. */
+#define CROWDED_NS 1000000000u
+
 /* So many threads are between stand_in_enter and stand_in_leave, where the process does not go away. */
 static _Atomic(unsigned) inside;
 
@@ -59,16 +62,26 @@ static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
 	return done;
 }
 
+/* The one that has the place goes off with its event, so somebody has to look for those of the others. */
+static bool engine_is_missed(const struct engine *e)
+{
+	uint64_t until_ns = atomic_load_explicit(&e->crowded_until_ns, memory_order_relaxed);
+
+	return until_ns && clock_ns() < until_ns;
+}
+
 void stand_in_works(struct process *p)
 {
 	struct engine *e = p->engine;
 
 	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
 	engine_note_poll(e);
-	if (!spin_try(&e->polling))
-		return;
-	(void)stand_in_look(p, NULL);
-	spin_unlock(&e->polling);
+	if (spin_try(&e->polling)) {
+		(void)stand_in_look(p, NULL);
+		spin_unlock(&e->polling);
+	}
+	if (unlikely(engine_is_missed(e)))
+		engine_yield(p);
 }
 
 /* Is what the engine waits for nothing but the word? */
@@ -79,8 +92,11 @@ static bool engine_can_be_replaced(const struct engine *e)
 }
 
 /* It sleeps as without us, where it does not poll. */
-static enum stand_in_next stand_in_declines(struct process *p)
+static enum stand_in_next stand_in_declines(struct process *p, uint32_t word)
 {
+	if (engine_is_stood_for(word))
+		atomic_store_explicit(&p->engine->crowded_until_ns, clock_ns() + CROWDED_NS,
+				      memory_order_relaxed);
 	engine_yield(p);
 	return STAND_IN_DECLINES;
 }
@@ -119,13 +135,13 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	*next = STAND_IN_DECLINES;
 	if ((word != SLOT_POLLED && word != SLOT_ASLEEP) || !engine_can_be_replaced(e) ||
 	    !spin_try(&e->polling)) {
-		*next = stand_in_declines(p);
+		*next = stand_in_declines(p, word);
 		return false;
 	}
 	engine_note_poll(e);
 	if (!atomic_compare_exchange_strong(p->wake, &word, s->word)) {
 		spin_unlock(&e->polling);
-		*next = stand_in_declines(p);
+		*next = stand_in_declines(p, word);
 		return false;
 	}
 	atomic_store_explicit(&e->stand_in_sleeps, true, memory_order_relaxed);
@@ -143,7 +159,7 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	if (event)
 		*next = STAND_IN_EVENT;
 	else if (!done)
-		*next = stand_in_declines(p);
+		*next = stand_in_declines(p, word);
 	return done && !event;
 }
 
