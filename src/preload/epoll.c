@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "driver/cdev.h"
 #include "preload/tree.h"
@@ -24,7 +26,7 @@ struct epoll_call {
 	int set;
 	struct epoll_event *events;
 	int max;
-	bool masked; /* epoll_pwait */
+	enum { EPOLL_WAIT, EPOLL_PWAIT, EPOLL_PWAIT2 } way;
 	const sigset_t *mask;
 };
 
@@ -63,10 +65,16 @@ static int member_take_out(struct epoll_event *events, int n, bool *knocked)
 
 static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *knocked)
 {
-	int ms = wait_left_ms(deadline_ns);
-	int n = p->masked ? real(epoll_pwait)(p->set, p->events, p->max, ms, p->mask)
-			  : real(epoll_wait)(p->set, p->events, p->max, ms);
+	int ms = wait_left_ms(deadline_ns), n;
+	struct timespec left;
 
+	if (p->way == EPOLL_WAIT)
+		n = real(epoll_wait)(p->set, p->events, p->max, ms);
+	else if (p->way == EPOLL_PWAIT)
+		n = real(epoll_pwait)(p->set, p->events, p->max, ms, p->mask);
+	else
+		n = real(epoll_pwait2)(p->set, p->events, p->max, wait_left(deadline_ns, &left),
+				       p->mask);
 	return member_take_out(p->events, n, knocked);
 }
 
@@ -112,13 +120,11 @@ static int epoll_in_place(struct epoll_call *p)
 {
 	int n;
 
+	if (!p->call.deadline_ns || !cdev_any_channel() || !wait_leads_to_channel(p->set))
+		return epoll_until(p, p->call.deadline_ns);
 	/* What is wrong with the call is said here. */
 	n = epoll_ask(&p->call);
-	if (n || !p->call.deadline_ns)
-		return n;
-	return cdev_any_channel() && wait_leads_to_channel(p->set)
-		       ? wait_in_place(&p->call)
-		       : epoll_wait_for(&p->call, -1, NULL);
+	return n ? n : wait_in_place(&p->call);
 }
 
 static bool epoll_is_ours(int set)
@@ -150,13 +156,46 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 		.set = set,
 		.events = events,
 		.max = max,
-		.masked = true,
+		.way = EPOLL_PWAIT,
 		.mask = mask,
 	};
 
 	if (!epoll_is_ours(set))
 		return real(epoll_pwait)(set, events, max, timeout, mask);
 	p.call.deadline_ns = timeout ? wait_until_ms(timeout) : 0;
+	return epoll_in_place(&p);
+}
+
+/* As the kernel reads it: it may not be there. */
+static bool time_read(const struct timespec *timeout, struct timespec *time)
+{
+	struct iovec ours = {time, sizeof(*time)},
+		     theirs = {(void *)(uintptr_t)timeout, sizeof(*time)};
+	int saved_errno = errno;
+	bool there = process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == sizeof(*time);
+
+	errno = saved_errno;
+	return there;
+}
+
+exported int epoll_pwait2(int set, struct epoll_event *events, int max,
+			  const struct timespec *timeout, const sigset_t *mask)
+{
+	struct epoll_call p = {
+		.call = {epoll_ask, epoll_wait_for, 0},
+		.set = set,
+		.events = events,
+		.max = max,
+		.way = EPOLL_PWAIT2,
+		.mask = mask,
+	};
+	struct timespec time;
+
+	if (!epoll_is_ours(set) || (timeout && !time_read(timeout, &time)) ||
+	    !wait_until(timeout ? &time : NULL, &p.call.deadline_ns))
+		return real(epoll_pwait2)(set, events, max, timeout, mask);
+	if (timeout && !time.tv_sec && !time.tv_nsec)
+		p.call.deadline_ns = 0;
 	return epoll_in_place(&p);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,19 @@ static int odd_poll(int fd, short events, short *revents, int ms)
 static int odd_ppoll(int fd, const struct timespec *time)
 {
 	return ppoll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, time, NULL);
+}
+
+static int odd_select(int n, int fd, int other, struct timeval *time, short *left)
+{
+	fd_set r;
+	int ret;
+
+	FD_ZERO(&r);
+	FD_SET(fd, &r);
+	FD_SET(other, &r);
+	ret = select(n ? n : fd + 1, &r, NULL, NULL, time);
+	*left = (short)FD_ISSET(fd, &r);
+	return ret;
 }
 
 static int odd_number(const struct odd *o, unsigned which, short *revents)
@@ -91,6 +105,21 @@ static int odd_number(const struct odd *o, unsigned which, short *revents)
 		return epoll_ctl(o->set, EPOLL_CTL_ADD, o->fd, &(struct epoll_event){0});
 	case 19:
 		return poll(NULL, 0, SHORT_MS);
+	case 20:
+		return odd_select(0, o->fd, 0, &(struct timeval){0, SHORT_MS * 1000}, revents);
+	case 21:
+		return odd_select(-1, o->fd, o->fd, &(struct timeval){0, SHORT_MS}, revents);
+	case 22:
+		return odd_select(1000, o->fd, 900, NULL, revents);
+	case 23:
+		return odd_select(0, o->fd, o->fd, &(struct timeval){0, -1}, revents);
+	case 24:
+		return odd_select(0, o->fd, o->fd, &(struct timeval){-1, 0}, revents);
+	case 25:
+		return select(o->fd + 1, (fd_set *)o->no_fds, NULL, NULL,
+			      &(struct timeval){0, SHORT_MS});
+	case 26:
+		return pselect(o->fd + 1, NULL, NULL, NULL, &(struct timespec){0, 1}, NULL);
 	default:
 		return -2;
 	}

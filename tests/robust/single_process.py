@@ -109,8 +109,9 @@ def cases(programs):
                       "forking")),
         *((f"descriptors and a channel, {how} {d}", two(programs, "waiter", d, how))
           for d in devices
-          for how in ("poll", "ppoll", "epoll", "epoll-edge", "epoll-once", "epoll_pwait",
-                      "epoll-dup", "epoll-nested", "crowded", "jumped", "cancelled", "forking")),
+          for how in ("poll", "ppoll", "select", "pselect", "epoll", "epoll-edge", "epoll-once",
+                      "epoll_pwait", "epoll_pwait2", "epoll-dup", "epoll-nested", "crowded",
+                      "jumped", "cancelled", "forking")),
         *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
           for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),

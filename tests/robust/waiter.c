@@ -6,9 +6,10 @@
  *
  *	poll         with and without a time
  *	ppoll        the same; signals are held back but for the call
+ *	select       and pselect, the same
  *	epoll        and -edge (EPOLLET), -once (EPOLLONESHOT), -dup (by another number of the set), -nested (a
  *	             set in a set)
- *	epoll_pwait  as ppoll
+ *	epoll_pwait  and epoll_pwait2, as ppoll
  *	crowded      by poll, and a second thread waits for the same in epoll
  *	jumped       by poll; a handler leaves waits by siglongjmp
  *	cancelled    by epoll; threads are cancelled that wait in poll and in epoll
@@ -23,6 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -42,7 +44,7 @@ struct how {
 	/* What is there; 0: the time is over, or a signal came. */
 	int (*wait)(struct listener *l, int ms);
 	uint32_t flags; /* of members of the set */
-	bool masked, twice, nested, crowd, jumps, cancels, forks;
+	bool masked, precise, twice, nested, crowd, jumps, cancels, forks;
 };
 
 struct listener {
@@ -105,9 +107,47 @@ static int by_poll(struct listener *l, int ms)
 	return there;
 }
 
+static void of_time(const char *call, struct timeval left, int ms, uint64_t began)
+{
+	uint64_t total = (uint64_t)left.tv_sec * 1000000u + (uint64_t)left.tv_usec;
+
+	/* Linux says what is left. */
+	if (total > (uint64_t)ms * 1000 || total + (now_us() - began) + 1 < (uint64_t)ms * 1000)
+		device_die("%s of %d ms left %u us after %u", call, ms, (unsigned)total,
+			   (unsigned)(now_us() - began));
+}
+
+static int by_select(struct listener *l, int ms)
+{
+	struct timeval time = {0, ms * 1000};
+	struct timespec same = {0, ms * 1000000};
+	int fds = (l->channel->fd > l->ticks[0] ? l->channel->fd : l->ticks[0]) + 1, n, there;
+	sig_atomic_t before = handled;
+	uint64_t began = now_us();
+	fd_set r, w;
+
+	FD_ZERO(&r);
+	FD_ZERO(&w);
+	FD_SET(l->channel->fd, &r);
+	FD_SET(l->ticks[0], &r);
+	FD_SET(fds + 3, &r); /* behind the last */
+	waiting = 1;
+	n = l->how->masked ? pselect(fds, &r, &w, NULL, ms < 0 ? NULL : &same, &open_mask)
+			   : select(fds, &r, &w, NULL, ms < 0 ? NULL : &time);
+	waiting = 0;
+	if (ms >= 0 && !l->how->masked)
+		of_time("select", time, ms, began);
+	if (n >= 0 && FD_ISSET(l->channel->fd, &r) + FD_ISSET(l->ticks[0], &r) != n)
+		device_die("select returned %d", n);
+	there = (FD_ISSET(l->channel->fd, &r) ? CHANNEL : 0) |
+		(FD_ISSET(l->ticks[0], &r) ? TICKS : 0);
+	return wait_ended(n, ms, began, before) ? there : 0;
+}
+
 static int by_epoll(struct listener *l, int ms)
 {
 	int set = l->how->twice ? l->other_set : l->set, n, there = 0;
+	struct timespec time = {0, ms * 1000000};
 	struct epoll_event events[3];
 	sig_atomic_t before = handled;
 	uint64_t began = now_us();
@@ -121,8 +161,11 @@ static int by_epoll(struct listener *l, int ms)
 		ms = 0;
 	}
 	waiting = 1;
-	n = l->how->masked ? epoll_pwait(set, events, 3, ms, &open_mask)
-			   : epoll_wait(set, events, 3, ms);
+	if (l->how->precise)
+		n = epoll_pwait2(set, events, 3, ms < 0 ? NULL : &time, &open_mask);
+	else
+		n = l->how->masked ? epoll_pwait(set, events, 3, ms, &open_mask)
+				   : epoll_wait(set, events, 3, ms);
 	waiting = 0;
 	if (!wait_ended(n, ms, began, before)) {
 		if (l->how->nested)
@@ -142,10 +185,13 @@ static int by_epoll(struct listener *l, int ms)
 static const struct how hows[] = {
 	{.name = "poll", .wait = by_poll},
 	{.name = "ppoll", .wait = by_poll, .masked = true},
+	{.name = "select", .wait = by_select},
+	{.name = "pselect", .wait = by_select, .masked = true},
 	{.name = "epoll", .wait = by_epoll},
 	{.name = "epoll-edge", .wait = by_epoll, .flags = EPOLLET},
 	{.name = "epoll-once", .wait = by_epoll, .flags = EPOLLONESHOT},
 	{.name = "epoll_pwait", .wait = by_epoll, .masked = true},
+	{.name = "epoll_pwait2", .wait = by_epoll, .masked = true, .precise = true},
 	{.name = "epoll-dup", .wait = by_epoll, .twice = true},
 	{.name = "epoll-nested", .wait = by_epoll, .nested = true},
 	{.name = "crowded", .wait = by_poll, .crowd = true},
