@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/rcu.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/engine_inside.h"
@@ -52,6 +53,12 @@ bool stand_in_looks(void)
 	return looking;
 }
 
+/* Is the calling thread in the device already?  A handler that waits may have interrupted it where it has locks. */
+static bool in_device(void)
+{
+	return urcu_bp_read_ongoing();
+}
+
 static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
 {
 	bool done;
@@ -76,7 +83,7 @@ void stand_in_works(struct process *p)
 
 	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
 	engine_note_poll(e);
-	if (spin_try(&e->polling)) {
+	if (!in_device() && spin_try(&e->polling)) {
 		(void)stand_in_look(p, NULL);
 		spin_unlock(&e->polling);
 	}
@@ -167,6 +174,8 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
 {
 	enum stand_in_next next;
 
+	if (unlikely(in_device()))
+		return STAND_IN_DECLINES;
 	while (stand_in_takes(p, s, &next))
 		;
 	return next;
