@@ -129,33 +129,41 @@ static void *record_put(void *at, const void *part, size_t n)
 	return (char *)at + n;
 }
 
+/* Field by field: a base made elsewhere and copied would be loaded before its narrow stores are done. */
+static void *record_put_base(void *record, const struct pkt *p, bool by_reference)
+{
+	const struct path *path = p->path;
+	struct record_base *base = record;
+
+	base->opcode = p->opcode;
+	base->flags = record_flags(p, by_reference);
+	base->aeth = p->aeth;
+	base->sl = path->sl;
+	base->pkey = p->pkey;
+	base->slid = path->slid;
+	base->dlid = path->dlid;
+	base->path_bits = path->path_bits;
+	base->nruns = by_reference ? (uint8_t)p->nruns : 0;
+	base->dqpn = p->dqpn;
+	base->sqpn = p->sqpn;
+	base->psn = p->psn;
+	base->npkts = p->npkts ? p->npkts : 1;
+	base->src_port = path->src_port;
+	base->dst_port = path->dst_port;
+	base->payload_len = p->payload_len;
+	base->arg = pkt_props(p)->aeth ? p->msn : p->imm;
+	return base + 1;
+}
+
 void *record_pack(void *record, const struct pkt *p, bool by_reference)
 {
 	const struct path *path = p->path;
-	struct record_base base = {
-		.opcode = p->opcode,
-		.flags = record_flags(p, by_reference),
-		.aeth = p->aeth,
-		.sl = path->sl,
-		.pkey = p->pkey,
-		.slid = path->slid,
-		.dlid = path->dlid,
-		.path_bits = path->path_bits,
-		.nruns = by_reference ? (uint8_t)p->nruns : 0,
-		.dqpn = p->dqpn,
-		.sqpn = p->sqpn,
-		.psn = p->psn,
-		.npkts = p->npkts ? p->npkts : 1,
-		.src_port = path->src_port,
-		.dst_port = path->dst_port,
-		.payload_len = p->payload_len,
-		.arg = pkt_props(p)->aeth ? p->msn : p->imm,
-	};
-	void *at = record_put(record, &base, sizeof(base));
+	uint8_t flags = record_flags(p, by_reference), nruns = by_reference ? (uint8_t)p->nruns : 0;
+	void *at = record_put_base(record, p, by_reference);
 
-	if (is_bare(p->opcode, base.flags))
+	if (is_bare(p->opcode, flags))
 		return at;
-	if (record_has_rare(p->opcode, base.flags)) {
+	if (record_has_rare(p->opcode, flags)) {
 		struct record_rare part = {
 			bth_transport_props_of(p->opcode)->deth ? p->qkey : p->srqn, 0};
 
@@ -189,7 +197,7 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 
 		at = record_put(at, p->dc ? p->dc : &none, sizeof(none));
 	}
-	for (uint32_t i = 0; i < base.nruns; i++) {
+	for (uint32_t i = 0; i < nruns; i++) {
 		struct record_run part = {(uintptr_t)p->runs[i].addr, (uint32_t)p->runs[i].len,
 					  p->run_keys ? p->run_keys[i] : 0};
 
