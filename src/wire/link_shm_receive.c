@@ -176,15 +176,16 @@ static void link_shm_warm(struct link_shm *l, uint16_t peer)
  */
 static bool hot_has_news(const struct link_shm *l, const struct channel *ch, uint32_t i)
 {
-	bool stays = ch->frames && l->hot_idle[i] < FRAME_PATIENCE &&
-		     atomic_load_explicit(&l->nhot, memory_order_relaxed) == 1;
+	bool news = channel_has_news(ch);
 
-	for (unsigned looks = 1; !channel_has_news(ch); looks++) {
-		if (!stays || looks == FRAME_LOOKS)
-			return false;
+	if (news || !ch->frames || l->hot_idle[i] >= FRAME_PATIENCE ||
+	    atomic_load_explicit(&l->nhot, memory_order_relaxed) != 1)
+		return news;
+	for (unsigned looks = 1; !news && looks < FRAME_LOOKS; looks++) {
 		cpu_relax();
+		news = channel_has_news(ch);
 	}
-	return true;
+	return news;
 }
 
 static bool drain_hot(struct link_shm *l)
