@@ -95,11 +95,12 @@ static const char *look_compiler(void)
 	return named && *named ? named : "clang";
 }
 
-/* The loader finds these functions by name, whatever -fvisibility says. */
+/* The loader finds these functions by name, whatever -fvisibility says.  A static one is refused by its
+ * line, so the optimiser must not take it away before. */
 static void look_annotation(struct words *command, const char *name, const char *section)
 {
-	words_addf(command, "-D%s=__attribute__((section(\"%s\"),visibility(\"default\")))", name,
-		   section);
+	words_addf(command, "-D%s=__attribute__((section(\"%s\"),visibility(\"default\"),used))",
+		   name, section);
 }
 
 static void look_macros(struct words *command, const struct look *look)

@@ -190,14 +190,13 @@ def refusals(place):
 __dpa_rpc__ unsigned long variable(int a, ...) { return a; }
 struct three { long a, b, c; };
 __dpa_rpc__ struct three big(void) { struct three t = {0}; return t; }
-__attribute__((used))
 __dpa_rpc__ static unsigned long mine(void) { return 0; }
 typedef int four __attribute__((vector_size(16)));
 __dpa_rpc__ unsigned long vector(long a,
 	four b) { return a + b[0]; }
 """)
-    result = place.refused("wrong.c", "-o", "wrong.a", "--app-name=wrong")
-    for line, word in ((2, "variable arguments"), (4, "64 bits"), (6, "static"), (9, "parameter")):
+    result = place.refused("wrong.c", "-o", "wrong.a", "--app-name=wrong", "--devicecc-options=-O2")
+    for line, word in ((2, "variable arguments"), (4, "64 bits"), (5, "static"), (8, "parameter")):
         expect(re.search(rf"wrong\.c:{line}: error: .*{word}", result.err), result.text())
 
 
