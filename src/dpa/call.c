@@ -241,6 +241,20 @@ static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_cal
 	return true;
 }
 
+static enum dpa_call_end call_end(enum dpa_outcome outcome)
+{
+	switch (outcome) {
+	case DPA_OUT_RETURNED:
+		return DPA_CALL_DONE;
+	case DPA_OUT_RESCHEDULED:
+	case DPA_OUT_RETRIGGERED:
+	case DPA_OUT_FINISHED:
+		return DPA_CALL_LEFT;
+	default:
+		return DPA_CALL_DEAD;
+	}
+}
+
 enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, uint64_t *value)
 {
 	struct dpa_calling c = {.call = call};
@@ -259,7 +273,7 @@ enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, u
 			 "(SOFTHCA_DPA_CALL_SECONDS)");
 		end = DPA_CALL_TIMEOUT;
 	} else {
-		end = c.outcome == DPA_OUT_RETURNED ? DPA_CALL_DONE : DPA_CALL_DEAD;
+		end = call_end(c.outcome);
 		*value = c.value;
 	}
 	answerer_give_back(p, &a);

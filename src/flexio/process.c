@@ -170,6 +170,9 @@ static flexio_status call_status(const struct flexio_process *p, const uint8_t *
 		return FLEXIO_STATUS_TIMEOUT;
 	case DPA_CALL_NO_ROOM:
 		return flx_fail(function, "the DPA process can have no more threads");
+	case DPA_CALL_LEFT:
+		return flx_fail(function, "host_func: the function ended as an event handler does, "
+					  "and did not return");
 	case DPA_CALL_DEAD:
 		break;
 	}

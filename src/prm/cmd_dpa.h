@@ -107,6 +107,7 @@ enum dpa_call_end {
 	DPA_CALL_DEAD,	  /* the process had ended, or did meanwhile */
 	DPA_CALL_TIMEOUT, /* stopped: it took longer than calls may */
 	DPA_CALL_NO_ROOM, /* there are no more threads */
+	DPA_CALL_LEFT,	  /* the function ended its activation, as an event handler does */
 };
 
 /* The longest packed list of arguments. */

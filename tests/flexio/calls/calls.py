@@ -123,6 +123,11 @@ def levels(session):
            result.text())
 
 
+def left(session):
+    result = session.tool("run", "--", str(PROGRAMS.host(session)), "left")
+    expect(result.status == 0 and "ended as an event handler does" in result.err, f"status {result.status}\n{result.text()}")
+
+
 def cases():
     yield from (("calls: " + title, case(name)) for name, title in CASES)
     yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
@@ -131,6 +136,7 @@ def cases():
     yield "calls: an error that is not the program's to report has a code of its own O272", in_directory(
         "illegal_error")
     yield "calls: where core files and reports go O276 O277 O279", in_directory("dump_names")
+    yield "calls: one that ends as a handler does", left
     yield "calls: levels of the log C58", levels
     yield "calls: a crash report names the line, and gdb reads the core file O276 O277 O278 O279", reported
     yield "calls: a device without a DPA", without_dpa

@@ -146,6 +146,11 @@ __dpa_rpc__ uint64_t finish(void)
 	flexio_dev_process_finish();
 }
 
+__dpa_rpc__ uint64_t leave(void)
+{
+	flexio_dev_thread_reschedule();
+}
+
 /* It is told by the host where to leave a word, see mark. */
 static uint64_t mark_addr;
 

@@ -185,6 +185,18 @@ static void finished(void)
 	OK(flexio_process_destroy(p));
 }
 
+/* A call that ends as a handler does has failed, and nothing else has. */
+static void left(void)
+{
+	struct flexio_process *p = host_process();
+	uint64_t value;
+
+	CHECK(flexio_process_call(p, &leave, &value) == FLEXIO_STATUS_FAILED);
+	OK(flexio_process_call(p, &nothing, &value));
+	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR);
+	OK(flexio_process_destroy(p));
+}
+
 static void bad_arguments(void)
 {
 	CHECK(flexio_err_status_get(NULL) == FLEXIO_DEV_NO_ERROR);
@@ -284,19 +296,12 @@ static void reported(void)
 }
 
 const struct host_case error_cases[] = {
-	{"null_load", null_load},
-	{"wild_store", wild_store},
-	{"no_place", no_place},
-	{"no_stack", no_stack},
-	{"host_memory", host_memory},
-	{"user_error", user_error},
-	{"illegal_error", illegal_error},
-	{"dump_names", dump_names},
-	{"finished", finished},
-	{"bad_arguments", bad_arguments},
-	{"handler", handler},
-	{"log_levels", log_levels},
-	{"forked", forked},
-	{"reported", reported},
-	{NULL, NULL},
+	{"null_load", null_load},	  {"wild_store", wild_store},
+	{"no_place", no_place},		  {"no_stack", no_stack},
+	{"host_memory", host_memory},	  {"user_error", user_error},
+	{"illegal_error", illegal_error}, {"dump_names", dump_names},
+	{"finished", finished},		  {"left", left},
+	{"bad_arguments", bad_arguments}, {"handler", handler},
+	{"log_levels", log_levels},	  {"forked", forked},
+	{"reported", reported},		  {NULL, NULL},
 };
