@@ -36,6 +36,7 @@ struct arrival {
 /* A receive ring and where its completions go; its lock is held. */
 struct target {
 	struct adapter *adapter;
+	struct qp *qp; /* NULL: a work queue */
 	struct recv_ring *ring;
 	struct srq *srq; /* or NULL; in place of the ring */
 	struct cq *cq;
@@ -137,7 +138,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 						   "completes with IBV_WC_LOC_PROT_ERR");
 		if (syndrome == CQE_SYN_LOCAL_LENGTH)
 			shard_count(t->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
-		recv_error_push(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
+		(void)recv_error_push(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
 		return false;
 	}
 	if (t->strip_vlan && in->key.vlan) {
@@ -147,7 +148,11 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	cqe.srqn_uidx = be32_of(t->uidx);
 	cqe.byte_cnt = be32_of(bytes);
 	cqe.wqe_counter = be16_of(wqe.index);
-	cq_push(t->cq, &cqe, false);
+	if (unlikely(!cq_push(t->cq, &cqe, false))) {
+		if (!t->qp)
+			return false;
+		qp_cannot_complete(t->qp);
+	}
 	return true;
 }
 
@@ -183,6 +188,7 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 {
 	const struct target t = {
 		.adapter = qp->adapter,
+		.qp = qp,
 		.ring = &qp->rq,
 		.cq = qp->create.recv_cq,
 		.pdn = qp->create.pdn,

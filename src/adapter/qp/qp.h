@@ -457,6 +457,11 @@ void qp_unlock(struct qp *qp);
  * next.  Locks may be held.  why is for traces.
  */
 void qp_fail(struct qp *qp, const char *why);
+/*
+ * A completion is lost, because its queue has overrun: the QP fails with an event (IBTA 11.6.3.1, local work
+ * queue catastrophic error).  Locks may be held.
+ */
+void qp_cannot_complete(struct qp *qp) __attribute__((cold));
 void qp_async(struct qp *qp, enum ib_event event);
 /*
  * A request found a signature error: if the QP asked for it, no request starts behind those that

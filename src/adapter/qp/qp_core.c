@@ -16,14 +16,15 @@ void qp_async(struct qp *qp, enum ib_event event)
 		qp->create.async(qp->create.user, event);
 }
 
-void qp_fail(struct qp *qp, const char *why)
+/* False: it had failed before. */
+static bool qp_fail_once(struct qp *qp, const char *why)
 {
 	uint32_t old;
 
 	atomic_store(&qp->resp.revoked, true);
 	old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
 	if (old == IB_QPS_ERR)
-		return;
+		return false;
 	atomic_store_explicit(&qp->failed_by, why, memory_order_relaxed);
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
@@ -34,6 +35,19 @@ void qp_fail(struct qp *qp, const char *why)
 	if (qp->create.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp_kick(qp);
+	return true;
+}
+
+void qp_fail(struct qp *qp, const char *why)
+{
+	(void)qp_fail_once(qp, why);
+}
+
+void qp_cannot_complete(struct qp *qp)
+{
+	/* Whoever destroys it takes it out of RESET no more. */
+	if (qp_state(qp) != IB_QPS_RESET && qp_fail_once(qp, "completion-queue-overrun"))
+		qp_async(qp, IB_EVENT_QP_FATAL);
 }
 
 void qp_lock(struct qp *qp)

@@ -35,8 +35,9 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 		note_flush(qp, index);
 	else
 		trace(recv, error, qp->qpn, index, cqe_syndrome_name(syndrome));
-	recv_error_push(qp->adapter, recv_cqe_recv_cq(qp), cqe_user_index(qp), qp->qpn, index,
-			syndrome);
+	if (unlikely(!recv_error_push(qp->adapter, recv_cqe_recv_cq(qp), cqe_user_index(qp),
+				      qp->qpn, index, syndrome)))
+		qp_cannot_complete(qp);
 }
 
 static uint8_t recv_cqe_op(const struct bth_props *p)
@@ -105,7 +106,8 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	struct cqe64 cqe;
 
 	recv_cqe_fill(&cqe, qp, &c, qp->resp.recv.index);
-	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
+	if (unlikely(!cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited)))
+		qp_cannot_complete(qp);
 	recv_note(qp->adapter);
 }
 
@@ -127,6 +129,7 @@ void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *inde
 		if (b[i].solicited)
 			solicited = i + 1;
 	}
-	cq_push_all(recv_cqe_recv_cq(qp), cqe, n, solicited);
+	if (unlikely(!cq_push_all(recv_cqe_recv_cq(qp), cqe, n, solicited)))
+		qp_cannot_complete(qp);
 	recv_note(qp->adapter);
 }

@@ -20,7 +20,8 @@ void send_cqe_success(struct qp *qp, const struct send_op *op)
 						     op->block, CQE_OP_REQ << 4),
 	};
 
-	cq_push(qp->create.send_cq, &cqe, false);
+	if (unlikely(!cq_push(qp->create.send_cq, &cqe, false)))
+		qp_cannot_complete(qp);
 }
 
 static void note_flush(struct qp *qp, const struct send_op *op)
@@ -49,7 +50,8 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
 		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
 	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
-	cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true);
+	if (unlikely(!cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true)))
+		qp_cannot_complete(qp);
 }
 
 void send_cqe_flush(struct qp *qp, const struct send_op *op)

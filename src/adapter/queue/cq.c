@@ -158,7 +158,8 @@ static __attribute__((cold)) void cq_explain_overrun(const struct cq *cq)
 	explain_line(cq->cqn,
 		     "%s CQ 0x%x of %s: overrun: a completion has come, and the program has "
 		     "polled none of the %u that fill it; it takes no more (IBV_EVENT_CQ_ERR), so "
-		     "nothing that is posted to %s completes: the cqe of ibv_create_cq has to be "
+		     "nothing that is posted to %s completes, and each fails when something would "
+		     "(IBV_EVENT_QP_FATAL): the cqe of ibv_create_cq has to be "
 		     "max_send_wr and max_recv_wr of all of them together",
 		     subnet_port_text(wire_subnet(wire), wire_port_row(wire), port), cq->cqn,
 		     program_invocation_short_name, cq->attr.entries,
@@ -347,28 +348,31 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	return true;
 }
 
-void cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited)
+bool cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited)
 {
 	uint32_t done = 0;
+	bool alive;
 
 	spin_lock(&cq->lock);
 	for (uint32_t i = 0; i < n; i++)
 		done += cq_append(cq, &cqe[i], i + 1 == solicited);
 	if (done)
 		cq_completed(cq);
+	alive = !cq->overrun;
 	spin_unlock(&cq->lock);
+	return alive;
 }
 
-void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
+bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
-	cq_push_all(cq, cqe, 1, solicited);
+	return cq_push_all(cq, cqe, 1, solicited);
 }
 
 void cq_push_empty(struct cq *cq)
 {
 	struct cqe64 cqe = {0};
 
-	cq_push(cq, &cqe, false);
+	(void)cq_push(cq, &cqe, false);
 	/* No call of the device is under way, which would do it at its end. */
 	cq_zip_due(&cq->run);
 }

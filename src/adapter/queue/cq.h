@@ -8,11 +8,11 @@
 /*
  * Appends a CQE and fills in the owner bit of op_own and the time; the caller fills in the rest.
  * Solicited: also wakes programs that armed for solicited completions only; errors count as
- * solicited.
+ * solicited.  False: the queue has overrun, nothing completes there any more.
  */
-void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
+bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 /* The same of n; the solicited one is among the first so many, 0: there is none. */
-void cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited);
+bool cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited);
 
 /* Says where completion queues have their figures, for people (exposure/object.h); once in a process
  * is enough. */

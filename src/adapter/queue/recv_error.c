@@ -6,7 +6,7 @@
 #include "prm/vendor_err.h"
 #include "wire/counter_shard.h"
 
-void recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
+bool recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
 		     uint16_t index, uint8_t syndrome)
 {
 	struct cqe64_err cqe = {
@@ -20,5 +20,5 @@ void recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t n
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
 	shard_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(cq, (struct cqe64 *)&cqe, true);
+	return cq_push(cq, (struct cqe64 *)&cqe, true);
 }
