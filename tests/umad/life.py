@@ -8,6 +8,7 @@ import signal
 import time
 
 import nets
+from checklist import path_of
 from harness import cpu_seconds, expect, within
 from subnet import NAME, Subnet
 
@@ -113,6 +114,14 @@ def data_waits_for_opensm(session):
         expect(pingpong(subnet), "after OpenSM")
 
 
+def no_descriptor_left(session):
+    """With every number of a descriptor taken, or all but one or two, ioctl and read of a long answer work as before."""
+    with Subnet(session, nets.small()) as subnet:
+        lid = int(subnet.ok("H1", "cat", "/sys/class/infiniband/mlx5_0/ports/1/sm_lid"), 0)
+        for spare in ("0", "1", "2"):
+            subnet.ok("H2", path_of(session, "full_mads"), str(lid), spare)
+
+
 def cases():
     return [(f"life: {test.__name__.replace('_', ' ')}", test) for test in (
-        takes_no_slot, killed, daemon_dies, data_obeys, data_waits_for_opensm)]
+        takes_no_slot, killed, daemon_dies, data_obeys, data_waits_for_opensm, no_descriptor_left)]

@@ -88,3 +88,29 @@ int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[M
 	close(sock);
 	return 0;
 }
+
+struct question {
+	struct umad_device *device;
+	struct msg *m;
+	enum msg_type type;
+};
+
+static ssize_t question_ask(void *arg)
+{
+	const struct question *q = arg;
+	int fds[MSG_MAX_FDS];
+
+	return umad_ask(q->device, q->m, q->type, fds);
+}
+
+int umad_ask_plain(struct umad_device *u, struct msg *m, enum msg_type type)
+{
+	const struct msg request = *m;
+	struct question q = {u, m, type};
+	int ret = (int)question_ask(&q);
+
+	if (ret != -EMFILE)
+		return ret;
+	*m = request;
+	return (int)umad_crowded(question_ask, &q, -1);
+}

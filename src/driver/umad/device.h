@@ -60,6 +60,16 @@ int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
  * has gone. */
 int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
 	     int fds[MSG_MAX_FDS]) must_check;
+/* The same of what no descriptor comes with, also where the program has no number left for the connection. */
+int umad_ask_plain(struct umad_device *u, struct msg *m, enum msg_type type) must_check;
+
+/* ---- crowded.c ---- */
+
+/* Calls it where two more descriptors can be had, though the program has as many as it is allowed: 'keep' is the same there,
+ * new ones are gone afterwards.  What it returns, or -EMFILE. */
+ssize_t umad_crowded(ssize_t (*call)(void *arg), void *arg, int keep) must_check;
+/* Has the program itself room for two more?  fd: one that is open. */
+bool umad_has_room(int fd) must_check;
 
 /* ---- ioctl.c, write.c, read.c: the operations ---- */
 

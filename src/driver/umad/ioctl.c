@@ -47,8 +47,7 @@ static int agent_flags_check(const struct ib_user_mad_reg_req2 *req,
 static int agent_undo(struct umad_device *u, uint32_t id)
 {
 	struct msg m = {.umad_agent = {.token = u->token, .id = id, .undo = 1}};
-	int fds[MSG_MAX_FDS];
-	int ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, fds);
+	int ret = umad_ask_plain(u, &m, MSG_UMAD_UNREGISTER);
 
 	/* Whatever came of that, the program must hear of its address. */
 	(void)ret;
@@ -61,7 +60,6 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 			     : (void *)&((struct ib_user_mad_reg_req *)arg)->id;
 	struct ib_user_mad_reg_req2 req;
 	struct msg m = {0};
-	int fds[MSG_MAX_FDS];
 	uint32_t id;
 	int ret;
 
@@ -88,7 +86,7 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 		.second = second,
 	};
 	memcpy(m.umad_register.methods, req.method_mask, sizeof(m.umad_register.methods));
-	ret = umad_ask(u, &m, MSG_UMAD_REGISTER, fds);
+	ret = umad_ask_plain(u, &m, MSG_UMAD_REGISTER);
 	if (ret)
 		return ret == -EIO && umad_is_gone(u) ? -EPIPE : ret;
 	id = m.umad_agent.id;
@@ -98,22 +96,21 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 static int agent_unregister(struct umad_device *u, const void *arg)
 {
 	struct msg m = {.umad_agent.token = u->token};
-	int fds[MSG_MAX_FDS], ret;
+	int ret;
 
 	if (user_load(&m.umad_agent.id, arg, sizeof(m.umad_agent.id)))
 		return -EFAULT;
 	if (m.umad_agent.id >= UMAD_AGENTS)
 		return -EINVAL;
-	ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, fds);
+	ret = umad_ask_plain(u, &m, MSG_UMAD_UNREGISTER);
 	return ret == -EIO && umad_is_gone(u) ? -EINVAL : ret;
 }
 
 static int pkey_enable(struct umad_device *u)
 {
 	struct msg m = {.umad_file.token = u->token};
-	int fds[MSG_MAX_FDS];
 
-	return umad_ask(u, &m, MSG_UMAD_PKEY, fds);
+	return umad_ask_plain(u, &m, MSG_UMAD_PKEY);
 }
 
 int umad_ioctl(struct cdev_file *f, unsigned long request, void *arg)

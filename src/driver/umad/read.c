@@ -215,7 +215,7 @@ static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_
 	return ret ? ret : (ssize_t)reply->length;
 }
 
-static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
+static ssize_t reading_fetch_here(struct umad_reading *r, uint32_t id)
 {
 	struct msg m = {.umad_fetch = {.token = r->device->token, .id = id, .room = r->count}};
 	int fds[MSG_MAX_FDS];
@@ -240,6 +240,27 @@ static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
 	return ret;
 }
 
+struct fetching {
+	struct umad_reading *reading;
+	uint32_t id;
+};
+
+static ssize_t fetching_go(void *arg)
+{
+	struct fetching *f = arg;
+
+	return reading_fetch_here(f->reading, f->id);
+}
+
+static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
+{
+	struct fetching f = {r, id};
+
+	/* Beforehand: what the daemon hands out and we cannot take is lost. */
+	return umad_has_room(r->fd) ? reading_fetch_here(r, id)
+				    : umad_crowded(fetching_go, &f, r->fd);
+}
+
 /* ---- a message that fits, whichever it is ---- */
 
 /* The marker came in the moment after there was none.  If the message stays, so does its marker: it is
@@ -248,12 +269,11 @@ static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
 {
 	ssize_t ret = reading_fetch(r, marker->id);
 	struct msg m = {.umad_in_flight = {.token = r->device->token}};
-	int fds[MSG_MAX_FDS];
 
 	if (ret >= 0)
 		return ret;
 	stream_give_back(r, marker, sizeof(*marker));
-	if (umad_ask(r->device, &m, MSG_UMAD_IN_FLIGHT, fds))
+	if (umad_ask_plain(r->device, &m, MSG_UMAD_IN_FLIGHT))
 		log_debug("umad: a long message may be late");
 	return ret;
 }

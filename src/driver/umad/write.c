@@ -96,7 +96,6 @@ static _Atomic(uint16_t) *sending_place(const struct umad_sending *s, const stru
 static int sending_check_duplicate(const struct umad_sending *s, struct umad_device *u)
 {
 	struct msg m = {0};
-	int fds[MSG_MAX_FDS];
 
 	if (s->agent & UMAD_AGENT_USER_RMPP && rmpp_is_active(s->mad))
 		return 0;
@@ -104,7 +103,7 @@ static int sending_check_duplicate(const struct umad_sending *s, struct umad_dev
 		return 0;
 	m.umad_in_flight = in_flight_of(s, u);
 	/* If it cannot be asked, it will say nothing and drop a duplicate. */
-	return umad_ask(u, &m, MSG_UMAD_IN_FLIGHT, fds) == -EINVAL ? -EINVAL : 0;
+	return umad_ask_plain(u, &m, MSG_UMAD_IN_FLIGHT) == -EINVAL ? -EINVAL : 0;
 }
 
 /* Check 12.  Paths of directed routes lie at the end of the MAD. */

@@ -151,7 +151,7 @@ static void test_write(void)
 	CHECK(request.umad_in_flight.token == 99 && request.umad_in_flight.agent == 2);
 	answer = -EINVAL;
 	CHECK(program_write(&s) == -EINVAL && page.sends == 2);
-	answer = -EMFILE;
+	answer = -ENOMEM;
 	CHECK(program_write(&s) == PLAIN);
 	s = sending_of(4, VENDOR);
 	s.bytes[HEADER + MAD_AT_RMPP_FLAGS] = MAD_RMPP_ACTIVE;
