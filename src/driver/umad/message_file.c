@@ -42,7 +42,7 @@ static struct {
 	uint64_t bytes;
 	uint64_t there; /* so many at the end have pages */
 	uint8_t *map;	/* of all, or NULL */
-	bool tried;	/* to map it */
+	bool populated;
 } spare = {.busy = ATOMIC_FLAG_INIT, .file = {-1, 0, -1}};
 
 /* The file behind a descriptor, opened once more. */
@@ -72,6 +72,16 @@ static int file_make(uint64_t bytes)
 	return fd;
 }
 
+/* Of all of it; without one the kernel fills it always. */
+static void spare_map(void)
+{
+	void *map = mmap(NULL, spare.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spare.file.fd, 0);
+
+	spare.map = map == MAP_FAILED ? NULL : map;
+	if (spare.map)
+		(void)madvise(map, spare.bytes, MADV_DONTDUMP);
+}
+
 static bool spare_make(uint64_t bytes)
 {
 	int fd = file_make(bytes);
@@ -81,30 +91,23 @@ static bool spare_make(uint64_t bytes)
 	hidden_close(&spare.file);
 	if (spare.map)
 		munmap(spare.map, spare.bytes);
-	spare.map = NULL;
 	spare.file = hidden_keep(fd);
 	spare.bytes = bytes;
 	spare.there = 0;
-	spare.tried = false;
+	spare.populated = false;
+	spare_map();
 	return true;
 }
 
-/* For the second message: then it is worth the while.  Tried once. */
-static void spare_map(void)
+/* For the second message: then it is worth the while.  Else each page is a fault of its own. */
+static void spare_populate(void)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first;
-	void *map;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t first = (spare.bytes - spare.there) & ~(page - 1);
 
-	if (!spare.there || spare.tried)
+	if (!spare.map || !spare.there || spare.populated)
 		return;
-	spare.tried = true;
-	map = mmap(NULL, spare.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spare.file.fd, 0);
-	if (map == MAP_FAILED)
-		return;
-	spare.map = map;
-	(void)madvise(map, spare.bytes, MADV_DONTDUMP);
-	first = (spare.bytes - spare.there) & ~(page - 1);
-	/* Else each page is a fault of its own. */
+	spare.populated = true;
 	(void)madvise(spare.map + first, spare.bytes - first, MADV_POPULATE_WRITE);
 }
 
@@ -152,7 +155,7 @@ static int spare_fill(const void *bytes, size_t n)
 
 	if (!spare_ready(n))
 		return -EBUSY;
-	spare_map();
+	spare_populate();
 	if (spare_copy(bytes, n))
 		return spare_open();
 	ret = memory_file_fill(spare.file.fd, spare.bytes - n, bytes, n);
