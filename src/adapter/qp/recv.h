@@ -6,6 +6,10 @@
 
 /* Takes the next receive, from the queue that applies, into resp.recv. */
 enum recv_verdict recv_take(struct qp *qp) must_check;
+/* The same for several in a row, from recv_begin to recv_end. */
+void recv_begin(struct qp *qp);
+enum recv_verdict recv_take_next(struct qp *qp) must_check;
+void recv_end(struct qp *qp);
 
 /* The protection domain in which its scatter list is looked up. */
 static inline uint32_t recv_pd(const struct qp *qp)

@@ -111,25 +111,43 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	recv_note(qp->adapter);
 }
 
+/* So many from the first on are completed alike. */
+static uint32_t briefs_alike(const struct brief *b, uint32_t n)
+{
+	uint32_t alike = 1;
+
+	while (alike < n && b[alike].opcode == b->opcode &&
+	       b[alike].payload_len == b->payload_len && b[alike].imm == b->imm &&
+	       b[alike].solicited == b->solicited && b[alike].sl == b->sl &&
+	       b[alike].slid == b->slid)
+		alike++;
+	return alike;
+}
+
 void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
 {
-	struct cqe64 cqe[BRIEF_TRAIN];
-	uint32_t solicited = 0;
+	struct cq *cq = recv_cqe_recv_cq(qp);
+	uint32_t appended = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	cq_begin(cq);
+	while (n) {
 		const struct recv_cqe c = {
-			.props = bth_props_of(b[i].opcode),
-			.slid = b[i].slid,
-			.peer = qp->attr.dest_qpn | (b[i].sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
-			.imm = b[i].imm,
-			.bytes = b[i].payload_len,
+			.props = bth_props_of(b->opcode),
+			.slid = b->slid,
+			.peer = qp->attr.dest_qpn | (b->sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
+			.imm = b->imm,
+			.bytes = b->payload_len,
 		};
+		uint32_t alike = briefs_alike(b, n);
+		struct cqe64 cqe;
 
-		recv_cqe_fill(&cqe[i], qp, &c, index[i]);
-		if (b[i].solicited)
-			solicited = i + 1;
+		recv_cqe_fill(&cqe, qp, &c, 0);
+		appended += cq_append_like(cq, &cqe, index, alike, b->solicited);
+		b += alike;
+		index += alike;
+		n -= alike;
 	}
-	if (unlikely(!cq_push_all(recv_cqe_recv_cq(qp), cqe, n, solicited)))
+	if (unlikely(!cq_end(cq, appended)))
 		qp_cannot_complete(qp);
 	recv_note(qp->adapter);
 }

@@ -18,7 +18,7 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "prm/wqe.h"
-#include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
 
 static const struct object_form cq_form = {{
 	[FIGURE_NUMBER] = OBJECT_PLACE(struct cq, cqn),
@@ -348,15 +348,16 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	return true;
 }
 
-bool cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited)
+void cq_begin(struct cq *cq)
 {
-	uint32_t done = 0;
+	spin_lock(&cq->lock);
+}
+
+bool cq_end(struct cq *cq, uint32_t appended)
+{
 	bool alive;
 
-	spin_lock(&cq->lock);
-	for (uint32_t i = 0; i < n; i++)
-		done += cq_append(cq, &cqe[i], i + 1 == solicited);
-	if (done)
+	if (likely(appended))
 		cq_completed(cq);
 	alive = !cq->overrun;
 	spin_unlock(&cq->lock);
@@ -365,7 +366,56 @@ bool cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicite
 
 bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
-	return cq_push_all(cq, cqe, 1, solicited);
+	cq_begin(cq);
+	return cq_end(cq, cq_append(cq, cqe, solicited));
+}
+
+/* So many go into the ring as they are, without a further look.  Lock held. */
+static uint32_t cq_plain_room(const struct cq *cq)
+{
+	uint32_t ci, used;
+
+	if (unlikely(cq->overrun || cq->zip || cq->attr.timestamps || cq->attr.padded) ||
+	    !usermem_fetch_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
+		return 0;
+	used = (cq->pi - ci) & 0xffffff;
+	return used < cq->attr.entries ? cq->attr.entries - used : 0;
+}
+
+/* Appends completions for which there is room.  Returns how many; fewer, if their memory has gone.  Lock
+ * held. */
+static uint32_t cq_append_plain(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter,
+				uint32_t n, bool solicited)
+{
+	const uint64_t last = like->word[CQE_WORD_LAST];
+	uint32_t i, pi = cq->pi;
+
+	for (i = 0; i < n; i++, pi++) {
+		like->word[CQE_WORD_LAST] =
+			last | cqe_last_word(0, wqe_counter[i], cq_owner(cq, pi));
+		if (unlikely(!usermem_publish(cq_entry(cq, pi), like, sizeof(*like))))
+			break;
+	}
+	like->word[CQE_WORD_LAST] = last;
+	cq->pi = pi;
+	if (solicited && i)
+		cq->solicited_pi = pi;
+	return i;
+}
+
+uint32_t cq_append_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
+			bool solicited)
+{
+	uint32_t done =
+		cq_append_plain(cq, like, wqe_counter, min_u32(n, cq_plain_room(cq)), solicited);
+
+	for (uint32_t i = done; i < n; i++) {
+		struct cqe64 cqe = *like;
+
+		cqe.word[CQE_WORD_LAST] |= cqe_last_word(0, wqe_counter[i], 0);
+		done += cq_append(cq, &cqe, solicited);
+	}
+	return done;
 }
 
 void cq_push_empty(struct cq *cq)

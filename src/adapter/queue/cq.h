@@ -11,8 +11,15 @@
  * solicited.  False: the queue has overrun, nothing completes there any more.
  */
 bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
-/* The same of n; the solicited one is among the first so many, 0: there is none. */
-bool cq_push_all(struct cq *cq, struct cqe64 *cqe, uint32_t n, uint32_t solicited);
+/*
+ * The same for several in a row: cq_begin, then cq_append_like, which appends n that differ in their
+ * wqe_counter alone, which is 0 in the one that is given, any number of times, and cq_end with how many
+ * those calls returned in all.
+ */
+void cq_begin(struct cq *cq);
+uint32_t cq_append_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
+			bool solicited) must_check;
+bool cq_end(struct cq *cq, uint32_t appended);
 
 /* Says where completion queues have their figures, for people (exposure/object.h); once in a process
  * is enough. */

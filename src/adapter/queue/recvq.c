@@ -7,7 +7,7 @@
 
 #include "adapter/queue/cq.h"
 #include "base/rcu.h"
-#include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
 
 struct srq {
 	struct adapter *adapter;
@@ -62,7 +62,7 @@ static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *
 	for (out->nsge = 0; out->nsge < max; out->nsge++) {
 		struct wqe_data *d = &out->sge[out->nsge];
 
-		if (!usermem_copy(d, from + out->nsge * sizeof(*d), sizeof(*d)))
+		if (!usermem_fetch(d, from + out->nsge * sizeof(*d), sizeof(*d)))
 			return false;
 		if (be32_get(d->lkey) == WQE_DATA_LKEY_END && !be32_get(d->byte_count))
 			break;
@@ -85,7 +85,7 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 
 	if (!ring->wqes)
 		return RECV_EMPTY;
-	if (!usermem_load_be32(ring->dbrec, &producer))
+	if (!usermem_fetch_be32(ring->dbrec, &producer))
 		return RECV_FAULT;
 	ready = (uint16_t)(producer - ring->head);
 	if (!ready)
@@ -212,7 +212,7 @@ static int ready_count(const struct srq *srq)
 	uint32_t producer;
 	uint16_t ready;
 
-	if (!usermem_load_be32((const be32 *)srq->attr.dbrec + DBREC_RECV, &producer))
+	if (!usermem_fetch_be32((const be32 *)srq->attr.dbrec + DBREC_RECV, &producer))
 		return -1;
 	ready = (uint16_t)(producer - srq->consumed);
 	return ready <= srq->attr.wqe_count ? ready : -1;
@@ -228,31 +228,43 @@ static void check_limit(struct srq *srq, int ready)
 		srq->attr.async(srq->attr.user, IB_EVENT_SRQ_LIMIT_REACHED);
 }
 
-enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out)
+void srq_begin(struct srq *srq)
 {
-	enum recv_verdict v = RECV_FAULT;
-	const uint8_t *at;
-	struct wqe_srq_next link;
-	int ready;
-
 	spin_lock(&srq->lock);
-	ready = ready_count(srq);
-	if (ready <= 0) {
-		v = ready ? RECV_FAULT : RECV_EMPTY;
-		goto unlock;
-	}
+}
+
+void srq_end(struct srq *srq)
+{
+	spin_unlock(&srq->lock);
+}
+
+enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out)
+{
+	struct wqe_srq_next link;
+	int ready = ready_count(srq);
+	const uint8_t *at;
+
+	if (ready <= 0)
+		return ready ? RECV_FAULT : RECV_EMPTY;
 	out->index = srq->next;
 	at = (const uint8_t *)srq->attr.buf + (size_t)srq->next * srq->attr.wqe_bytes;
-	if (!usermem_copy(&link, at, sizeof(link)) ||
+	if (!usermem_fetch(&link, at, sizeof(link)) ||
 	    !fetch_scatter(at + sizeof(link), srq->attr.wqe_bytes - sizeof(link), out))
-		goto unlock;
+		return RECV_FAULT;
 	srq->next = (srq->attr.cyclic ? srq->next + 1u : be16_get(link.next_wqe_index)) &
 		    (uint16_t)(srq->attr.wqe_count - 1);
 	srq->consumed++;
 	check_limit(srq, ready - 1);
-	v = RECV_OK;
-unlock:
-	spin_unlock(&srq->lock);
+	return RECV_OK;
+}
+
+enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out)
+{
+	enum recv_verdict v;
+
+	srq_begin(srq);
+	v = srq_take_next(srq, out);
+	srq_end(srq);
 	return v;
 }
 

@@ -43,6 +43,10 @@ uint64_t recv_capacity(const struct recv_wqe *wqe);
 void srq_form_expose(struct wire *wire);
 /* Takes from a shared queue. */
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
+/* The same for several in a row: the queue is locked from srq_begin to srq_end. */
+void srq_begin(struct srq *srq);
+enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out) must_check;
+void srq_end(struct srq *srq);
 uint32_t srq_pdn(const struct srq *srq);
 uint32_t srq_uidx(const struct srq *srq);
 /* XRC: the queue of that number in that domain, or NULL.  Under RCU. */

@@ -5,6 +5,8 @@
 #include "adapter/qp/recv.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/responder_state.h"
+#include "base/word.h"
+#include "usermem/usermem_touch.h"
 #include "wire/counter_shard.h"
 
 /* Is it the next message, whole, from the peer, to a responder with nothing unusual about it? */
@@ -25,7 +27,7 @@ static bool brief_place(struct qp *qp, const struct brief *b)
 	const struct wqe_data *d = r->recv.sge;
 	uint8_t *to;
 
-	if (recv_take(qp) != RECV_OK)
+	if (recv_take_next(qp) != RECV_OK)
 		return false;
 	if (!b->payload_len)
 		return true;
@@ -33,7 +35,11 @@ static bool brief_place(struct qp *qp, const struct brief *b)
 		return false;
 	to = mkey_region_at(qp->adapter, be32_get(d->lkey), recv_pd(qp), IB_ACCESS_LOCAL_WRITE,
 			    be64_get(d->addr), b->payload_len);
-	return to && usermem_copy(to, b->payload, b->payload_len);
+	if (unlikely(!to))
+		return false;
+	if (b->payload_len == WORD_BYTES && (uintptr_t)to % WORD_BYTES == 0)
+		return usermem_copy_8(to, b->payload);
+	return usermem_copy(to, b->payload, b->payload_len);
 }
 
 /*
@@ -92,11 +98,13 @@ static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n,
 	struct responder *r = &qp->resp;
 	uint32_t done = 0;
 
+	recv_begin(qp);
 	while (done < n && brief_expected(qp, &b[done]) && brief_place(qp, &b[done]) &&
 	       brief_count(qp)) {
 		index[done++] = r->recv.index;
 		r->have_recv = false;
 	}
+	recv_end(qp);
 	return done;
 }
 
