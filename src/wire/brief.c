@@ -11,7 +11,7 @@
 #include "wire/route.h"
 #include "wire/size.h"
 
-static uint32_t brief_octets(uint8_t opcode, uint32_t payload_len)
+uint32_t brief_octets(uint8_t opcode, uint32_t payload_len)
 {
 	return LRH_OCTETS + BTH_OCTETS + bth_ext_octets(bth_props_of(opcode)) +
 	       (uint32_t)align_up(payload_len, 4) + ICRC_OCTETS;
@@ -39,14 +39,19 @@ static uint32_t brief_header(bool has_ack)
 	return (uint32_t)(sizeof(struct record_base) + (has_ack ? sizeof(struct record_ack) : 0));
 }
 
-uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, bool has_ack)
+/* With the payloads of n. */
+static uint32_t brief_bytes(uint32_t payload_len, uint32_t n, bool has_ack)
 {
-	uint32_t header = brief_header(has_ack);
-	uint32_t bytes = (uint32_t)align_up(header + payload_len, RING_ALIGN);
+	uint32_t payloads = (n - 1) * record_part_bytes(payload_len) + payload_len;
 
-	if (ring_reserve(&way->ch->tx, bytes, &way->record))
+	return (uint32_t)align_up(brief_header(has_ack) + payloads, RING_ALIGN);
+}
+
+uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, uint32_t n, bool has_ack)
+{
+	if (ring_reserve(&way->ch->tx, brief_bytes(payload_len, n, has_ack), &way->record))
 		return NULL;
-	return (uint8_t *)way->record + header;
+	return (uint8_t *)way->record + brief_header(has_ack);
 }
 
 void brief_put(struct brief_way *way, const struct brief *b)
@@ -65,7 +70,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	base->slid = path->slid;
 	base->dlid = path->dlid;
 	base->path_bits = path->path_bits;
-	base->nruns = 0;
+	base->parts = b->n > 1 ? (uint8_t)b->n : 0;
 	base->dqpn = b->dqpn;
 	base->sqpn = b->sqpn;
 	base->psn = b->psn;
@@ -79,10 +84,9 @@ void brief_put(struct brief_way *way, const struct brief *b)
 		way->packets++;
 		way->octets += brief_octets(BTH_ACK, 0);
 	}
-	ring_commit(&way->ch->tx,
-		    (uint32_t)align_up(brief_header(b->has_ack) + b->payload_len, RING_ALIGN));
-	way->packets++;
-	way->octets += brief_octets(b->opcode, b->payload_len);
+	ring_commit(&way->ch->tx, brief_bytes(b->payload_len, b->n, b->has_ack));
+	way->packets += b->n;
+	way->octets += (uint64_t)b->n * brief_octets(b->opcode, b->payload_len);
 }
 
 void brief_end(struct brief_way *way)
@@ -104,7 +108,7 @@ bool brief_acknowledge(struct wire *w, const struct path *path, const struct bri
 
 	if (slot_observed(w->host->slot) || !brief_begin(w, path, b->dqpn, &way))
 		return false;
-	room = brief_reserve(&way, 0, false);
+	room = brief_reserve(&way, 0, 1, false);
 	if (likely(room))
 		brief_put(&way, b);
 	brief_end(&way);
@@ -115,17 +119,21 @@ bool brief_acknowledge(struct wire *w, const struct path *path, const struct bri
 
 static bool brief_kind(const struct record_base *b)
 {
-	switch (b->opcode) {
-	case BTH_RC | BTH_ACK:
-		return b->aeth == (AETH_ACK | AETH_NO_CREDIT) && !b->flags && !b->payload_len;
-	case BTH_RC | BTH_SEND_ONLY:
-	case BTH_RC | BTH_SEND_ONLY_IMM:
-	case BTH_UC | BTH_SEND_ONLY:
-	case BTH_UC | BTH_SEND_ONLY_IMM:
-		return true;
-	default:
-		return false;
-	}
+	if (b->opcode == (BTH_RC | BTH_ACK))
+		return b->aeth == (AETH_ACK | AETH_NO_CREDIT) && !b->flags && !b->payload_len &&
+		       !b->parts;
+	return record_may_share(b->opcode) && b->parts <= BRIEF_TRAIN;
+}
+
+/* Do they lie within the record, whose header is that long? */
+static bool brief_payloads_fit(const struct record_base *b, uint32_t header, uint32_t bytes)
+{
+	uint32_t room = bytes - header;
+
+	if (likely(!b->parts))
+		return b->payload_len <= room;
+	return b->payload_len <= BRIEF_SHARES &&
+	       (b->parts - 1u) * record_part_bytes(b->payload_len) + b->payload_len <= room;
 }
 
 bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t *dst_port)
@@ -141,7 +149,7 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	header = brief_header(base.flags & RECORD_ACK);
 	if (!brief_kind(&base) || base.npkts != 1 ||
 	    base.flags & ~(RECORD_SOLICITED | RECORD_ACK_REQ | RECORD_ACK) ||
-	    base.dqpn == IB_MULTICAST_QPN || base.payload_len > bytes - header)
+	    base.dqpn == IB_MULTICAST_QPN || !brief_payloads_fit(&base, header, bytes))
 		return false;
 	*out = (struct brief){
 		.opcode = base.opcode,
@@ -156,9 +164,8 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 		.imm = base.arg,
 		.src_port = base.src_port,
 		.payload_len = base.payload_len,
+		.n = base.parts ? base.parts : 1,
 		.payload = at + header,
-		.packets = 1,
-		.octets = brief_octets(base.opcode, base.payload_len),
 	};
 	*dst_port = base.dst_port;
 	if (base.opcode == (BTH_RC | BTH_ACK)) {
@@ -172,8 +179,6 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 		out->has_ack = true;
 		out->ack_psn = ack.psn;
 		out->ack_msn = ack.msn;
-		out->packets++;
-		out->octets += brief_octets(BTH_ACK, 0);
 	}
 	return true;
 }
@@ -181,8 +186,8 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 bool brief_follows(const struct brief *b, const struct brief *next)
 {
 	return b->opcode != (BTH_RC | BTH_ACK) && next->opcode != (BTH_RC | BTH_ACK) &&
-	       next->psn == psn_add(b->psn, 1) && next->sqpn == b->sqpn && next->dqpn == b->dqpn &&
-	       next->src_port == b->src_port && !next->has_ack;
+	       next->psn == psn_add(b->psn, b->n) && next->sqpn == b->sqpn &&
+	       next->dqpn == b->dqpn && next->src_port == b->src_port && !next->has_ack;
 }
 
 uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b, uint32_t n)

@@ -12,12 +12,12 @@
 #include "base/sparse.h"
 #include "base/trace.h"
 #include "reach/way.h"
-#include "wire/brief.h"
 #include "wire/channel.h"
 #include "wire/link.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 #include "wire/record_form.h"
+#include "wire/train.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
@@ -25,8 +25,6 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
-/* So much of a record is fetched at once, a frame at least; the rest follows as it is read. */
-#define FETCH_AHEAD (32u * RING_ALIGN)
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
 #define GIVE_BACK_SHARE 16u
 /*
@@ -435,11 +433,11 @@ static bool taken_back(struct pkt *p, bool sender_gone)
 	return false;
 }
 
-/* Delivers a record; 0, or -EPROTO. */
-static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
-			  const struct channel_sink *to)
+static int deliver_part(struct channel *ch, const void *record, uint32_t bytes, uint32_t part,
+			bool sender_gone, const struct channel_sink *to)
 {
-	int rc = record_unpack(record, bytes, ch->by_reference_ok ? &ch->sender : NULL, &ch->in);
+	int rc = record_unpack_part(record, bytes, part, ch->by_reference_ok ? &ch->sender : NULL,
+				    &ch->in);
 
 	if (rc)
 		return rc;
@@ -452,51 +450,19 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 	return 0;
 }
 
-/*
- * The record lies in the caches of the processor that has written it.  If each line were fetched only
- * when it is read, the delays would add up.
- */
-static inline void fetch_record(const void *record, uint32_t bytes)
+/* Delivers a record from this part on; 0, or -EPROTO. */
+static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, uint32_t part,
+			  bool sender_gone, const struct channel_sink *to)
 {
-	const uint8_t *at = record;
+	int rc;
 
-	for (uint32_t off = RING_ALIGN; off < min_u32(bytes, FETCH_AHEAD); off += RING_ALIGN)
-		__builtin_prefetch(at + off);
+	do {
+		rc = deliver_part(ch, record, bytes, part, sender_gone, to);
+	} while (!rc && ++part < ch->in.parts);
+	return rc;
 }
 
-/* How many records, and their bytes. */
-struct train {
-	uint32_t records;
-	uint32_t bytes;
-	uint64_t payload;
-};
-
-/* Delivers the record, and those behind it, if they are brief and belong together. */
-static struct train channel_deliver_briefs(struct channel *ch, const void *record, uint32_t bytes,
-					   const struct channel_sink *to)
-{
-	uint32_t end[BRIEF_TRAIN], n = 1, port, next_port;
-	struct brief b[BRIEF_TRAIN];
-	struct train t = {0};
-
-	if (!brief_read(record, bytes, &b[0], &port))
-		return t;
-	end[0] = bytes;
-	while (n < BRIEF_TRAIN && ring_peek_behind(&ch->rx, end[n - 1], &record, &bytes) &&
-	       brief_read(record, bytes, &b[n], &next_port) && next_port == port &&
-	       brief_follows(&b[n - 1], &b[n])) {
-		fetch_record(record, bytes);
-		end[n] = end[n - 1] + bytes;
-		n++;
-	}
-	for (n = min_u32(n, to->briefs(to->user, port, b, n)); t.records < n; t.records++) {
-		t.payload += b[t.records].payload_len;
-		t.bytes = end[t.records];
-	}
-	return t;
-}
-
-/* The same of one record of any kind; 0, or -EPROTO. */
+/* Delivers a record, and those behind it, if they are brief and belong together; 0, or -EPROTO. */
 static int channel_deliver(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
 			   const struct channel_sink *to, struct train *out)
 {
@@ -505,19 +471,25 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 	ch->frames = record_is_frame(record);
 	if (ch->frames) {
 		/* Whether another one follows is looked at before the program gets this one. */
-		fetch_record(record, bytes + RING_ALIGN);
+		ring_fetch(record, bytes + RING_ALIGN);
 	} else {
 		/* What is behind it is the sender's. */
-		fetch_record(record, bytes);
-		*out = channel_deliver_briefs(ch, record, bytes, to);
-		if (likely(out->records))
+		ring_fetch(record, bytes);
+		*out = train_deliver(&ch->rx, record, bytes, to);
+		if (unlikely(out->rest))
+			return deliver_record(ch, out->rest, out->rest_bytes, out->rest_part,
+					      sender_gone, to);
+		if (likely(out->packets))
 			return 0;
 	}
-	rc = deliver_record(ch, record, bytes, sender_gone, to);
+	rc = deliver_record(ch, record, bytes, 0, sender_gone, to);
 	/* What a READ asks for is made here, if it offers places. */
-	*out = (struct train){1, bytes,
-			      ch->in.pkt.foreign && ch->in.pkt.dma_len ? ch->in.pkt.dma_len
-								       : ch->in.pkt.payload_len};
+	*out = (struct train){
+		.packets = 1,
+		.bytes = bytes,
+		.payload = ch->in.pkt.foreign && ch->in.pkt.dma_len ? ch->in.pkt.dma_len
+								    : ch->in.pkt.payload_len,
+	};
 	return rc;
 }
 
@@ -551,7 +523,7 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		if (rc)
 			break;
 		payload += t.payload;
-		records += t.records;
+		records += t.packets;
 		ring_next(&ch->rx, t.bytes);
 		total += t.bytes;
 		consumed += t.bytes;

@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 7u
+#define CHANNEL_ABI 8u
 
 /* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
  * the ring with the cache traffic of the first (see the wire benchmark). */
@@ -119,8 +119,8 @@ enum channel_news {
 /* Who takes what arrives. */
 struct channel_sink {
 	void (*packet)(void *user, const struct pkt *p);
-	/* The same of brief requests for that port, each of which follows on the one before; so many
-	 * were taken, the next goes to packet. */
+	/* The same of brief requests for that port from n records, each of which follows on the one
+	 * before; so many requests were taken, the next goes to packet. */
 	uint32_t (*briefs)(void *user, uint32_t dst_port, const struct brief *b, uint32_t n);
 	void *user;
 };

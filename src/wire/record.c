@@ -40,7 +40,7 @@ struct record_run {
 	uint32_t key; /* for the sender alone */
 };
 
-static_assert(RUNS_MAX <= UINT8_MAX, "nruns is one byte");
+static_assert(RUNS_MAX <= UINT8_MAX, "parts is one byte");
 
 static bool is_frame(uint8_t opcode)
 {
@@ -143,7 +143,7 @@ static void *record_put_base(void *record, const struct pkt *p, bool by_referenc
 	base->slid = path->slid;
 	base->dlid = path->dlid;
 	base->path_bits = path->path_bits;
-	base->nruns = by_reference ? (uint8_t)p->nruns : 0;
+	base->parts = by_reference ? (uint8_t)p->nruns : 0;
 	base->dqpn = p->dqpn;
 	base->sqpn = p->sqpn;
 	base->psn = p->psn;
@@ -242,7 +242,7 @@ static bool lies_in(const struct reader *record, const struct record_base *base,
 	if (off > record->left)
 		return false;
 	r = (struct reader){record->at + off, record->left - off};
-	for (uint32_t i = 0; i < base->nruns && record_take(&r, &part, sizeof(part)); i++)
+	for (uint32_t i = 0; i < base->parts && record_take(&r, &part, sizeof(part)); i++)
 		if (part.key == refs->key && record_overlap(&part, &refs->memory))
 			return true;
 	return false;
@@ -360,9 +360,9 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	uint32_t total = is_read_request(base->opcode) ? out->pkt.dma_len : base->payload_len;
 	uint64_t sum = 0;
 
-	if (base->nruns > RUNS_MAX)
+	if (base->parts > RUNS_MAX)
 		return false;
-	for (uint32_t i = 0; i < base->nruns; i++) {
+	for (uint32_t i = 0; i < base->parts; i++) {
 		struct record_run part;
 
 		if (!record_take(r, &part, sizeof(part)) || part.len > total - sum)
@@ -374,8 +374,28 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	return sum == total;
 }
 
-int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender,
-		  struct record_pkt *out)
+/* Of several SENDs in one record: makes the packet that of this one, and r what is left from its payload
+ * on. */
+static bool take_shared(struct reader *r, const struct record_base *base, uint32_t part,
+			struct record_pkt *out)
+{
+	uint64_t off = (uint64_t)part * record_part_bytes(base->payload_len);
+
+	if (!base->parts)
+		return !part;
+	if (part >= base->parts || !record_may_share(base->opcode) || base->npkts != 1 ||
+	    base->payload_len > r->left || off > r->left)
+		return false;
+	out->has_ack &= !part;
+	out->parts = base->parts;
+	out->pkt.psn = psn_add(base->psn, part);
+	r->at += off;
+	r->left -= (size_t)off;
+	return true;
+}
+
+int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
+		       struct pkt_foreign *sender, struct record_pkt *out)
 {
 	struct reader r = {record, bytes};
 	struct record_base base;
@@ -384,6 +404,7 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 	if (!record_take(&r, &base, sizeof(base)))
 		return -EPROTO;
 	by_reference = base.flags & RECORD_BY_REFERENCE;
+	out->parts = 1;
 	out->pkt = (struct pkt){
 		.batched = true,
 		.opcode = base.opcode,
@@ -419,12 +440,15 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 		return -EPROTO;
 	if (by_reference) {
 		/* Who offers places does not ask before whether we can write there. */
-		if ((!sender && !is_read_request(base.opcode)) || !take_runs(&r, &base, out))
+		if (part || (!sender && !is_read_request(base.opcode)) ||
+		    !take_runs(&r, &base, out))
 			return -EPROTO;
-		out->pkt.nruns = sender ? base.nruns : 0;
+		out->pkt.nruns = sender ? base.parts : 0;
 		out->pkt.foreign = sender;
 		return 0;
 	}
+	if (!take_shared(&r, &base, part, out))
+		return -EPROTO;
 	if (base.flags & RECORD_PLACED) {
 		out->pkt.placed = true;
 		return pkt_props(&out->pkt)->read && pkt_props(&out->pkt)->response ? 0 : -EPROTO;

@@ -21,6 +21,7 @@ struct record_pkt {
 	struct pkt pkt;
 	bool has_ack;
 	struct pkt ack; /* was sent before it */
+	uint32_t parts; /* packets that the record holds, in their order */
 	struct path path;
 	struct pkt_dc dc;
 	struct run runs[RUNS_MAX];
@@ -52,9 +53,15 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference);
  */
 uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*
- * Checks every length against the record's own; the header is copied before it is looked at, the
+ * One packet of the record, by its place.  Checks every length against the record's own; the header is copied before it is looked at, the
  * payload stays in place.  sender: of payloads by reference, NULL if they were not agreed on.
- * -EPROTO if malformed.
+ * -EPROTO if malformed, or if there is none there.
  */
-int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender,
-		  struct record_pkt *out) must_check;
+int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
+		       struct pkt_foreign *sender, struct record_pkt *out) must_check;
+
+static inline must_check int record_unpack(const void *record, uint32_t bytes,
+					   struct pkt_foreign *sender, struct record_pkt *out)
+{
+	return record_unpack_part(record, bytes, 0, sender, out);
+}

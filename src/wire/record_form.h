@@ -33,7 +33,9 @@ struct record_base {
 	uint16_t slid;
 	uint16_t dlid;
 	uint8_t path_bits;
-	uint8_t nruns;
+	/* By reference: runs of the payload.  Else, if not 0: so many SENDs stand in the record, see
+	 * record_may_share. */
+	uint8_t parts;
 	uint32_t dqpn;
 	uint32_t sqpn;
 	uint32_t psn;
@@ -69,6 +71,28 @@ static inline bool record_is_frame(const void *record)
 	const struct record_base *base = record;
 
 	return (base->opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
+}
+
+/*
+ * SENDs of one packet in a row may share a record: everything is said once, the PSN of the first, and
+ * their payloads, of one length, stand one behind the other, so far apart.
+ */
+static inline uint32_t record_part_bytes(uint32_t payload_len)
+{
+	return (uint32_t)align_up(payload_len, 8);
+}
+
+static inline bool record_may_share(uint8_t opcode)
+{
+	switch (opcode) {
+	case BTH_RC | BTH_SEND_ONLY:
+	case BTH_RC | BTH_SEND_ONLY_IMM:
+	case BTH_UC | BTH_SEND_ONLY:
+	case BTH_UC | BTH_SEND_ONLY_IMM:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static inline bool record_has_rare(uint8_t opcode, uint8_t flags)

@@ -224,9 +224,13 @@ static void take_records(void)
 	/* What it has scribbled may lead round and round. */
 	for (unsigned n = RING_MIN_BYTES / RING_ALIGN;
 	     n && ring_peek(&peer_rx, &record, &bytes) > 0; n--) {
-		int rc = record_unpack(record, bytes, &sender, &out);
+		uint32_t part = 0;
+		int rc;
 
-		MUST(scribbled || (!rc && out.pkt.npkts && out.pkt.dqpn <= IB_QPN_MASK));
+		do {
+			rc = record_unpack_part(record, bytes, part, &sender, &out);
+			MUST(scribbled || (!rc && out.pkt.npkts && out.pkt.dqpn <= IB_QPN_MASK));
+		} while (!rc && ++part < out.parts);
 		ring_next(&peer_rx, bytes);
 	}
 	(void)ring_give_back(&peer_rx);
@@ -243,7 +247,8 @@ static void unpack_record(struct input *in)
 
 	MUST(record);
 	in_bytes(in, record, bytes);
-	if (!record_unpack(record, (uint32_t)bytes, from, &out)) {
+	for (uint32_t part = 0; !record_unpack_part(record, (uint32_t)bytes, part, from, &out);
+	     part++) {
 		uint64_t sum = 0;
 
 		MUST(out.pkt.nruns <= RUNS_MAX);

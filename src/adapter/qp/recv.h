@@ -19,8 +19,8 @@ static inline uint32_t recv_pd(const struct qp *qp)
 
 /* Completes resp.recv with so many bytes; pkt ended its message. */
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes);
-/* The same of n requests, BRIEF_TRAIN at most, that make up a message each: completes the receives of these
- * indices. */
+/* The same of the first n requests of these records, BRIEF_TRAIN at most, that make up a message each:
+ * completes the receives of these indices. */
 void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n);
 /* Completes the receive of this index with an error. */
 void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome);

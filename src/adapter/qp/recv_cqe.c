@@ -111,17 +111,10 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	recv_note(qp->adapter);
 }
 
-/* So many from the first on are completed alike. */
-static uint32_t briefs_alike(const struct brief *b, uint32_t n)
+static bool briefs_alike(const struct brief *a, const struct brief *b)
 {
-	uint32_t alike = 1;
-
-	while (alike < n && b[alike].opcode == b->opcode &&
-	       b[alike].payload_len == b->payload_len && b[alike].imm == b->imm &&
-	       b[alike].solicited == b->solicited && b[alike].sl == b->sl &&
-	       b[alike].slid == b->slid)
-		alike++;
-	return alike;
+	return a->opcode == b->opcode && a->payload_len == b->payload_len && a->imm == b->imm &&
+	       a->solicited == b->solicited && a->sl == b->sl && a->slid == b->slid;
 }
 
 void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
@@ -131,6 +124,7 @@ void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *inde
 
 	cq_begin(cq);
 	while (n) {
+		const struct brief *first = b;
 		const struct recv_cqe c = {
 			.props = bth_props_of(b->opcode),
 			.slid = b->slid,
@@ -138,12 +132,14 @@ void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *inde
 			.imm = b->imm,
 			.bytes = b->payload_len,
 		};
-		uint32_t alike = briefs_alike(b, n);
+		uint32_t alike = 0;
 		struct cqe64 cqe;
 
+		do
+			alike += min_u32(b++->n, n - alike);
+		while (alike < n && briefs_alike(first, b));
 		recv_cqe_fill(&cqe, qp, &c, 0);
-		appended += cq_append_like(cq, &cqe, index, alike, b->solicited);
-		b += alike;
+		appended += cq_append_like(cq, &cqe, index, alike, first->solicited);
 		index += alike;
 		n -= alike;
 	}

@@ -27,6 +27,7 @@ static bool resp_send_brief(struct qp *qp, uint32_t psn)
 		.sqpn = qp->qpn,
 		.psn = psn,
 		.ack_msn = qp->resp.msn,
+		.n = 1,
 	};
 
 	return brief_acknowledge(qp->adapter->wire, &qp->path, &b);

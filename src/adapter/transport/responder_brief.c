@@ -20,9 +20,10 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 	       b->psn == r->epsn && !r->in_message && !r->nak_sent;
 }
 
-/* Takes a receive and puts the payload where it says. */
-static bool brief_place(struct qp *qp, const struct brief *b)
+/* Takes a receive and puts the payload of the request of that place among n where it says. */
+static bool brief_place(struct qp *qp, const struct brief *b, uint32_t place)
 {
+	const uint8_t *payload = b->payload + (size_t)place * brief_stride(b);
 	struct responder *r = &qp->resp;
 	const struct wqe_data *d = r->recv.sge;
 	uint8_t *to;
@@ -38,8 +39,8 @@ static bool brief_place(struct qp *qp, const struct brief *b)
 	if (unlikely(!to))
 		return false;
 	if (b->payload_len == WORD_BYTES && (uintptr_t)to % WORD_BYTES == 0)
-		return usermem_copy_8(to, b->payload);
-	return usermem_copy(to, b->payload, b->payload_len);
+		return usermem_copy_8(to, payload);
+	return usermem_copy(to, payload, b->payload_len);
 }
 
 /*
@@ -68,15 +69,19 @@ static bool brief_count(struct qp *qp)
 	return true;
 }
 
-static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t n)
+/* Of the first of n records the acknowledgement, of all of them so many requests. */
+static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t requests)
 {
-	uint64_t octets = 0, packets = 0;
+	bool ack = b->has_ack && b->opcode != (BTH_RC | BTH_ACK);
+	uint64_t octets = ack ? brief_octets(BTH_ACK, 0) : 0, packets = requests + ack;
 
-	for (uint32_t i = 0; i < n; i++) {
-		octets += b[i].octets / 4;
-		packets += b[i].packets;
+	for (; requests; b++) {
+		uint32_t n = min_u32(b->n, requests);
+
+		octets += (uint64_t)n * brief_octets(b->opcode, b->payload_len);
+		requests -= n;
 	}
-	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets);
+	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets / 4);
 	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, packets);
 }
 
@@ -87,34 +92,58 @@ static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t n)
  */
 static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
 {
-	if (n == 1 || !b[0].ack_req || !qp_is_reliable(qp) || !brief_expected(qp, b))
+	if ((n == 1 && b[0].n == 1) || !b[0].ack_req || !qp_is_reliable(qp) ||
+	    !brief_expected(qp, b))
 		return 1;
 	resp_close(qp);
 	return n;
 }
 
-static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n, uint16_t *index)
+/* Those of one record. */
+static uint32_t brief_execute(struct qp *qp, const struct brief *b, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
 	uint32_t done = 0;
 
-	recv_begin(qp);
-	while (done < n && brief_expected(qp, &b[done]) && brief_place(qp, &b[done]) &&
-	       brief_count(qp)) {
+	if (!brief_expected(qp, b))
+		return 0;
+	while (done < b->n && brief_place(qp, b, done) && brief_count(qp)) {
 		index[done++] = r->recv.index;
 		r->have_recv = false;
+	}
+	return done;
+}
+
+static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n, uint16_t *index)
+{
+	uint32_t done = 0, part;
+
+	recv_begin(qp);
+	for (uint32_t i = 0; i < n; i++) {
+		part = brief_execute(qp, &b[i], index + done);
+		done += part;
+		if (part < b[i].n)
+			break;
 	}
 	recv_end(qp);
 	return done;
 }
 
 /* Of the last that wants it: the others are acknowledged with it. */
-static void briefs_owe(struct qp *qp, const struct brief *b, uint32_t n)
+static void briefs_owe(struct qp *qp, const struct brief *b, uint32_t requests)
 {
-	while (n && !b[n - 1].ack_req)
-		n--;
-	if (n && qp_is_reliable(qp))
-		resp_owe(qp, b[n - 1].psn);
+	uint32_t n, psn = 0;
+	bool asked = false;
+
+	for (; requests; requests -= n, b++) {
+		n = min_u32(b->n, requests);
+		if (b->ack_req) {
+			asked = true;
+			psn = psn_add(b->psn, n - 1);
+		}
+	}
+	if (asked && qp_is_reliable(qp))
+		resp_owe(qp, psn);
 }
 
 uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n)

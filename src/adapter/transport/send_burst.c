@@ -83,32 +83,85 @@ static void take_ack_back(struct qp *qp, const struct brief *b)
 
 /* ---- the burst ---- */
 
-static bool send_one(struct qp *qp, struct brief_way *way, const struct request *w, struct brief *b)
+static uint8_t send_burst_op(const struct qp *qp, const struct request *w)
 {
-	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
-	uint8_t *to = from ? brief_reserve(way, w->piece.bytes, b->has_ack) : NULL;
+	return (uint8_t)(qp->bth |
+			 (w->opcode == WQE_OP_SEND_IMM ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY));
+}
 
-	if (unlikely(!to || !usermem_copy(to, from, w->piece.bytes)))
-		return false;
-	b->opcode = (uint8_t)(qp->bth |
-			      (w->opcode == WQE_OP_SEND_IMM ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY));
-	b->solicited = w->seg.ctrl.fm_ce_se & WQE_CTRL_SOLICITED;
+static bool send_burst_solicited(const struct request *w)
+{
+	return w->seg.ctrl.fm_ce_se & WQE_CTRL_SOLICITED;
+}
+
+/* The first request of a record; nothing is in it yet. */
+static void send_burst_say(const struct qp *qp, const struct request *w, struct brief *b)
+{
+	b->opcode = send_burst_op(qp, w);
+	b->solicited = send_burst_solicited(w);
 	b->psn = qp->req.psn;
 	b->imm = be32_get(w->seg.ctrl.imm);
 	b->payload_len = w->piece.bytes;
+	b->n = 0;
+}
+
+/* May it go in the same record? */
+static bool send_burst_joins(const struct qp *qp, const struct request *w, const struct brief *b)
+{
+	return w->piece.bytes == b->payload_len && send_burst_op(qp, w) == b->opcode &&
+	       send_burst_solicited(w) == b->solicited &&
+	       (w->opcode == WQE_OP_SEND || be32_get(w->seg.ctrl.imm) == b->imm);
+}
+
+/* Puts the request into the record, where its payload belongs. */
+static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
+{
+	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+
+	if (unlikely(!from || !usermem_copy(to, from, w->piece.bytes)))
+		return false;
 	/* The answer finds it. */
 	requester_append(qp, w->opcode, 1, qp_is_signaled(qp, w->seg.ctrl.fm_ce_se), false, 1,
 			 w->piece.bytes);
 	qp->req.cur++;
-	brief_put(way, b);
-	b->has_ack = false;
 	return true;
+}
+
+/*
+ * Sends the request, and in the same record those behind it that are like it, up to limit in all.
+ * Then w is the request behind them, or *more is false: it is of another kind, or there is none.
+ */
+static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request *w,
+			    struct brief *b, uint32_t limit, bool *more)
+{
+	uint32_t room = w->piece.bytes > BRIEF_SHARES ? 1 : min_u32(limit, BRIEF_TRAIN);
+	uint8_t *to = brief_reserve(way, w->piece.bytes, room, b->has_ack);
+
+	*more = false;
+	if (unlikely(!to))
+		return 0;
+	send_burst_say(qp, w, b);
+	while (psns_left(qp, 1) && send_one(qp, w, to)) {
+		to += brief_stride(b);
+		if (++b->n == limit)
+			break;
+		*more = send_burst_fetch(qp, qp->req.next_block, w);
+		if (!*more || b->n == room || !send_burst_joins(qp, w, b))
+			break;
+		*more = false;
+	}
+	if (likely(b->n)) {
+		brief_put(way, b);
+		b->has_ack = false;
+	}
+	return b->n;
 }
 
 /* Sends what stands at the head of the ring.  Returns how many requests there were. */
 static uint32_t send_turn(struct qp *qp, uint32_t limit)
 {
 	uint32_t n = 0, first = qp->req.cur;
+	bool more;
 	struct brief_way way;
 	struct request w;
 	struct brief b = {
@@ -122,9 +175,9 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 	    !brief_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &way))
 		return 0;
 	lend_ack(qp, &b);
-	while (psns_left(qp, 1) && send_one(qp, &way, &w, &b) && ++n < limit &&
-	       send_burst_fetch(qp, qp->req.next_block, &w))
-		;
+	do
+		n += send_record(qp, &way, &w, &b, limit - n, &more);
+	while (more);
 	brief_end(&way);
 	if (unlikely(b.has_ack))
 		take_ack_back(qp, &b);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "wire/record.h"
+#include "wire/record_form.h"
 #include "wire/ring.h"
 #include "check.h"
 
@@ -315,6 +316,43 @@ static void records_by_operation(void)
 	}
 }
 
+/* SENDs that share a record: each is unpacked by itself, and none beyond the record's end. */
+static void shared_records(void)
+{
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
+			.psn = IB_PSN_MASK,
+			.path = &path,
+			.payload_len = 9};
+	struct record_base *base = (void *)data;
+	static struct record_pkt out;
+	uint8_t *payload = record_pack(data, &p, false);
+	uint32_t bytes = 128;
+
+	base->npkts = 1;
+	base->parts = 5; /* 48 + 4 * 16 + 9 */
+	for (uint32_t i = 0; i < 5; i++) {
+		CHECK(!record_unpack_part(data, bytes, i, NULL, &out));
+		CHECK(out.parts == 5 && out.pkt.nruns == 1 && out.runs[0].len == 9);
+		CHECK(out.runs[0].addr == payload + 16 * (size_t)i);
+		CHECK(out.pkt.psn == psn_add(IB_PSN_MASK, i));
+	}
+	CHECK(record_unpack_part(data, bytes, 5, NULL, &out) == -EPROTO);
+	CHECK(record_unpack_part(data, 64, 1, NULL, &out) == -EPROTO);
+	base->parts = 6;
+	CHECK(record_unpack_part(data, bytes, 5, NULL, &out) == -EPROTO);
+	base->parts = UINT8_MAX;
+	base->payload_len = UINT32_MAX;
+	for (uint32_t i = 0; i < UINT8_MAX; i++)
+		CHECK(record_unpack_part(data, bytes, i, NULL, &out) == -EPROTO);
+	/* Of other kinds there is one in a record. */
+	p.opcode = BTH_RC | BTH_WRITE_ONLY;
+	(void)record_pack(data, &p, false);
+	base->npkts = 1;
+	CHECK(record_unpack_part(data, bytes, 1, NULL, &out) == -EPROTO);
+	base->parts = 2;
+	CHECK(record_unpack(data, bytes, NULL, &out) == -EPROTO);
+}
+
 /* A word of data and what it takes to deliver it move from one processor to the other together. */
 static void short_records(void)
 {
@@ -503,6 +541,7 @@ int main(void)
 	bad_cursors();
 	records_by_operation();
 	short_records();
+	shared_records();
 	records_round_trip();
 	records_of_places();
 	records_of_noise();

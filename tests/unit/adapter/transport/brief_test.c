@@ -111,6 +111,42 @@ static void put_send(struct rng *rng, unsigned side)
 	device_wqe_put(&w);
 }
 
+/* Some that differ in their bytes alone. */
+static void put_alike(struct rng *rng, unsigned side, uint64_t n)
+{
+	static const uint32_t lens[] = {1, 4, 8, 8, 8, 12, 24, 63, 64, 65};
+	uint32_t len = lens[rng_below(rng, array_size(lens))], imm = (uint32_t)rng_next(rng);
+	struct signed_pair_side *s = &pair.side[side];
+	uint8_t op = rng_below(rng, 4) ? WQE_OP_SEND : WQE_OP_SEND_IMM;
+	uint8_t solicited = rng_below(rng, 4) ? 0 : WQE_CTRL_SOLICITED;
+	bool inlined = !rng_below(rng, 2);
+	struct device_wqe w;
+
+	while (n--) {
+		uint8_t *from = data_at(side, rng_below(rng, 50000));
+
+		device_wqe_begin(&s->q, &w, op, solicited | (n ? 0 : WQE_CTRL_CE_ALWAYS), imm);
+		if (inlined)
+			device_wqe_inline(&w, from, len);
+		else
+			device_wqe_data(&w, from, len, s->lkey);
+		device_wqe_put(&w);
+	}
+}
+
+/* Sometimes more than are delivered at a time. */
+static void put_some(struct rng *rng, unsigned side)
+{
+	uint64_t n = 1 + rng_below(rng, rng_below(rng, 4) ? 5 : 24);
+
+	if (!rng_below(rng, 3)) {
+		put_alike(rng, side, n);
+		return;
+	}
+	for (; n; n--)
+		put_send(rng, side);
+}
+
 /* What ends the connection, on one of the two sides. */
 static void put_bad(struct rng *rng, unsigned side)
 {
@@ -223,9 +259,7 @@ static void run_script(uint64_t seed, bool exposed, bool watched, struct outcome
 			collect_completions(side, &o->side[side]);
 			break;
 		default:
-			/* sometimes more than are delivered at a time */
-			for (uint64_t n = 1 + rng_below(&rng, rng_below(&rng, 4) ? 5 : 24); n; n--)
-				put_send(&rng, side);
+			put_some(&rng, side);
 			if (step == bad_at)
 				put_bad(&rng, side);
 			device_ring(&pair.side[side].q);
@@ -419,6 +453,76 @@ static void not_ready(bool exposed)
 	signed_pair_down(&pair);
 }
 
+/* A list of words, of which the last one is signaled. */
+static void put_words(unsigned side, unsigned n)
+{
+	struct signed_pair_side *s = &pair.side[side];
+	struct device_wqe w;
+
+	for (unsigned i = 0; i < n; i++) {
+		device_wqe_begin(&s->q, &w, WQE_OP_SEND, i + 1 < n ? 0 : WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_data(&w, data_at(side, 8ull * i), 8, s->lkey);
+		device_wqe_put(&w);
+	}
+}
+
+/* Each is a message of its own, and they share a record: 48 bytes and their words. */
+static void short_list(bool exposed)
+{
+	struct qp *qp;
+	uint64_t before;
+	uint32_t psn;
+
+	begin_script(exposed);
+	qp = pair.side[1].q.qp;
+	psn = qp->resp.epsn;
+	before = sent_bytes(0);
+	put_words(0, 16);
+	device_ring(&pair.side[0].q);
+	CHECK(sent_bytes(0) == before + align_up(48 + 16 * 8, RING_ALIGN));
+	look_at_side(1);
+	for (unsigned i = 0; i < 16; i++) {
+		expect_cqe(1, CQE_OP_RESP_SEND);
+		CHECK(!memcmp(receive_at(1, i), data_at(0, 8ull * i), 8));
+	}
+	CHECK(!device_cq_poll(&pair.side[1].q.cq));
+	CHECK(qp->resp.epsn == psn_add(psn, 16) && counter_of(1, PORT_RCV_PACKETS) == 16);
+	look_at_side(1);
+	look_at_side(0);
+	expect_cqe(0, CQE_OP_REQ);
+	CHECK(!device_cq_poll(&pair.side[0].q.cq));
+	signed_pair_down(&pair);
+}
+
+/* In the middle of a record there are no more receives: what was taken is not taken again, and the rest
+ * comes when there are. */
+static void list_not_ready(bool exposed)
+{
+	pair_up(exposed);
+	short_receive[1] = MOST;
+	for (unsigned i = 0; i < 5; i++)
+		post_receive(1, i);
+	signed_pair_progress(&pair);
+	signed_pair_progress(&pair);
+	put_words(0, 16);
+	device_ring(&pair.side[0].q);
+	look_at_side(1);
+	for (unsigned i = 0; i < 5; i++)
+		expect_cqe(1, CQE_OP_RESP_SEND);
+	CHECK(!device_cq_poll(&pair.side[1].q.cq));
+	CHECK(counter_of(1, HW_OUT_OF_BUFFER) == 1);
+	for (unsigned i = 5; i < 20; i++)
+		post_receive(1, i);
+	for (unsigned i = 5; i < 16; i++) {
+		CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[1].q.cq)) == CQE_OP_RESP_SEND);
+		CHECK(!memcmp(receive_at(1, i), data_at(0, 8ull * i), 8));
+	}
+	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[0].q.cq)) == CQE_OP_REQ);
+	CHECK(!device_cq_poll(&pair.side[1].q.cq));
+	CHECK(!memcmp(receive_at(1, 0), data_at(0, 0), 8));
+	signed_pair_down(&pair);
+}
+
 /* Old requests, sent again and still under way: the peer may have begun something by itself since, and that
  * counts. */
 static void old_requests(void)
@@ -437,6 +541,7 @@ static void old_requests(void)
 	for (unsigned i = 0; i < 2; i++)
 		b[i] = (struct brief){.opcode = BTH_RC | BTH_SEND_ONLY,
 				      .ack_req = true,
+				      .n = 1,
 				      .pkey = qp->pkey,
 				      .dqpn = qp->qpn,
 				      .sqpn = peer->qpn,
@@ -459,6 +564,8 @@ int main(void)
 		ping_pong(exposed);
 		no_answer(exposed);
 		not_ready(exposed);
+		short_list(exposed);
+		list_not_ready(exposed);
 	}
 	unreadable_answer();
 	test_scripts();
