@@ -347,8 +347,9 @@ static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void 
 	struct doorbell_page *page = m->page;
 	uint64_t now;
 
-	/* What a store for an EQ says is in the register alone. */
-	if (!m->armed || !doorbell_is_direct(page) || page->group[DOORBELL_EQ].count)
+	/* What a store for an EQ says is in the register alone, as in pages of another kind. */
+	if (!m->armed || !doorbell_is_direct(page) || page->group[DOORBELL_EQ].count ||
+	    page->attr.look)
 		return false;
 	if (continues_copy(m, addr))
 		return store_skip(ucontext, addr);

@@ -47,8 +47,8 @@ static void set_state(struct doorbell_page *page, enum doorbell_state state)
 static bool is_watched(const struct doorbell_page *page)
 {
 	return !page->gone && page_state(page) != DOORBELL_HOOKED &&
-	       (page->group[DOORBELL_SQ].count || page->group[DOORBELL_CQ].count ||
-		page->group[DOORBELL_EQ].count);
+	       (page->attr.look || page->group[DOORBELL_SQ].count ||
+		page->group[DOORBELL_CQ].count || page->group[DOORBELL_EQ].count);
 }
 
 /* Takes pages out of the list that need not be in it and counts the others. */
@@ -369,6 +369,8 @@ static bool look_at(struct doorbell_page *page)
 		found |= look_at_cqs(page);
 	if (unlikely(page->group[DOORBELL_EQ].count))
 		found |= look_at_eqs(page);
+	if (unlikely(page->attr.look))
+		found = page->attr.look(page->attr.user);
 	if (unlikely(found))
 		page_seen(page);
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {

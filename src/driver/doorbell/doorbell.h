@@ -48,6 +48,11 @@ struct doorbell_page_attr {
 	/* The register named this queue pair; the number comes from the program. */
 	void (*ring)(void *user, uint32_t qpn);
 	void *user;
+	/*
+	 * Not NULL: the page is of another kind, whose registers this takes values out of; true: there were some.
+	 * Such a page is always watched, and may be stored to without a hook.  No queue uses it.
+	 */
+	bool (*look)(void *user);
 };
 
 /* -ENOMEM */

@@ -8,16 +8,22 @@
 int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_page **out)
 {
 	struct doorbell_page *page = calloc(1, sizeof(*page));
+	bool fresh;
 
 	if (!page)
 		return -ENOMEM;
 	page->attr = *attr;
 	page->refs = 1;
+	if (attr->look)
+		atomic_init(&page->state, DOORBELL_DIRECT);
 	spin_lock(&doorbell_set.lock);
 	page->next = doorbell_set.pages;
 	doorbell_set.pages = page;
 	doorbell_mappings_join(page);
+	fresh = doorbell_page_changed(page);
 	spin_unlock(&doorbell_set.lock);
+	if (fresh)
+		doorbell_tell_engine();
 	*out = page;
 	return 0;
 }
