@@ -25,6 +25,11 @@ TRACE_POINT(cq, compressed, "completions are written as one", (HEX, cqn), (NUM, 
 TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries))
 TRACE_POINT(eq, fired, "the vector of a program's event queue fires", (HEX, eqn), (NUM, produced))
 
+TRACE_POINT(emulation, rung, "a driver rings a doorbell of an emulated function", (NUM, function),
+	    (NUM, queue), (HEX, value))
+TRACE_POINT(emulation, interrupt, "an emulated function sends an interrupt", (NUM, function),
+	    (NUM, count))
+
 TRACE_POINT(flow, begin, "the congestion of a flow is controlled from now on", (HEX, qpn),
 	    (HEX, peer))
 

@@ -18,6 +18,8 @@ struct dpa_bells {
 	void (*empty)(void *device, uint32_t uar, uint32_t cqn);
 	void (*send)(void *device, uint32_t uar, uint32_t qpn, uint16_t pi);
 	void (*event)(void *device, uint32_t uar, uint32_t eqn, uint32_t ci);
+	/* Of the doorbell of an emulated function that leads to that CQ: it is armed, or taken for rung. */
+	void (*emulated)(void *device, uint32_t uar, uint32_t cqn, uint32_t context, bool force);
 };
 
 struct dpa_uar {

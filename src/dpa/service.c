@@ -221,10 +221,23 @@ static void door_eq_update(uint32_t ci, uint32_t eqn)
 	dpa_door_leave(t);
 }
 
-static void door_ring(uint32_t a, uint32_t b)
+static void door_emulated(uint32_t cqn, uint32_t context, bool force)
 {
-	(void)a;
-	(void)b;
+	struct dpa_thread *t = door_enter();
+
+	if (t->uar.bells)
+		t->uar.bells->emulated(t->uar.device, t->uar.number, cqn, context, force);
+	dpa_door_leave(t);
+}
+
+static void door_emu_arm(uint32_t cqn, uint32_t context)
+{
+	door_emulated(cqn, context, false);
+}
+
+static void door_emu_trigger(uint32_t cqn, uint32_t context)
+{
+	door_emulated(cqn, context, true);
 }
 
 static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
@@ -314,8 +327,8 @@ const struct dpa_door dpa_door_table = {
 	.cq_arm = door_cq_arm,
 	.eq_update = door_eq_update,
 	.msix_send = door_msix_send,
-	.emu_arm = door_ring,
-	.emu_trigger = door_ring,
+	.emu_arm = door_emu_arm,
+	.emu_trigger = door_emu_trigger,
 	.cc_ring = door_cc_ring,
 	.message = door_message,
 	.trace = door_trace,

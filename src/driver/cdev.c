@@ -17,6 +17,7 @@
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/emulation/uio.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
@@ -37,6 +38,7 @@ static const struct {
 	{"uverbs", uverbs_file_open, false},
 	{"umad", umad_device_open, false},
 	{"issm", issm_device_open, true},
+	{"uio", uio_file_open, false},
 };
 
 static int to_errno(long ret)
@@ -256,6 +258,20 @@ void cdev_before_read(int fd, off_t position)
 		return;
 	cdev_renew(f, fd, position);
 	cdev_put(f);
+}
+
+int cdev_map(int fd, size_t len, off_t offset)
+{
+	no_cancellation();
+	struct cdev_file *f = cdev_get(fd);
+	int ret = fd;
+
+	if (!f)
+		return fd;
+	if (f->ops->map)
+		ret = atomic_load(&f->foreign) ? -EIO : f->ops->map(f, len, offset);
+	cdev_put(f);
+	return to_errno(ret);
 }
 
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset)

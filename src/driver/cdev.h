@@ -37,6 +37,8 @@ bool cdev_moves_bytes(int fd);
 /* Called before the real read, of the bytes at position. */
 void cdev_before_read(int fd, off_t position);
 #define CDEV_WHERE_IT_STANDS ((off_t)-1)
+/* What a mapping of it maps: itself, or another descriptor. */
+int cdev_map(int fd, size_t len, off_t offset);
 /* After a shared mapping of it was made; before addresses go; after they moved. */
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset);
 void cdev_unmapping(void *addr, size_t len);

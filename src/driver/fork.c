@@ -7,6 +7,7 @@
 #include "dpa/debugger.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/emulation/function.h"
 #include "driver/file/cdev_file.h"
 #include "driver/hooks/hooks.h"
 #include "driver/runtime/process.h"
@@ -50,6 +51,7 @@ void cdev_fork_child(void)
 	urcu_bp_after_fork_child();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();
+	function_fork_child();
 	cdev_table_fork_child();
 	hidden_fork_child();
 	process_fork_child();

@@ -43,10 +43,11 @@
 enum hello_fd { HELLO_FD_REGISTRY, HELLO_FD_SUBNET, HELLO_FD_SLOTS, HELLO_FDS };
 
 enum msg_type {
-	MSG_HELLO,    /* take a slot */
-	MSG_LEASE,    /* hold the daemon, without a slot, and have a host's device tree */
-	MSG_NUMBERS,  /* a chunk of QPNs, SRQNs or mkey indices */
-	MSG_CHANNEL,  /* shared memory with a peer; as a notification: a peer opened one */
+	MSG_HELLO,   /* take a slot */
+	MSG_LEASE,   /* hold the daemon, without a slot, and have a host's device tree */
+	MSG_NUMBERS, /* a chunk of QPNs, SRQNs or mkey indices */
+	MSG_CHANNEL, /* shared memory with a peer; as a notification: a peer opened one */
+	MSG_FUNCTION, /* memory of a PCI function that our host's card emulates (registry/emulation.h) */
 	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
 	MSG_PORT,     /* notification: a port changed */
 	MSG_VIOLATED, /* a packet had a bad key; it has no reply */

@@ -19,12 +19,18 @@
 
 static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
+	int file = fd;
 	void *at;
 
+	if (!(flags & MAP_ANONYMOUS) && cdev_is_ours(fd)) {
+		file = cdev_map(fd, len, offset);
+		if (file < 0)
+			return MAP_FAILED;
+	}
 	/* What lies there goes. */
 	if (flags & MAP_FIXED)
 		cdev_unmapping(addr, len);
-	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, file, offset);
 	/* The device sees no stores to a private mapping. */
 	if (at != MAP_FAILED && !(flags & MAP_ANONYMOUS) && (flags & MAP_TYPE) != MAP_PRIVATE &&
 	    cdev_is_ours(fd))

@@ -346,7 +346,7 @@ void tree_unmap(char *path)
 bool tree_device_number(const char *name, dev_t *out)
 {
 	static const char *const classes[] = {"infiniband_verbs", "infiniband_mad", "infiniband_cm",
-					      "misc"};
+					      "misc", "uio"};
 	int saved_errno = errno;
 	bool found = false;
 

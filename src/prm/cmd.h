@@ -100,6 +100,7 @@ enum prm_opcode {
 	PRM_OP_MODIFY_GENERAL_OBJECT = 0xa01,
 	PRM_OP_QUERY_GENERAL_OBJECT = 0xa02,
 	PRM_OP_SYNC_STEERING = 0xb00,
+	PRM_OP_QUERY_EMULATED_FUNCTIONS_INFO = 0xb03,
 };
 
 /* The smallest mailboxes. */

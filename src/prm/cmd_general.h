@@ -5,14 +5,17 @@
 #include "prm/cmd.h"
 
 enum general_object {
+	GENERAL_VIRTIO_NET_EMULATION = 0x15,
 	GENERAL_MATCH_DEFINER = 0x18,
 	GENERAL_FLOW_SAMPLER = 0x20,
 	GENERAL_DPA_PROCESS = 0x2a,
 	GENERAL_DPA_THREAD = 0x2b,
 	GENERAL_RESERVED_QPN = 0x2c,
 	GENERAL_DPA_OUTBOX = 0x2d,
+	GENERAL_DB_CQ_MAPPING = 0x32, /* of an emulated function */
 	GENERAL_DPA_WINDOW = 0x39,
 	GENERAL_AV_QP_MAPPING = 0x3a,
+	GENERAL_EMULATED_EQ = 0x49,
 	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */
 	GENERAL_DUAR = 0xd0a,
 	/* Of this device only, too.  Messages of a DPA process. */

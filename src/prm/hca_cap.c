@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "prm/cmd_dpa.h"
+#include "prm/cmd_emulation.h"
 #include "prm/cmd_general.h"
 #include "prm/field.h"
 
@@ -72,9 +73,16 @@ enum {
 	(OBJECT(GENERAL_DPA_PROCESS) | OBJECT(GENERAL_DPA_THREAD) | OBJECT(GENERAL_DPA_OUTBOX) | \
 	 OBJECT(GENERAL_DPA_WINDOW))
 
+/* A card with a DPA shows a virtio device besides its Ethernet device. */
+static uint32_t emulated_functions(const struct hca_cap_values *v)
+{
+	return v->dpa && v->ethernet;
+}
+
 static uint32_t object_map(const struct hca_cap_values *v)
 {
-	return OBJECTS_63_32 | (v->dpa ? DPA_OBJECTS : 0);
+	return OBJECTS_63_32 | (v->dpa ? DPA_OBJECTS : 0) |
+	       (emulated_functions(v) ? OBJECT(GENERAL_DB_CQ_MAPPING) : 0);
 }
 
 static uint32_t steering_format(const struct hca_cap_values *v)
@@ -130,70 +138,76 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x09b, 5, 18},		 /* log_max_qp */
 	{HCA_CAP_GENERAL, 0x0ab, 5, 20},		 /* log_max_srq */
 	{HCA_CAP_GENERAL, 0x0c8, 8, 16},		 /* log_max_cq_sz */
-	{HCA_CAP_GENERAL, 0x0db, 5, 24},		 /* log_max_cq */
-	{HCA_CAP_GENERAL, 0x0ea, 6, 24},		 /* log_max_mkey */
-	{HCA_CAP_GENERAL, 0x100, 8, 4},			 /* max_indirection */
-	{HCA_CAP_GENERAL, 0x108, 1, 1},			 /* fixed_buffer_size: KSM lists */
-	{HCA_CAP_GENERAL, 0x11a, 6, 16},		 /* log_max_klm_list_size */
-	{HCA_CAP_GENERAL, 0x122, 1, 1},			 /* qpc_extension */
-	{HCA_CAP_GENERAL, 0x12a, 6, 4},			 /* log_max_ra_req_dc */
-	{HCA_CAP_GENERAL, 0x13a, 6, 4},			 /* log_max_ra_res_dc */
-	{HCA_CAP_GENERAL, 0x147, 1, 1},			 /* sig_crc64_xp10 */
-	{HCA_CAP_GENERAL, 0x148, 1, 1},			 /* sig_crc32c */
-	{HCA_CAP_GENERAL, 0x14a, 6, 4},			 /* log_max_ra_req_qp */
-	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet},	 /* rts2rts_qp_udp_sport */
-	{HCA_CAP_GENERAL, 0x153, 1, 1},			 /* dma_mmo_sq */
-	{HCA_CAP_GENERAL, 0x15a, 6, 4},			 /* log_max_ra_res_qp */
-	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},	 /* gid_table_size */
-	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table},	 /* pkey_table_size */
-	{HCA_CAP_GENERAL, 0x1a8, 1, 1},			 /* device_memory */
-	{HCA_CAP_GENERAL, 0x1ab, 5, 16},		 /* local_ca_ack_delay */
-	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet},	 /* port_type */
-	{HCA_CAP_GENERAL, 0x1b8, 8, 0, port_count},	 /* num_ports */
-	{HCA_CAP_GENERAL, 0x1c3, 5, 30},		 /* log_max_msg */
-	{HCA_CAP_GENERAL, 0x1f0, 1, 1},			 /* sig_block_4048 */
-	{HCA_CAP_GENERAL, 0x1fc, 4, 1},			 /* cqe_version */
-	{HCA_CAP_GENERAL, 0x20f, 1, 1},			 /* drain_sigerr */
-	{HCA_CAP_GENERAL, 0x212, 1, 1},			 /* sigerr_cqe */
-	{HCA_CAP_GENERAL, 0x217, 1, 1},			 /* sho: signature handover */
-	{HCA_CAP_GENERAL, 0x21a, 1, 1},			 /* dct */
-	{HCA_CAP_GENERAL, 0x20a, 2, 2},			 /* umr_fence: none needed */
-	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet},	 /* roce */
-	{HCA_CAP_GENERAL, 0x21e, 1, 1},			 /* atomic */
-	{HCA_CAP_GENERAL, 0x221, 1, 1},			 /* cq_resize */
-	{HCA_CAP_GENERAL, 0x222, 1, 1},			 /* cq_moderation */
-	{HCA_CAP_GENERAL, 0x227, 1, 1},			 /* pg: on-demand paging */
-	{HCA_CAP_GENERAL, 0x22c, 1, 1},			 /* cd: masters of other queues */
-	{HCA_CAP_GENERAL, 0x231, 1, 1},			 /* imaicl: memory windows */
-	{HCA_CAP_GENERAL, 0x236, 1, 1},			 /* qkv */
-	{HCA_CAP_GENERAL, 0x237, 1, 1},			 /* pkv */
-	{HCA_CAP_GENERAL, 0x23c, 1, 1},			 /* xrc */
-	{HCA_CAP_GENERAL, 0x23d, 1, 1},			 /* ud */
-	{HCA_CAP_GENERAL, 0x23e, 1, 1},			 /* uc */
-	{HCA_CAP_GENERAL, 0x23f, 1, 1},			 /* rc */
-	{HCA_CAP_GENERAL, 0x240, 1, 1},			 /* uar_4k */
-	{HCA_CAP_GENERAL, 0x258, 8, 12},		 /* log_pg_sz */
-	{HCA_CAP_GENERAL, 0x260, 1, 1},			 /* bf */
-	{HCA_CAP_GENERAL, 0x26b, 5, 9},			 /* log_bf_reg_size */
-	{HCA_CAP_GENERAL, 0x27c, 4, 1},			 /* num_lag_ports */
-	{HCA_CAP_GENERAL, 0x290, 16, 1024},		 /* max_wqe_sz_sq */
-	{HCA_CAP_GENERAL, 0x2b0, 16, 512},		 /* max_wqe_sz_rq */
-	{HCA_CAP_GENERAL, 0x32b, 5, 23},		 /* log_max_pd */
-	{HCA_CAP_GENERAL, 0x57b, 5, 12},		 /* log_max_dct_connections */
-	{HCA_CAP_GENERAL, 0x427, 1, 0, steering_owner},	 /* general_obj_types: MATCH_DEFINER */
-	{HCA_CAP_GENERAL, 0x7ff, 1, 0, steering_owner},	 /* match_definer_format_supported: 0 */
-	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map},	 /* general_obj_types */
-	{HCA_CAP_GENERAL, 0x480, 1, 1},			 /* sigerr_domain_and_sig_type */
-	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},	 /* log_max_transport_domain */
-	{HCA_CAP_GENERAL, 0x363, 5, 0, raw_queues},	 /* log_max_rq */
-	{HCA_CAP_GENERAL, 0x36b, 5, 0, raw_queues},	 /* log_max_sq */
-	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},	 /* log_max_tir */
-	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},	 /* log_max_tis */
-	{HCA_CAP_GENERAL, 0x383, 5, 20},		 /* log_max_rmp */
-	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},	 /* log_max_rqt */
-	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	 /* log_max_rqt_size */
-	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		 /* device_frequency_mhz */
-	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		 /* device_frequency_khz */
+	{HCA_CAP_GENERAL, 0x0d9, 1, 0,
+	 emulated_functions},		 /* virtio_net_device_emulation_manager */
+	{HCA_CAP_GENERAL, 0x0db, 5, 24}, /* log_max_cq */
+	{HCA_CAP_GENERAL, 0x0ea, 6, 24}, /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x100, 8, 4},	 /* max_indirection */
+	{HCA_CAP_GENERAL, 0x108, 1, 1},	 /* fixed_buffer_size: KSM lists */
+	{HCA_CAP_GENERAL, 0x11a, 6, 16}, /* log_max_klm_list_size */
+	{HCA_CAP_GENERAL, 0x122, 1, 1},	 /* qpc_extension */
+	{HCA_CAP_GENERAL, 0x128, 1, 0,
+	 emulated_functions},			     /* resources_on_virtio_net_emulation_manager */
+	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
+	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
+	{HCA_CAP_GENERAL, 0x147, 1, 1},		     /* sig_crc64_xp10 */
+	{HCA_CAP_GENERAL, 0x148, 1, 1},		     /* sig_crc32c */
+	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet}, /* rts2rts_qp_udp_sport */
+	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
+	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
+	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
+	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
+	{HCA_CAP_GENERAL, 0x1a8, 1, 1},		     /* device_memory */
+	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	     /* local_ca_ack_delay */
+	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
+	{HCA_CAP_GENERAL, 0x1b8, 8, 0, port_count},  /* num_ports */
+	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
+	{HCA_CAP_GENERAL, 0x1f0, 1, 1},		     /* sig_block_4048 */
+	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
+	{HCA_CAP_GENERAL, 0x20f, 1, 1},		     /* drain_sigerr */
+	{HCA_CAP_GENERAL, 0x212, 1, 1},		     /* sigerr_cqe */
+	{HCA_CAP_GENERAL, 0x217, 1, 1},		     /* sho: signature handover */
+	{HCA_CAP_GENERAL, 0x21a, 1, 1},		     /* dct */
+	{HCA_CAP_GENERAL, 0x20a, 2, 2},		     /* umr_fence: none needed */
+	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
+	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
+	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
+	{HCA_CAP_GENERAL, 0x222, 1, 1},		     /* cq_moderation */
+	{HCA_CAP_GENERAL, 0x227, 1, 1},		     /* pg: on-demand paging */
+	{HCA_CAP_GENERAL, 0x22c, 1, 1},		     /* cd: masters of other queues */
+	{HCA_CAP_GENERAL, 0x231, 1, 1},		     /* imaicl: memory windows */
+	{HCA_CAP_GENERAL, 0x236, 1, 1},		     /* qkv */
+	{HCA_CAP_GENERAL, 0x237, 1, 1},		     /* pkv */
+	{HCA_CAP_GENERAL, 0x23c, 1, 1},		     /* xrc */
+	{HCA_CAP_GENERAL, 0x23d, 1, 1},		     /* ud */
+	{HCA_CAP_GENERAL, 0x23e, 1, 1},		     /* uc */
+	{HCA_CAP_GENERAL, 0x23f, 1, 1},		     /* rc */
+	{HCA_CAP_GENERAL, 0x240, 1, 1},		     /* uar_4k */
+	{HCA_CAP_GENERAL, 0x258, 8, 12},	     /* log_pg_sz */
+	{HCA_CAP_GENERAL, 0x260, 1, 1},		     /* bf */
+	{HCA_CAP_GENERAL, 0x26b, 5, 9},		     /* log_bf_reg_size */
+	{HCA_CAP_GENERAL, 0x27c, 4, 1},		     /* num_lag_ports */
+	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
+	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
+	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
+	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
+	{HCA_CAP_GENERAL, 0x42a, 1, 0,
+	 emulated_functions}, /* general_obj_types: VIRTIO_NET_DEVICE_EMULATION */
+	{HCA_CAP_GENERAL, 0x427, 1, 0, steering_owner}, /* general_obj_types: MATCH_DEFINER */
+	{HCA_CAP_GENERAL, 0x7ff, 1, 0, steering_owner}, /* match_definer_format_supported: 0 */
+	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map},	/* general_obj_types */
+	{HCA_CAP_GENERAL, 0x480, 1, 1},			/* sigerr_domain_and_sig_type */
+	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},	/* log_max_transport_domain */
+	{HCA_CAP_GENERAL, 0x363, 5, 0, raw_queues},	/* log_max_rq */
+	{HCA_CAP_GENERAL, 0x36b, 5, 0, raw_queues},	/* log_max_sq */
+	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},	/* log_max_tir */
+	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},	/* log_max_tis */
+	{HCA_CAP_GENERAL, 0x383, 5, 20},		/* log_max_rmp */
+	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},	/* log_max_rqt */
+	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	/* log_max_rqt_size */
+	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		/* device_frequency_mhz */
+	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		/* device_frequency_khz */
 	/* Readers look for the enhanced layout in either place. */
 	{HCA_CAP_GENERAL, 0x5b0, 1, 1},	  /* enhanced_cqe_compression */
 	{HCA_CAP_GENERAL, 0x5b9, 1, 1},	  /* mini_cqe_resp_l3_l4_tag */
@@ -204,6 +218,14 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x5d0, 16, 64}, /* cqe_compression_max_num */
 	{HCA_CAP_GENERAL, 0x68b, 1, 1},	  /* wait_on_data */
 	{HCA_CAP_GENERAL, 0x68c, 1, 1},	  /* wait_on_time */
+
+	{HCA_CAP_VIRTIO_NET, 0x002, 1, 1},		   /* virtio_version_1_0 */
+	{HCA_CAP_VIRTIO_NET, 0x033, 5, 2},		   /* log_doorbell_stride */
+	{HCA_CAP_VIRTIO_NET, 0x03b, 5, 12},		   /* log_doorbell_bar_size */
+	{HCA_CAP_VIRTIO_NET, 0x080, 8, 1},		   /* max_emulated_devices */
+	{HCA_CAP_VIRTIO_NET, 0x088, 24, EMULATION_QUEUES}, /* max_num_virtio_queues */
+	{HCA_CAP_VIRTIO_NET, 0x0dd, 1, 1},		   /* emulated_dev_db_cq_map */
+	{HCA_CAP_VIRTIO_NET, 0x0de, 1, 1},		   /* emulated_dev_eq */
 
 	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 
@@ -280,9 +302,9 @@ static const struct {
 
 /* Types whose page may be asked for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
-	HCA_CAP_GENERAL,	HCA_CAP_ODP,	   HCA_CAP_ATOMIC, HCA_CAP_ROCE,
-	HCA_CAP_DEVICE_MEMORY,	HCA_CAP_GENERAL_2, HCA_CAP_DPA,	   HCA_CAP_NIC_FLOW_TABLE,
-	HCA_CAP_ESW_FLOW_TABLE,
+	HCA_CAP_GENERAL,	HCA_CAP_ODP,	    HCA_CAP_ATOMIC, HCA_CAP_ROCE,
+	HCA_CAP_DEVICE_MEMORY,	HCA_CAP_GENERAL_2,  HCA_CAP_DPA,    HCA_CAP_NIC_FLOW_TABLE,
+	HCA_CAP_ESW_FLOW_TABLE, HCA_CAP_VIRTIO_NET,
 };
 
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
@@ -292,7 +314,8 @@ bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 
 	for (size_t i = 0; i < array_size(known_types); i++)
 		known |= known_types[i] == type;
-	if (!known || (type == HCA_CAP_DPA && !v->dpa))
+	if (!known || (type == HCA_CAP_DPA && !v->dpa) ||
+	    (type == HCA_CAP_VIRTIO_NET && !emulated_functions(v)))
 		return false;
 	memset(page, 0, HCA_CAP_PAGE_BYTES);
 	for (size_t i = 0; i < array_size(fields); i++)

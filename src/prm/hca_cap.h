@@ -30,6 +30,7 @@ enum hca_cap_type {
 	HCA_CAP_ESW = 0x09,
 	HCA_CAP_QOS = 0x0c,
 	HCA_CAP_DEVICE_MEMORY = 0x0f,
+	HCA_CAP_VIRTIO_NET = 0x16,
 	HCA_CAP_CRYPTO = 0x1a,
 	HCA_CAP_GENERAL_2 = 0x20,
 	HCA_CAP_DPA = 0x24, /* prm/cmd_dpa.h */

@@ -212,7 +212,23 @@ struct slot {
 	struct slot_flow flows[SLOT_FLOWS];
 };
 
-static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");
+static_assert(REGISTRY_SLOTS / 64 <= 62, "one summary word, with room for other marks");
+
+/* Names a process for as long as it lives: its generation and its slot. */
+static inline uint64_t slot_word(struct slot *slots, uint32_t slot)
+{
+	return (uint64_t)atomic_load(&slots[slot].alive) << 32 | slot;
+}
+
+/* The process that such a word names, if it lives; else NULL. */
+static inline struct slot *slot_of_word(struct slot *slots, uint64_t word)
+{
+	struct slot *s = &slots[(uint32_t)word % REGISTRY_SLOTS];
+
+	return word >> 32 && atomic_load_explicit(&s->alive, memory_order_acquire) == word >> 32
+		       ? s
+		       : NULL;
+}
 
 #define TRAFFIC_CELLS 2048u /* as many peers as there are slots, there and back */
 #define TRAFFIC_INDEX (2 * TRAFFIC_CELLS)

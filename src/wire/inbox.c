@@ -68,6 +68,13 @@ void inbox_raise_flows(struct slot *to, uint16_t from)
 	wake_up(to);
 }
 
+void inbox_raise_emulated(struct slot *to)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	set_bit(&to->inbox_summary, INBOX_EMULATED);
+	wake_up(to);
+}
+
 void inbox_raise(struct slot *to, uint16_t from)
 {
 	/*

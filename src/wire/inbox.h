@@ -21,13 +21,16 @@ void inbox_forget_last(void);
 
 /* The same for a slot that controls flows: rows of slot "from" have changed. */
 void inbox_raise_flows(struct slot *to, uint16_t from);
-/* A bit of the summary. */
-#define INBOX_FLOWS (UINT64_C(1) << 63)
+/* The same for a slot that drives an emulated function, or is its device: it has been rung, or has sent an interrupt. */
+void inbox_raise_emulated(struct slot *to);
+/* Bits of the summary. */
+#define INBOX_FLOWS    (UINT64_C(1) << 63)
+#define INBOX_EMULATED (UINT64_C(1) << 62)
+#define INBOX_MARKS    (INBOX_FLOWS | INBOX_EMULATED)
 
-static inline bool inbox_flows(const struct slot *s)
+static inline bool inbox_marked(const struct slot *s, uint64_t marks)
 {
-	return unlikely(atomic_load_explicit(&s->inbox_summary, memory_order_relaxed) &
-			INBOX_FLOWS);
+	return unlikely(atomic_load_explicit(&s->inbox_summary, memory_order_relaxed) & marks);
 }
 
 static inline bool inbox_empty(const struct slot *s)

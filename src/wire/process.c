@@ -104,13 +104,33 @@ unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LIN
 	return n;
 }
 
+void wire_process_hear_emulated(struct wire_process *h, void (*emulated)(void))
+{
+	atomic_store(&h->emulated, emulated);
+}
+
+static void marks_look(struct wire_process *h)
+{
+	void (*emulated)(void);
+
+	if (inbox_marked(h->slot, INBOX_FLOWS))
+		flow_control_look(h);
+	if (!inbox_marked(h->slot, INBOX_EMULATED))
+		return;
+	/* The mark first, as in inbox_collect. */
+	atomic_fetch_and(&h->slot->inbox_summary, ~INBOX_EMULATED);
+	emulated = atomic_load(&h->emulated);
+	if (emulated)
+		emulated();
+}
+
 bool wire_process_progress(struct wire_process *h)
 {
 	struct link *const *l = h->links;
 	bool did = false;
 
-	if (inbox_flows(h->slot))
-		flow_control_look(h);
+	if (inbox_marked(h->slot, INBOX_MARKS))
+		marks_look(h);
 	/* A program that polls asks all the time, mostly for nothing. */
 	if (likely(h->nlinks == 1))
 		return (*l)->ops->drain(*l);

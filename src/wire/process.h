@@ -42,7 +42,8 @@ struct wire_process {
 	struct spin flows_lock;
 	void (*flows)(void *user, uint16_t slot, uint32_t row);
 	void *flows_user;
-	uint32_t flows_begun; /* how often we began to */
+	uint32_t flows_begun;		/* how often we began to */
+	void (*_Atomic emulated)(void); /* or NULL */
 	struct link none, local;
 	struct link_shm shm;
 	/* What leads to an owner that a route names; never NULL. */

@@ -83,6 +83,10 @@ struct wire_process_attr {
 	void *user;
 };
 
+/* From now on that hears, in whichever thread makes progress, of emulated functions (registry/emulation.h) in which
+ * something has happened. */
+void wire_process_hear_emulated(struct wire_process *h, void (*emulated)(void));
+
 int wire_process_create(const struct wire_process_attr *attr, struct wire_process **out) must_check;
 void wire_process_destroy(struct wire_process *h);
 /* A peer opened a channel to us (fabric_client_ops.channel).  Takes over fd.  Harmless if we have

@@ -328,6 +328,16 @@ def event_queue(session):
     told.expect("eq.fired")
 
 
+def emulated_function(session):
+    """A driver of it and the device code behind it, which the suite of emulated functions builds."""
+    flexio = SOURCE / "tests/flexio"
+    sys.path[:0] = [str(flexio), str(flexio / "emulation")]
+    import emulation
+    told = told_by(session, "emulation.*", str(emulation.PROGRAMS.host(session)), "both")
+    told.expect("emulation.rung", function="1", queue="0")
+    told.expect("emulation.interrupt", function="1")
+
+
 def controlled_flow(session):
     """A connection whose packets a handler of the DPA gives their times."""
     example = session.build / "examples/flexio/flexio-congestion"
@@ -407,7 +417,7 @@ SCENARIOS = [
     wrong_key, wrong_local_key, no_receive, killed_peer,
     *(bypass_by_way(memory) for memory in ("auto", "kernel", "mapped", "packets")),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, controlled_flow, other_rings]
+    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, other_rings]
 
 
 def noted(test):

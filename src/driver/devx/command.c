@@ -39,14 +39,14 @@ static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
 
 /* First the one whose commands a program sends at the pace of its calls. */
 static const struct devx_family *const families[] = {
-	&devx_dpa_family,	   &devx_port_family,	 &devx_pd_family,
-	&devx_mkey_family,	   &devx_psv_family,	 &devx_cq_family,
-	&devx_rmp_family,	   &devx_qp_family,	 &devx_qp_modify_family,
-	&devx_dct_family,	   &devx_general_family, &devx_dpa_thread_family,
-	&devx_td_family,	   &devx_rq_family,	 &devx_sq_family,
-	&devx_rqt_family,	   &devx_tir_family,	 &devx_flow_table_family,
-	&devx_flow_counter_family, &devx_vport_family,	 &devx_eq_family,
-	&devx_reformat_family,	   &lacking_family,
+	&devx_dpa_family,	   &devx_port_family,	   &devx_pd_family,
+	&devx_mkey_family,	   &devx_psv_family,	   &devx_cq_family,
+	&devx_rmp_family,	   &devx_qp_family,	   &devx_qp_modify_family,
+	&devx_dct_family,	   &devx_general_family,   &devx_dpa_thread_family,
+	&devx_td_family,	   &devx_rq_family,	   &devx_sq_family,
+	&devx_rqt_family,	   &devx_tir_family,	   &devx_flow_table_family,
+	&devx_flow_counter_family, &devx_vport_family,	   &devx_eq_family,
+	&devx_reformat_family,	   &devx_emulation_family, &lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

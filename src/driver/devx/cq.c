@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "driver/devx/cq.h"
+#include "driver/devx/emulation.h"
 #include "driver/devx/eq.h"
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/uar.h"
@@ -24,8 +26,9 @@ struct devx_cq {
 	struct cq *cq;
 	struct doorbell_user bell;
 	struct cq_attr attr;
-	struct devx_obj *thread; /* of a DPA, or NULL */
-	struct devx_eq *eq;	 /* that the program has made, or NULL */
+	struct devx_obj *thread;	   /* of a DPA, or NULL */
+	struct devx_eq *eq;		   /* that the program has made, or NULL */
+	struct devx_emulated_eq *emulated; /* an interrupt of an emulated function, or NULL */
 	bool apu;
 	uint32_t element; /* enum cqc_element */
 	uint32_t uar_page;
@@ -42,6 +45,14 @@ struct cq *devx_cq_of(struct uobj *obj)
 	return container_of(obj, struct devx_cq, obj.uobj)->cq;
 }
 
+bool devx_cq_region(struct uobj *obj, uint32_t *region)
+{
+	if (obj->type != UOBJ_DEVX)
+		return false;
+	*region = container_of(obj, struct devx_cq, obj.uobj)->attr.region;
+	return *region;
+}
+
 static void devx_cq_on_event(void *user)
 {
 	struct devx_cq *cq = user;
@@ -51,6 +62,8 @@ static void devx_cq_on_event(void *user)
 	prm_set(eqe, EQE_COMP_CQN, cq_number(cq->cq));
 	if (cq->eq)
 		devx_eq_push(cq->eq, eqe);
+	if (cq->emulated)
+		function_interrupt(cq->emulated->function);
 	devx_event(&cq->obj, EQE_COMP, eqe);
 }
 
@@ -151,7 +164,10 @@ static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
 	/* Emulated event queues have numbers among the others. */
 	cq->attr.event = devx_cq_on_event;
 	cq->eq = devx_eq_find(c->file, cq->eqn);
-	return cq->element <= CQC_ELEMENT_EMULATED_EQ && (cq->eq || eqn_ok(cq->eqn)) ? 0 : -EINVAL;
+	cq->emulated = devx_emulated_eq_find(c->file, cq->eqn);
+	return cq->element <= CQC_ELEMENT_EMULATED_EQ && (cq->eq || cq->emulated || eqn_ok(cq->eqn))
+		       ? 0
+		       : -EINVAL;
 }
 
 /* Where doorbells come from, and so how it is armed. */
@@ -219,6 +235,8 @@ static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 		devx_obj_uses(&cq->obj, &cq->thread->uobj);
 	if (cq->eq)
 		devx_obj_uses(&cq->obj, devx_eq_uobj(cq->eq));
+	if (cq->emulated)
+		devx_obj_uses(&cq->obj, &cq->emulated->obj.uobj);
 	if (duar)
 		devx_obj_uses(&cq->obj, duar);
 	ret = devx_cq_use_memory(c, cq);

@@ -112,7 +112,8 @@ struct devx_op {
 	struct prm_field number; /* where a query or modify names its object */
 	uint16_t in_bytes;
 	uint16_t out_bytes;
-	const struct devx_class *class; /* of the object that a query or modify names */
+	const struct devx_class
+		*class; /* of the object that a query or modify names; NULL: one of several */
 	const char *name;
 	/* Neither: the kernel knows the command and this device has not got it; -EOPNOTSUPP. */
 	devx_run *run;
@@ -167,6 +168,8 @@ void devx_obj_uses(struct devx_obj *obj, struct uobj *used);
 void devx_obj_release(struct devx_obj *obj);
 /* An object that was not published. */
 void devx_discard(struct ufile *f, struct devx_obj *obj);
+/* Is this an object of DEVX with that number? */
+bool devx_is_numbered(struct uobj *obj, uint32_t number);
 /* Is this object (of verbs or of DEVX) what a command means by that class and number? */
 bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number);
 /*
@@ -226,4 +229,5 @@ extern const struct devx_family devx_port_family, devx_pd_family, devx_mkey_fami
 	devx_cq_family, devx_rmp_family, devx_qp_family, devx_qp_modify_family, devx_dct_family,
 	devx_general_family, devx_dpa_family, devx_dpa_thread_family, devx_td_family,
 	devx_rq_family, devx_sq_family, devx_rqt_family, devx_tir_family, devx_flow_table_family,
-	devx_flow_counter_family, devx_vport_family, devx_eq_family, devx_reformat_family;
+	devx_flow_counter_family, devx_vport_family, devx_eq_family, devx_reformat_family,
+	devx_emulation_family;

@@ -10,6 +10,7 @@
 #include "dpa/outbox.h"
 #include "driver/devx/duar.h"
 #include "driver/devx/eq_ring.h"
+#include "driver/emulation/db_bell.h"
 #include "driver/uverbs/objects/uar.h"
 
 /* Where a queue has room for the number of its region. */
@@ -39,11 +40,18 @@ static void duar_event(void *device, uint32_t region, uint32_t eqn, uint32_t ci)
 	eq_bell(region, eqn, ci);
 }
 
+static void duar_emulated(void *device, uint32_t region, uint32_t cqn, uint32_t context, bool force)
+{
+	(void)device; /* as above */
+	db_bell_ring(region, cqn, context, force);
+}
+
 static const struct dpa_bells duar_bells = {
 	.arm = duar_arm,
 	.empty = duar_empty,
 	.send = duar_send,
 	.event = duar_event,
+	.emulated = duar_emulated,
 };
 
 static void devx_duar_free(struct devx_obj *obj)

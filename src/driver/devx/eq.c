@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "driver/devx/emulation.h"
 #include "driver/devx/eq_ring.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_eq.h"
 
-/* The number has 8 bits in the doorbell. */
-#define EQ_NUMBERS 256u
+/* The number has 8 bits in the doorbell; from here on they are those of emulated functions. */
+#define EQ_NUMBERS EMULATED_EQN_FIRST
 /* libmlx5 and mlx5_core make none that are longer. */
 #define EQ_LOG_MAX 22u
 

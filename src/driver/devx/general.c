@@ -17,9 +17,11 @@
 #include "driver/devx/dpa_window.h"
 #include "driver/devx/duar.h"
 #include "driver/devx/definer.h"
+#include "driver/devx/emulation.h"
 #include "driver/devx/flow_sampler.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_emulation.h"
 #include "prm/cmd_flow.h"
 #include "prm/cmd_general.h"
 
@@ -70,6 +72,10 @@ static const struct {
 	uint16_t in_bytes;
 	int (*create)(struct devx_call *c, struct devx_obj *obj);
 	size_t record; /* bytes of what begins with the object; 0: there is no more */
+	/* May be missing: no query of it. */
+	const struct devx_class *class;
+	uint16_t out_bytes;
+	devx_run *query;
 } types[] = {
 	{GENERAL_RESERVED_QPN, RESERVED_QPN_IN_BYTES, create_reserved_qpns},
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
@@ -89,18 +95,46 @@ static const struct {
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 	{GENERAL_MATCH_DEFINER, MATCH_DEFINER_BYTES, devx_create_definer},
 	{GENERAL_FLOW_SAMPLER, FLOW_SAMPLER_BYTES, devx_create_flow_sampler,
-	 sizeof(struct devx_flow_sampler)},
+	 sizeof(struct devx_flow_sampler), &devx_flow_sampler_class, FLOW_SAMPLER_BYTES,
+	 devx_query_flow_sampler},
+	{GENERAL_VIRTIO_NET_EMULATION, EMULATION_IN_BYTES, devx_create_emulation,
+	 sizeof(struct devx_emulation), &devx_emulation_class, EMULATION_OUT_BYTES,
+	 devx_query_emulation},
+	{GENERAL_DB_CQ_MAPPING, DB_CQ_BYTES, devx_create_db_context, sizeof(struct devx_db_context),
+	 &devx_db_context_class, DB_CQ_BYTES, devx_query_db_context},
+	{GENERAL_EMULATED_EQ, EMULATED_EQ_BYTES, devx_create_emulated_eq,
+	 sizeof(struct devx_emulated_eq)},
 };
+
+/* Or the size of the table. */
+static size_t type_row(uint16_t type)
+{
+	size_t i = 0;
+
+	while (i < array_size(types) && types[i].type != type)
+		i++;
+	return i;
+}
+
+static int devx_query_general(struct devx_call *c)
+{
+	size_t i = type_row((uint16_t)prm_get(c->in, GENERAL_IN_TYPE));
+
+	if (i == array_size(types) || !types[i].query)
+		return -EOPNOTSUPP;
+	if (container_of(c->target, struct devx_obj, uobj)->class != types[i].class ||
+	    c->out_len < types[i].out_bytes)
+		return -EINVAL;
+	return types[i].query(c);
+}
 
 static int devx_create_general(struct devx_call *c, struct devx_obj **out)
 {
 	uint16_t type = (uint16_t)prm_get(c->in, GENERAL_IN_TYPE);
 	struct devx_obj *obj;
-	size_t i = 0;
+	size_t i = type_row(type);
 	int ret;
 
-	while (i < array_size(types) && types[i].type != type)
-		i++;
 	if (i == array_size(types)) {
 		log_info("devx: general objects of type 0x%x are not supported", type);
 		return -EOPNOTSUPP;
@@ -123,10 +157,9 @@ static int devx_create_general(struct devx_call *c, struct devx_obj **out)
 static const struct devx_op ops[] = {
 	DEVX_CREATE(CREATE_GENERAL_OBJECT, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_general),
 	{
-		DEVX_ROW(QUERY_GENERAL_OBJECT, DEVX_OBJ_QUERY, CMD_IN_BYTES, FLOW_SAMPLER_BYTES),
-		.class = &devx_flow_sampler_class,
+		DEVX_ROW(QUERY_GENERAL_OBJECT, DEVX_OBJ_QUERY, CMD_IN_BYTES, CMD_OUT_BYTES),
 		.number = GENERAL_IN_ID,
-		.run = devx_query_flow_sampler,
+		.run = devx_query_general,
 	},
 };
 

@@ -81,6 +81,15 @@ static int devx_refused(const struct mailbox *m, int err, const char *why)
 	return err;
 }
 
+/* Of a kind of which there are several, what is asked about says which. */
+static bool mailbox_names_target(const struct mailbox *m)
+{
+	uint32_t number = prm_get32(m->call.in, m->op->number);
+
+	return m->op->class ? devx_is(m->call.target, m->op->class, number)
+			    : devx_is_numbered(m->call.target, number);
+}
+
 /* What the kernel checks.  Both mailboxes have a header's length: the attributes say so. */
 static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 {
@@ -106,8 +115,7 @@ static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 		log_info("devx: %s is not supported", m->op->name);
 		return devx_refused(m, -EOPNOTSUPP, "not-supported");
 	}
-	if ((method == DEVX_OBJ_MODIFY || method == DEVX_OBJ_QUERY) &&
-	    !devx_is(m->call.target, m->op->class, prm_get32(m->call.in, m->op->number)))
+	if ((method == DEVX_OBJ_MODIFY || method == DEVX_OBJ_QUERY) && !mailbox_names_target(m))
 		return devx_refused(m, -EINVAL, "other-object");
 	return 0;
 }

@@ -72,6 +72,11 @@ void devx_discard(struct ufile *f, struct devx_obj *obj)
 	free(obj);
 }
 
+bool devx_is_numbered(struct uobj *obj, uint32_t number)
+{
+	return obj->type == UOBJ_DEVX && container_of(obj, struct devx_obj, uobj)->number == number;
+}
+
 bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number)
 {
 	if (obj->type == UOBJ_DEVX) {

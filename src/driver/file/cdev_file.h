@@ -38,6 +38,8 @@ struct cdev_ops {
 	 * never come back; cancel is what cancel_restore needs.
 	 */
 	int (*wait)(struct cdev_file *f, int fd, const int *cancel);
+	/* May be missing: the file is mapped itself.  The descriptor of another one, to be mapped in its place. */
+	int (*map)(struct cdev_file *f, size_t len, off_t offset);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
 	void (*last_close)(struct cdev_file *f);

@@ -74,6 +74,17 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 	return 0;
 }
 
+int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd)
+{
+	struct msg m = {.index.index = device};
+	int fds[MSG_MAX_FDS];
+	int ret = client_call(c, &m, MSG_FUNCTION, fds);
+
+	if (!ret)
+		*fd = fds[0];
+	return ret;
+}
+
 void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v)
 {
 	struct msg m = {.violated.violation = *v};

@@ -90,6 +90,12 @@ int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
 int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes,
 			int *side) must_check;
 
+/*
+ * The memory of the PCI function that this device of our host emulates (registry/emulation.h); the descriptor is the
+ * caller's.  -ENODEV: it emulates none.
+ */
+int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd) must_check;
+
 /* Tells of a packet that had a bad key.  Neither waits nor fails: what the daemon has no room for it
  * does not hear of. */
 void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v);

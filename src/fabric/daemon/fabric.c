@@ -135,6 +135,7 @@ void fabric_destroy(struct fabric *f)
 {
 	descriptions_close(f);
 	manage_close(f);
+	functions_free(f);
 	net_close(&f->net);
 	segment_close(&f->slots_segment);
 	segment_close(&f->subnet_segment);

@@ -109,7 +109,16 @@ struct fabric {
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* where numbers begin; any value */
+	struct function_file *functions;
 };
+
+/* ---- function.c: PCI functions that cards emulate ---- */
+
+/* Does this device of the host emulate one? */
+bool function_is_there(const struct fabric *f, uint32_t host, uint32_t device);
+/* Its memory, which is made for whoever asks first, a descriptor of the fabric's; -ENODEV, or another negative errno. */
+int function_memory(struct fabric *f, uint32_t host, uint32_t device) must_check;
+void functions_free(struct fabric *f);
 
 /* ---- fabric.c: the whole ---- */
 

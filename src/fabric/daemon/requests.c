@@ -153,6 +153,19 @@ static int answer_channel(struct server *s, struct conn *c, struct msg *m, struc
 	return 0;
 }
 
+static int answer_function(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	int fd;
+
+	if (c->slot == CONN_NO_SLOT)
+		return -ENOTCONN;
+	fd = function_memory(s->fabric, s->fabric->rows[c->slot].host, m->index.index);
+	if (fd < 0)
+		return fd;
+	*a = (struct attached){{fd}, 1, false};
+	return 0;
+}
+
 static int answer_attr(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct msg_attr_reply reply = {0};
@@ -304,6 +317,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_LEASE] = answer_lease,
 	[MSG_NUMBERS] = answer_numbers,
 	[MSG_CHANNEL] = answer_channel,
+	[MSG_FUNCTION] = answer_function,
 	[MSG_ATTR] = answer_attr,
 	[MSG_DESCRIBE] = answer_describe,
 	[MSG_INFO] = answer_info,

@@ -20,7 +20,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "fabric/uio.h"
 #include "prm/model.h"
+#include "registry/emulation.h"
 
 #define UVERBS_MAJOR	 231
 #define UVERBS_MINOR	 192
@@ -36,6 +38,7 @@
 
 struct tree {
 	const struct fabric *fabric;
+	uint32_t host;
 	int root; /* of the host */
 	int error;
 	/* Texts written lately, and the files that have them. */
@@ -396,6 +399,56 @@ static void uverbs_write(struct tree *t, const char *pci, const struct subnet_no
 		file_create(t, path, "", FILE_DEVICE_NODE);
 }
 
+/* ---- PCI functions that the card emulates ---- */
+
+/* As the kernel shows files of userspace I/O. */
+static void uio_write(struct tree *t, const char *pci, uint32_t number)
+{
+	char dir[TREE_PATH_BYTES], text[TREE_PATH_BYTES];
+
+	snprintf(dir, sizeof(dir), "%.100s/uio/uio%u", pci, number);
+	tree_dir(t, "%s/maps/map0", dir);
+	tree_file(t, "virtio-net doorbells\n", "%s/name", dir);
+	tree_file(t, SOFTHCA_VERSION "\n", "%s/version", dir);
+	snprintf(text, sizeof(text), "%u:%u\n", UIO_MAJOR, number);
+	tree_file(t, text, "%s/dev", dir);
+	tree_file(t, "doorbells\n", "%s/maps/map0/name", dir);
+	tree_file(t, "0x0\n", "%s/maps/map0/addr", dir);
+	tree_file(t, "0x0\n", "%s/maps/map0/offset", dir);
+	snprintf(text, sizeof(text), "0x%x\n", EMULATION_BAR_BYTES);
+	tree_file(t, text, "%s/maps/map0/size", dir);
+	snprintf(text, sizeof(text), "../../..%s", strrchr(pci, '/'));
+	tree_symlink(t, text, "%s/device", dir);
+	snprintf(text, sizeof(text), "../../%.150s", dir + strlen("sys/"));
+	tree_symlink(t, text, "sys/class/uio/uio%u", number);
+	snprintf(text, sizeof(text), "dev/infiniband/uio%u", number);
+	if (!t->error)
+		file_create(t, text, "", FILE_DEVICE_NODE);
+}
+
+/* The device's directory leads there, as it does to the functions of a device with SR-IOV. */
+static void function_write(struct tree *t, const char *device_pci, uint32_t number)
+{
+	char pci[64], text[64];
+
+	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:%02x:%02x.%u", EMULATION_BUS, EMULATION_SLOT,
+		 number);
+	tree_dir(t, "%s", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", EMULATION_VENDOR);
+	tree_file(t, text, "%s/vendor", pci);
+	tree_file(t, text, "%s/subsystem_vendor", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", EMULATION_DEVICE);
+	tree_file(t, text, "%s/device", pci);
+	tree_file(t, text, "%s/subsystem_device", pci);
+	snprintf(text, sizeof(text), "0x%06x\n", EMULATION_CLASS);
+	tree_file(t, text, "%s/class", pci);
+	tree_file(t, "0x01\n", "%s/revision", pci);
+	tree_file(t, "-1\n", "%s/numa_node", pci);
+	snprintf(text, sizeof(text), "..%s", strrchr(pci, '/'));
+	tree_symlink(t, text, "%s/emulated0", device_pci);
+	uio_write(t, pci, number);
+}
+
 static void device_write(struct tree *t, const struct subnet_node *node)
 {
 	char pci[64], to[TREE_PATH_BYTES];
@@ -411,17 +464,20 @@ static void device_write(struct tree *t, const struct subnet_node *node)
 	if (!is_switch(node))
 		uverbs_write(t, pci, node);
 	mad_devices_write(t, pci, node);
+	if (function_is_there(t->fabric, t->host, node->device))
+		function_write(t, pci, node->device);
 }
 
 static int host_write(const struct fabric *f, uint32_t host, int root)
 {
 	const struct topology_host *h = &f->topology.hosts[host];
-	struct tree t = {.fabric = f, .root = root};
+	struct tree t = {.fabric = f, .host = host, .root = root};
 
 	tree_dir(&t, "dev/infiniband");
 	tree_dir(&t, "sys/class/infiniband");
 	tree_dir(&t, "sys/class/infiniband_verbs");
 	tree_dir(&t, "sys/class/infiniband_mad");
+	tree_dir(&t, "sys/class/uio");
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
 	for (uint32_t i = 0; i < h->nhcas; i++)
