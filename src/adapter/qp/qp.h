@@ -84,6 +84,7 @@ struct requester {
 	uint64_t connection; /* a DCI's, with which its target knows it; 0: none */
 	/* A DCI's without streams: requests to it go on as on RC.  NULL: see dci_admit. */
 	const struct wqe_av *target;
+	uint32_t marked;	 /* frames: have gone, and are not retired; see sent_frames.h */
 	uint64_t steered_plus_1; /* frames: the producer when rules were last executed; 0: never */
 	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */

@@ -88,6 +88,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->req.cur = 0;
 	qp->req.cur_off = 0;
 	qp->req.stopped = false;
+	qp->req.marked = 0;
 	qp->req.target = NULL;
 	qp->req.steered_plus_1 = 0;
 	qp->req.executed = false;

@@ -314,8 +314,12 @@ static bool cq_has_room(struct cq *cq)
 {
 	uint32_t ci, pi = cq->pi + (unlikely(cq->zip) ? cq->zip->waiting : 0);
 
-	if (unlikely(!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
+	/* The program may have consumed more by now, which its record says in a line of its own. */
+	if (likely(((pi - cq->ci) & 0xffffff) < cq->attr.entries))
+		return true;
+	if (unlikely(!usermem_fetch_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		return false;
+	cq->ci = ci;
 	/* consumer index: 24 bits; the ring is far smaller */
 	if (likely(((pi - ci) & 0xffffff) < cq->attr.entries) || cq->attr.overrun_ignore ||
 	    cq_outstanding(cq, pi, ci) < cq->attr.entries)
@@ -471,6 +475,8 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;
 	cq->mask = entries - 1;
+	/* it is read anew */
+	cq->ci = cq->pi - entries;
 	ret = 0;
 unlock:
 	spin_unlock(&cq->lock);

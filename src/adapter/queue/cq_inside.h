@@ -18,6 +18,7 @@ struct cq {
 	_Atomic(uint32_t) users;
 	struct spin lock;
 	uint32_t pi;	       /* producer index, never masked */
+	uint32_t ci;	       /* what the program's record said last */
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event, which reported all before it */

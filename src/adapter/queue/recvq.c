@@ -80,14 +80,15 @@ static uint16_t recv_ring_enabled(const struct recv_ring *ring, uint16_t ready)
 
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 {
-	uint32_t producer, slot;
+	uint32_t slot;
 	uint16_t ready;
 
 	if (!ring->wqes)
 		return RECV_EMPTY;
-	if (!usermem_fetch_be32(ring->dbrec, &producer))
+	if ((uint16_t)ring->producer == (uint16_t)ring->head &&
+	    !usermem_fetch_be32(ring->dbrec, &ring->producer))
 		return RECV_FAULT;
-	ready = (uint16_t)(producer - ring->head);
+	ready = (uint16_t)(ring->producer - ring->head);
 	if (!ready)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)

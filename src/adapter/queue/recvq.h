@@ -12,6 +12,9 @@ struct recv_ring {
 	uint32_t wqe_bytes; /* power of two */
 	const be32 *dbrec;
 	uint32_t head; /* next to take; a counter, not masked */
+	/* What the record said last.  It is read again when all of that has been taken: the program writes
+	 * it for each receive, and its line need not come over each time. */
+	uint32_t producer;
 	/* So many may be taken, in 16 bits; NULL: all that are posted. */
 	const _Atomic(uint32_t) *enabled;
 };

@@ -188,6 +188,13 @@ void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome)
 	spin_unlock(&qp->comp.lock);
 }
 
+void completer_retire_done(struct qp *qp)
+{
+	spin_lock(&qp->comp.lock);
+	completer_retire(qp);
+	spin_unlock(&qp->comp.lock);
+}
+
 uint32_t completer_oldest(struct qp *qp)
 {
 	uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -569,9 +576,7 @@ enum completer_settled completer_settle(struct qp *qp)
 		qp_kick_later(qp);
 		return COMPLETER_WAITS;
 	}
-	spin_lock(&qp->comp.lock);
-	completer_retire(qp);
-	spin_unlock(&qp->comp.lock);
+	completer_retire_done(qp);
 	return COMPLETER_SETTLED;
 }
 

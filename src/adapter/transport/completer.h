@@ -12,6 +12,8 @@ void completer_receive(struct qp *qp, const struct pkt *pkt);
 void completer_receive_brief(struct qp *qp, const struct brief *b);
 /* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome);
+/* Retires what is ready, if the ends of requests were noted elsewhere (sent_frames.h). */
+void completer_retire_done(struct qp *qp);
 /*
  * Called before the program may use the memory of unacknowledged requests again: packets on their
  * way arrive with the present data or not at all.  Under comp.lock.

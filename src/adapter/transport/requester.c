@@ -24,6 +24,7 @@
 #include "adapter/transport/read_offer.h"
 #include "adapter/transport/requester_explain.h"
 #include "adapter/transport/responder.h"
+#include "adapter/transport/sent_frames.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/ethernet/raw.h"
 #include "adapter/qp/send_wqe.h"
@@ -275,7 +276,7 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	}
 	if (v != RAW_SENT)
 		return fail_request(qp, syndrome[v]);
-	completer_done(qp, qp->req.cur, 0);
+	sent_frames_add(qp);
 	return STEP_NEXT;
 }
 
@@ -549,6 +550,7 @@ void requester_run(struct qp *qp)
 		enum ib_qp_state state = qp_state(qp);
 
 		if (state == IB_QPS_ERR || state == IB_QPS_SQE) {
+			sent_frames_retire(qp);
 			requester_flush(qp);
 			break;
 		}
@@ -586,6 +588,7 @@ void requester_run(struct qp *qp)
 		if (s > STEP_DONE && unlikely(atomic_load(&qp->comp.resend)))
 			s = STEP_NEXT;
 	}
+	sent_frames_retire(qp);
 	requester_drained(qp);
 	if (bypass_observed(qp) && flow_row(qp) && s == STEP_IDLE)
 		flow_paused(qp);
