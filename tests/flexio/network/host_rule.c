@@ -13,9 +13,9 @@
 #define FRAMES 20u
 #define OUTER  1u
 
-/* Of general objects: what leads a doorbell of an emulated device to a CQ, and an interrupt of it to that. */
-#define EMULATED_DOORBELL  0x32u
-#define EMULATED_INTERRUPT 0x49u
+/* Of general objects: a function that is plugged in, and one that is a block device. */
+#define HOTPLUG_DEVICE	     0x14u
+#define VIRTIO_BLK_EMULATION 0x16u
 
 struct param {
 	size_t bytes;
@@ -100,10 +100,10 @@ static void no_destination(void)
 	CHECK(!ibv_close_device(ctx));
 }
 
-/* They are not among the types that the device names, and making one says so. */
+/* Of what is not emulated: they are not among the types that the device names, and making one says so. */
 static void emulated_objects(void)
 {
-	static const uint16_t types[] = {EMULATED_DOORBELL, EMULATED_INTERRUPT};
+	static const uint16_t types[] = {HOTPLUG_DEVICE, VIRTIO_BLK_EMULATION};
 	uint8_t cap[HCA_CAP_OUT_BYTES] = {0}, ask[CMD_IN_BYTES] = {0};
 	const uint8_t *page = cap + HCA_CAP_HEADER;
 	struct ibv_context *ctx = ethernet_open();
@@ -113,10 +113,10 @@ static void emulated_objects(void)
 	CHECK(!mlx5dv_devx_general_cmd(ctx, ask, sizeof(ask), cap, sizeof(cap)));
 	/* a type's bit stands so far in front of the end of the map's 64 */
 	CHECK(prm_get(page, PRM_FIELD(0x43f - GENERAL_DPA_PROCESS, 1)));
-	CHECK(!prm_get(page, PRM_FIELD(0x43f - EMULATED_DOORBELL, 1)));
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		uint8_t in[0x100] = {0}, out[CMD_OUT_BYTES] = {0};
 
+		CHECK(!prm_get(page, PRM_FIELD(0x43fu - types[i], 1)));
 		prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_GENERAL_OBJECT);
 		prm_set(in, GENERAL_IN_TYPE, types[i]);
 		CHECK(!mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out)));

@@ -46,12 +46,12 @@ CASES = (
     ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
     ("own_rule", "a rule of mlx5dv_create_flow leads to a queue"),
     ("no_destination", "no rule leads to an object that takes no frames"),
-    ("emulated_objects", "objects of emulated devices are refused by name"),
+    ("emulated_objects", "objects of functions that are not emulated are refused by name"),
     ("left", "a process goes with all that it has, also with a rule"),
 )
 # What else the log has to say.
 SAYS = {"pair_kinds": [f"qp_fattr->transport_type: {number} is not" for number in range(3, 0x12)],
-        "emulated_objects": [f"devx: general objects of type {number} are not supported" for number in ("0x32", "0x49")]}
+        "emulated_objects": [f"devx: general objects of type {number} are not supported" for number in ("0x14", "0x16")]}
 
 
 PROGRAMS = HostProgram(HERE, SOURCES)
