@@ -17,7 +17,7 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) &&
 	       (qp_state(qp) == IB_QPS_RTR || qp_state(qp) == IB_QPS_RTS) &&
 	       qp_is_peer(qp, b->src_port, b->sqpn) && pkey_match(b->pkey, qp->pkey) &&
-	       b->psn == r->epsn && !r->in_message && !r->nak_sent;
+	       b->psn == r->epsn && !r->in_message && !r->nak_sent && b->payload_len <= qp->mtu;
 }
 
 /* Takes a receive and puts the payload of the request of that place among n where it says. */

@@ -523,30 +523,37 @@ static void list_not_ready(bool exposed)
 	signed_pair_down(&pair);
 }
 
+/* As if side 0 had sent it to side 1. */
+static struct brief plain_brief(uint32_t psn)
+{
+	const struct qp *qp = pair.side[1].q.qp;
+
+	return (struct brief){.opcode = BTH_RC | BTH_SEND_ONLY,
+			      .ack_req = true,
+			      .n = 1,
+			      .pkey = qp->pkey,
+			      .dqpn = qp->qpn,
+			      .sqpn = qp_number(pair.side[0].q.qp),
+			      .src_port = qp->path.dst_port,
+			      .psn = psn};
+}
+
 /* Old requests, sent again and still under way: the peer may have begun something by itself since, and that
  * counts. */
 static void old_requests(void)
 {
-	struct qp *qp, *peer;
 	struct brief b[2];
+	struct qp *qp;
 
 	begin_script(true);
 	qp = pair.side[1].q.qp;
-	peer = pair.side[0].q.qp;
 	send_word(0);
 	send_word(0);
 	signed_pair_progress(&pair);
 	signed_pair_progress(&pair);
 	CHECK(qp->resp.published);
 	for (unsigned i = 0; i < 2; i++)
-		b[i] = (struct brief){.opcode = BTH_RC | BTH_SEND_ONLY,
-				      .ack_req = true,
-				      .n = 1,
-				      .pkey = qp->pkey,
-				      .dqpn = qp->qpn,
-				      .sqpn = peer->qpn,
-				      .src_port = qp->path.dst_port,
-				      .psn = psn_add(qp->resp.epsn, i + IB_PSN_MASK - 1)};
+		b[i] = plain_brief(psn_add(qp->resp.epsn, i + IB_PSN_MASK - 1));
 	qp->resp.have_recv = true; /* whoever closes the word cannot open it again */
 	rcu_enter();
 	CHECK(!responder_receive_briefs(qp, b, 2));
@@ -556,10 +563,28 @@ static void old_requests(void)
 	signed_pair_down(&pair);
 }
 
+/* More than a packet of this path holds: the long way refuses it. */
+static void longer_than_path(void)
+{
+	static const uint8_t payload[2 * MTU];
+	struct brief b;
+
+	begin_script(true);
+	b = plain_brief(pair.side[1].q.qp->resp.epsn);
+	b.payload_len = MTU + 1;
+	b.payload = payload;
+	rcu_enter();
+	CHECK(!responder_receive_briefs(pair.side[1].q.qp, &b, 1));
+	rcu_leave();
+	CHECK(!device_cq_poll(&pair.side[1].q.cq));
+	signed_pair_down(&pair);
+}
+
 int main(void)
 {
 	test_fault_catch();
 	old_requests();
+	longer_than_path();
 	for (unsigned exposed = 0; exposed < 2; exposed++) {
 		ping_pong(exposed);
 		no_answer(exposed);
