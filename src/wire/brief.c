@@ -174,6 +174,8 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 		out->ack_msn = base.arg;
 	}
 	if (base.flags & RECORD_ACK) {
+		if ((base.opcode & BTH_TRANSPORT_MASK) != BTH_RC)
+			return false;
 		memcpy(&ack, at + sizeof(base), sizeof(ack));
 		__asm__ volatile("" : : : "memory");
 		out->has_ack = true;

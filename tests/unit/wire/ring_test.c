@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "wire/brief.h"
 #include "wire/record.h"
 #include "wire/record_form.h"
 #include "wire/ring.h"
@@ -353,6 +354,25 @@ static void shared_records(void)
 	CHECK(record_unpack(data, bytes, NULL, &out) == -EPROTO);
 }
 
+/* Only on a reliable connection there is an acknowledgement in front of a SEND. */
+static void acknowledged_sends(void)
+{
+	static struct record_pkt out;
+	struct brief b;
+	uint32_t port;
+
+	for (unsigned reliable = 0; reliable < 2; reliable++) {
+		struct pkt p = {.opcode = (uint8_t)((reliable ? BTH_RC : BTH_UC) | BTH_SEND_ONLY),
+				.path = &path};
+		struct record_base *base = (void *)data;
+
+		(void)record_pack(data, &p, false);
+		base->flags = RECORD_ACK;
+		CHECK(brief_read(data, 64, &b, &port) == reliable);
+		CHECK(record_unpack(data, 64, NULL, &out) == (reliable ? 0 : -EPROTO));
+	}
+}
+
 /* A word of data and what it takes to deliver it move from one processor to the other together. */
 static void short_records(void)
 {
@@ -542,6 +562,7 @@ int main(void)
 	records_by_operation();
 	short_records();
 	shared_records();
+	acknowledged_sends();
 	records_round_trip();
 	records_of_places();
 	records_of_noise();
