@@ -318,7 +318,8 @@ static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint
 {
 	struct responder *r = &qp->resp;
 
-	if (r->have_recv)
+	/* XRC: the queue that it was of may have gone while earlier answers waited. */
+	if (r->have_recv && (qp->bth != BTH_XRC || r->srq))
 		recv_push_error(qp, r->recv.index, syndrome);
 	r->have_recv = false;
 	r->in_message = false;

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/qp/qp.h"
 #include "adapter/qp/qp_state.h"
+#include "adapter/transport/responder.h"
 #include "adapter_device.h"
 #include "check.h"
 #include "srq_device.h"
@@ -251,6 +253,31 @@ static void test_not_ready(void)
 	xrc_case_down(&t);
 }
 
+/* A message is too long, which its sender hears behind an answer that waits.  Until then the queue may go, and
+ * the receive has nowhere to complete. */
+static void test_queue_goes(void)
+{
+	struct xrc_case t;
+	struct responder *r;
+
+	xrc_case_up(&t, 0);
+	r = &t.tgt.qp->resp;
+	r->rd[0] = (struct rd_resource){
+		.atomic = true, .first_psn = psn_add(r->epsn, IB_PSN_MASK), .npkts = 1};
+	r->rd_count = 1;
+	device_srq_post(&t.srq[0], 8);
+	post_send(&t, srq_number(t.srq[0].srq), 100);
+	CHECK(qp_state(t.tgt.qp) == IB_QPS_RTS && !device_cq_poll(&t.srq[0].cq));
+	CHECK(!srq_destroy(t.srq[0].srq));
+	t.srq[0].srq = NULL;
+	(void)responder_continue(t.tgt.qp);
+	adapter_progress(t.device.adapter[0], NULL);
+	CHECK(qp_state(t.tgt.qp) == IB_QPS_ERR);
+	expect_failed(&t, CQE_SYN_REM_INVAL_REQ);
+	CHECK(!device_cq_poll(&t.srq[0].cq));
+	xrc_case_down(&t);
+}
+
 /* The WQE must have room for the queue's number. */
 static void test_short_wqe(void)
 {
@@ -329,6 +356,7 @@ int main(void)
 	test_remote_access();
 	test_wrong_queue();
 	test_not_ready();
+	test_queue_goes();
 	test_short_wqe();
 	test_creation();
 	return 0;
