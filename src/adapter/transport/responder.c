@@ -450,6 +450,8 @@ static enum resp_state resp_refuse_later(struct qp *qp, const struct pkt *pkt, e
 	r->refusal = (uint8_t)s;
 	r->refusal_psn = pkt->psn;
 	r->refusal_srqn = pkt->srqn;
+	/* Nor does anything count that takes its number, on any way. */
+	resp_fall_silent(r);
 	return RESP_DONE;
 }
 

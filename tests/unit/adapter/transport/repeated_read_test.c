@@ -254,6 +254,24 @@ static void ask_write(struct repeated_read_case *t, uint8_t *to)
 	respond_all(t);
 }
 
+/* A message of no bytes, under the number of the read that was asked for last. */
+static void send_in_place(struct repeated_read_case *t)
+{
+	struct pkt p = {
+		.opcode = BTH_RC | BTH_SEND_ONLY,
+		.pkey = 0xffff,
+		.sqpn = PEER,
+		.dqpn = qp_number(t->qp.qp),
+		.psn = t->read[t->reads - 1].psn,
+		.npkts = 1,
+		.ack_req = true,
+		.path = &t->st[1].path,
+	};
+
+	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	respond_all(t);
+}
+
 /* A request has been refused, of which the requester hears when so many reads have been answered. */
 static void refused_in_order(struct repeated_read_case *t, unsigned reads)
 {
@@ -275,6 +293,10 @@ static void test_too_many(void)
 	ask_new(&t, SMALL);
 	CHECK(qp_state(t.qp.qp) == IB_QPS_RTR);
 	ask_new(&t, SMALL);
+	/* Nor does anything count that takes its number. */
+	device_recv(&t.qp, t.memory, SMALL, mkey_key(t.mr));
+	send_in_place(&t);
+	CHECK(!device_cq_poll(&t.qp.cq));
 	refused_in_order(&t, 4);
 	repeated_read_case_down(&t);
 }
