@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fuzz.h"
+#include "registry/emulation.h"
 #include "test_subnet.h"
 
 #define PORTS	  3u /* the InfiniBand device has two */
@@ -133,6 +136,17 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 {
 	(void)c, (void)peer, (void)fd, (void)bytes, (void)side;
 	return -ENOTCONN;
+}
+
+/* The first device emulates one. */
+int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd)
+{
+	(void)c;
+	if (device)
+		return -ENODEV;
+	*fd = memfd_create("function", MFD_CLOEXEC);
+	MUST(*fd >= 0 && !ftruncate(*fd, sizeof(struct emulation)));
+	return 0;
 }
 
 void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v)
