@@ -28,6 +28,9 @@ struct flow_layer {
 	uint32_t order;
 	uint32_t entries;
 	struct flow_key mask;
+	/* The words of which the mask wants something: most rules look at one or two of all. */
+	uint32_t nwords;
+	uint8_t word[FLOW_KEY_WORDS];
 	_Atomic(struct flow_entry *) bucket[BUCKETS];
 };
 
@@ -54,13 +57,40 @@ static bool key_equal(const struct flow_key *a, const struct flow_key *b)
 	return !diff;
 }
 
-static uint32_t key_hash(const struct flow_key *key)
+static void layer_choose_words(struct flow_layer *layer)
+{
+	static_assert(FLOW_KEY_WORDS <= UINT8_MAX, "a word's place is in a byte");
+
+	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+		if (layer->mask.word[i])
+			layer->word[layer->nwords++] = (uint8_t)i;
+}
+
+/* What the layer's mask leaves of that word of a key. */
+static uint64_t layer_word(const struct flow_layer *layer, const struct flow_key *key, uint32_t i)
+{
+	return key->word[layer->word[i]] & layer->mask.word[layer->word[i]];
+}
+
+/* Is it a rule for frames with this key? */
+static bool layer_matches(const struct flow_layer *layer, const struct flow_key *value,
+			  const struct flow_key *key)
+{
+	uint64_t diff = 0;
+
+	for (uint32_t i = 0; i < layer->nwords; i++)
+		diff |= value->word[layer->word[i]] ^ layer_word(layer, key, i);
+	return !diff;
+}
+
+static _Atomic(struct flow_entry *) *layer_bucket(struct flow_layer *layer,
+						  const struct flow_key *key)
 {
 	uint64_t h = 0;
 
-	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
-		h = (h ^ key->word[i]) * 0x9e3779b97f4a7c15ull + (h >> 29);
-	return (uint32_t)(h >> 40) & (BUCKETS - 1);
+	for (uint32_t i = 0; i < layer->nwords; i++)
+		h = (h ^ layer_word(layer, key, i)) * 0x9e3779b97f4a7c15ull + (h >> 29);
+	return &layer->bucket[(h >> 40) % BUCKETS];
 }
 
 /* ---- looking up ---- */
@@ -71,12 +101,10 @@ static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
 {
 	bool found = false, go_on = false;
 	struct flow_entry *e;
-	struct flow_key value;
 
-	key_mask(key, &layer->mask, &value);
-	e = atomic_load_explicit(&layer->bucket[key_hash(&value)], memory_order_acquire);
+	e = atomic_load_explicit(layer_bucket(layer, key), memory_order_acquire);
 	for (; e; e = atomic_load_explicit(&e->next, memory_order_acquire)) {
-		if (!key_equal(&e->value, &value))
+		if (!layer_matches(layer, &e->value, key))
 			continue;
 		found = true;
 		go_on |= e->action.go_on;
@@ -112,6 +140,7 @@ static struct flow_layer *layer_get(struct steering *s, uint32_t order, const st
 		return NULL;
 	layer->order = order;
 	layer->mask = *mask;
+	layer_choose_words(layer);
 	atomic_store_explicit(&layer->next, atomic_load_explicit(at, memory_order_relaxed),
 			      memory_order_relaxed);
 	atomic_store_explicit(at, layer, memory_order_release);
@@ -146,7 +175,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 
 	if (!layer)
 		return -ENOMEM;
-	at = &layer->bucket[key_hash(value)];
+	at = layer_bucket(layer, value);
 	for (; (e = atomic_load_explicit(at, memory_order_relaxed)); at = &e->next) {
 		if (!key_equal(&e->value, value))
 			continue;
@@ -181,7 +210,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 static void entry_put(struct steering *s, struct flow_entry *entry)
 {
 	struct flow_layer *layer = entry->layer;
-	_Atomic(struct flow_entry *) *at = &layer->bucket[key_hash(&entry->value)];
+	_Atomic(struct flow_entry *) *at = layer_bucket(layer, &entry->value);
 	struct flow_entry *e;
 
 	if (--entry->refs)
