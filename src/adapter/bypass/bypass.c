@@ -9,6 +9,9 @@
 
 /* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
+/* Atomics to a key whose memory is not mapped, before it is looked at again. */
+#define ATOMICS_IN_VAIN 255u
+
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
 static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
 {
@@ -187,6 +190,30 @@ static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct
 	return done;
 }
 
+/*
+ * The owner alone can execute atomics in memory that is not mapped.  Each look at its responder would take
+ * the word's line from it, which it needs back for the packet: twice the way of the request.  A key may get
+ * other memory, so it is looked at again now and then.
+ */
+static void atomic_leave_key(struct requester *req, const struct bypass_peer *r,
+			     const struct send_wqe *w)
+{
+	const struct remote_range at = {w->rkey, w->raddr, w->len};
+
+	if (remote_way(r, IB_ACCESS_REMOTE_ATOMIC, &at) == KEY_MAPPED)
+		return;
+	req->packets_key = w->rkey;
+	req->packets_left = ATOMICS_IN_VAIN;
+}
+
+static bool atomic_is_left(struct requester *req, const struct send_wqe *w)
+{
+	if (likely(!req->packets_left) || req->packets_key != w->rkey)
+		return false;
+	req->packets_left--;
+	return true;
+}
+
 /* The place of the answer is looked at before anything changes. */
 static bool atomic_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
 			  struct bypass_outcome *out)
@@ -202,8 +229,10 @@ static bool atomic_remote(struct qp *qp, const struct bypass_peer *r, const stru
 	usermem_bring_in(local.run, local.n, true);
 	out->why = "key";
 	out->atomic = remote_atomic(r, w, &qp->req.memo, &out->before);
-	if (!out->atomic)
+	if (!out->atomic) {
+		atomic_leave_key(&qp->req, r, w);
 		return false;
+	}
 	out->way = KEY_MAPPED;
 	return usermem_pull(local.run, local.n, &answer, 1);
 }
@@ -234,7 +263,7 @@ static bool bypass_serves(const struct qp *qp, uint8_t opcode)
 }
 
 /* The step at which a request left the bypass; left_why finds the rest afterwards. */
-enum left_at { LEFT_REQUEST, LEFT_PEER };
+enum left_at { LEFT_REQUEST, LEFT_KEY, LEFT_PEER };
 
 static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum left_at at)
 {
@@ -244,6 +273,8 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 		return "opcode";
 	if (w->bad || !w->len)
 		return w->bad ? "malformed" : "no-data";
+	if (at == LEFT_KEY)
+		return "key";
 	if (at == LEFT_REQUEST)
 		return bypass_observed(qp) ? "observed"
 		       : !qp->req.direct   ? "was-reset"
@@ -296,6 +327,8 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
 	    unlikely(qp->req.executed))
 		return bypass_leave(qp, w, LEFT_REQUEST);
+	if (p->atomic && atomic_is_left(&qp->req, w))
+		return bypass_leave(qp, w, LEFT_KEY);
 	if (!bypass_enter(qp, w, &r))
 		return bypass_leave(qp, w, LEFT_PEER);
 	done = bypass_execute(qp, &r, w, &out);

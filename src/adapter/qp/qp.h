@@ -89,6 +89,8 @@ struct requester {
 	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
+	/* A peer's key whose memory is not mapped: so many more atomics to it are packets at once. */
+	uint32_t packets_key, packets_left;
 	struct answer_places places[ADAPTER_MAX_RD_ATOMIC]; /* transport/read_offer.c */
 	/*
 	 * The next request is an atomic that was executed in the peer's memory but did not count: it goes by

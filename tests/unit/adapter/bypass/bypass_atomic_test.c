@@ -116,6 +116,32 @@ static void test_by_packets(void)
 	exposed_pair_down(p);
 }
 
+/* A key whose memory is not mapped is looked at now and then: it may have got other memory. */
+static void test_other_memory(void)
+{
+	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
+	struct expose *e = exposed_pair_expose(p);
+	struct key_place *place = &e->mem->keys[(p->target_key >> 8) % EXPOSE_BLOCKS].place;
+	struct request r = add_to(p, 0, 1);
+	uint64_t before = *place_of(p, 0), packets = 0;
+
+	place->way = KEY_KERNEL;
+	for (unsigned i = 0; i < 1000; i++) {
+		if (i == 10)
+			place->way = KEY_MAPPED;
+		post(p, &r);
+		if (*place_of(p, 0) == before + i) {
+			exposed_pair_progress(p);
+			packets++;
+		}
+		exposed_pair_sent(p, CQE_OP_REQ);
+		CHECK(answer(p) == before + i && *place_of(p, 0) == before + i + 1);
+	}
+	CHECK(packets > 10 && packets < 500);
+	expect_alone(p, &r, before + 1000);
+	exposed_pair_down(p);
+}
+
 static void count_one(struct exposed_pair *p, bool observed, uint64_t got[10])
 {
 	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
@@ -251,6 +277,7 @@ int main(void)
 		SKIP("the C library registers no restartable sequences");
 #ifdef __x86_64__
 	test_alone();
+	test_other_memory();
 	test_counters();
 	test_executed_once();
 	test_no_resources();
