@@ -469,12 +469,10 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 	int rc;
 
 	ch->frames = record_is_frame(record);
-	if (ch->frames) {
-		/* Whether another one follows is looked at before the program gets this one. */
-		ring_fetch(record, bytes + RING_ALIGN);
-	} else {
-		/* What is behind it is the sender's. */
-		ring_fetch(record, bytes);
+	/* Whether another one follows is looked at before the program gets this one.  Behind others it is the
+	 * sender's. */
+	ring_fetch(record, bytes + (record_comes_alone(record) ? RING_ALIGN : 0));
+	if (!ch->frames) {
 		*out = train_deliver(&ch->rx, record, bytes, to);
 		if (unlikely(out->rest))
 			return deliver_record(ch, out->rest, out->rest_bytes, out->rest_part,
@@ -506,6 +504,7 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 
 	if (atomic_load_explicit(&ch->broken, memory_order_relaxed))
 		return 0;
+	ring_fetch_news(&ch->rx);
 	ch->sender.process = peer;
 	if (unlikely(!says_readable(ch)) && probe_peer(ch))
 		news |= CHANNEL_TELL_PEER;

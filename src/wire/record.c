@@ -20,8 +20,14 @@ struct record_address {
 struct record_atomic {
 	uint64_t swap_add;
 	uint64_t compare;
+};
+
+struct record_orig {
 	uint64_t orig;
 };
+
+static_assert(sizeof(struct record_base) + sizeof(struct record_orig) <= RING_ALIGN,
+	      "the answer to an atomic takes one cache line");
 
 struct record_global {
 	union ib_gid sgid;
@@ -63,9 +69,13 @@ static bool has_address(uint8_t opcode)
 
 static bool has_atomic(uint8_t opcode)
 {
-	const struct bth_props *p = bth_props_of(opcode);
+	return bth_props_of(opcode)->atomic_eth;
+}
 
-	return p->atomic_eth || p->atomic_ack;
+/* What the memory held: the answer says it, and a request that its sender has executed. */
+static bool has_orig(uint8_t opcode, uint8_t flags)
+{
+	return bth_props_of(opcode)->atomic_ack || (has_atomic(opcode) && flags & RECORD_EXECUTED);
 }
 
 /* Datagrams to many have a GRH (IBTA 9.6.1.2).  A frame has its address in front. */
@@ -95,6 +105,7 @@ static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 			  (flags & RECORD_ACK ? sizeof(struct record_ack) : 0) +
 			  (has_address(opcode) ? sizeof(struct record_address) : 0) +
 			  (has_atomic(opcode) ? sizeof(struct record_atomic) : 0) +
+			  (has_orig(opcode, flags) ? sizeof(struct record_orig) : 0) +
 			  (has_global(opcode, flags & RECORD_GRH, dqpn)
 				   ? sizeof(struct record_global)
 				   : 0) +
@@ -175,7 +186,12 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 		at = record_put(at, &part, sizeof(part));
 	}
 	if (has_atomic(p->opcode)) {
-		struct record_atomic part = {p->swap_add, p->compare, p->atomic_orig};
+		struct record_atomic part = {p->swap_add, p->compare};
+
+		at = record_put(at, &part, sizeof(part));
+	}
+	if (has_orig(p->opcode, flags)) {
+		struct record_orig part = {p->atomic_orig};
 
 		at = record_put(at, &part, sizeof(part));
 	}
@@ -318,11 +334,14 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 {
 	struct record_address address = {0};
 	struct record_atomic atomic = {0};
+	struct record_orig orig = {0};
 	struct record_global global = {0};
 
 	if (has_address(base->opcode) && !record_take(r, &address, sizeof(address)))
 		return false;
 	if (has_atomic(base->opcode) && !record_take(r, &atomic, sizeof(atomic)))
+		return false;
+	if (has_orig(base->opcode, base->flags) && !record_take(r, &orig, sizeof(orig)))
 		return false;
 	if (has_global(base->opcode, base->flags & RECORD_GRH, base->dqpn) &&
 	    !record_take(r, &global, sizeof(global)))
@@ -332,7 +351,7 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	p->dma_len = address.dma_len;
 	p->swap_add = atomic.swap_add;
 	p->compare = atomic.compare;
-	p->atomic_orig = atomic.orig;
+	p->atomic_orig = orig.orig;
 	path->sgid = global.sgid;
 	path->dgid = global.dgid;
 	path->flow_label = global.flow_label;

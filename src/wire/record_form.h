@@ -73,6 +73,14 @@ static inline bool record_is_frame(const void *record)
 	return (base->opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
 }
 
+/* Likewise: its sender hardly ever fills the next record already. */
+static inline bool record_comes_alone(const void *record)
+{
+	const struct record_base *base = record;
+
+	return record_is_frame(record) || bth_props_of(base->opcode)->atomic_ack;
+}
+
 /*
  * SENDs of one packet in a row may share a record: everything is said once, the PSN of the first, and
  * their payloads, of one length, stand one behind the other, so far apart.

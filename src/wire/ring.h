@@ -105,6 +105,15 @@ static inline void ring_fetch(const void *record, uint32_t bytes)
 		__builtin_prefetch(at + off);
 }
 
+/* Consumer: the same for the record of which ring_has_news has told, as soon as it has. */
+static inline void ring_fetch_news(const struct ring *r)
+{
+	const void *record = r->data + r->off;
+
+	ring_fetch(record,
+		   atomic_load_explicit((const _Atomic(uint32_t) *)record, memory_order_relaxed));
+}
+
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
 /* Consumer: the record that begins so many bytes behind the cursor, where one ends that was peeked at.  As

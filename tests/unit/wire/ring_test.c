@@ -300,7 +300,8 @@ static void records_by_operation(void)
 
 		parts += t->deth || (t->xrceth && p->request) ? 8 : 0;
 		parts += p->reth || p->atomic_eth ? 16 : 0;
-		parts += p->atomic_eth || p->atomic_ack ? 24 : 0;
+		parts += p->atomic_eth ? 16 : 0;
+		parts += p->atomic_ack ? 8 : 0;
 		parts += pkt_has_dc(&none) ? 24 : 0;
 		full.va = full.swap_add = full.compare = full.atomic_orig = UINT64_MAX;
 		full.rkey = full.dma_len = UINT32_MAX;
@@ -309,7 +310,14 @@ static void records_by_operation(void)
 		(void)record_pack(data, &full, false);
 		CHECK(!record_unpack(data, bytes, NULL, &out));
 		CHECK(out.pkt.va == (p->reth || p->atomic_eth ? UINT64_MAX : 0));
-		CHECK(out.pkt.compare == (p->atomic_eth || p->atomic_ack ? UINT64_MAX : 0));
+		CHECK(out.pkt.compare == (p->atomic_eth ? UINT64_MAX : 0));
+		CHECK(out.pkt.atomic_orig == (p->atomic_ack ? UINT64_MAX : 0));
+		/* But an atomic that its sender has executed says what the memory held. */
+		full.executed = p->atomic_eth;
+		(void)record_pack(data, &full, false);
+		CHECK(!record_unpack(data, record_bytes(&full, false), NULL, &out));
+		CHECK(out.pkt.executed == p->atomic_eth);
+		CHECK(out.pkt.atomic_orig == (p->atomic_eth || p->atomic_ack ? UINT64_MAX : 0));
 		CHECK(!out.path.sgid.half[0] && !out.path.hop_limit);
 		/* The peer cuts it short. */
 		if (bytes > 64)
@@ -384,6 +392,9 @@ static void short_records(void)
 
 		CHECK(record_bytes(&p, false) == RING_ALIGN);
 	}
+	/* So does the answer to an atomic. */
+	CHECK(record_bytes(&(struct pkt){.opcode = BTH_RC | BTH_ATOMIC_ACK, .path = &path},
+			   false) == RING_ALIGN);
 }
 
 /* Field by field through a record, with every combination of the optional parts. */
@@ -419,8 +430,9 @@ static void records_round_trip(void)
 			.va = has_address ? 16 : 0,
 			.rkey = has_address ? 17 : 0,
 			.dma_len = has_address ? 18 : 0,
-			.swap_add = parts & 4 ? 19 : 0,
-			.compare = parts & 4 ? 20 : 0,
+			.swap_add = (parts & 6) == 6 ? 19 : 0,
+			.compare = (parts & 6) == 6 ? 20 : 0,
+			.executed = parts & 4,
 			.atomic_orig = parts & 4 ? 21 : 0,
 			.path = &way,
 			.payload_len = 4000,
