@@ -15,8 +15,9 @@
  *
  * Prints "name value unit" lines.  A latency is half of a ping-pong for WRITE (either side polls
  * its memory) and from post to completion for READ.  Floors begin with "floor_": a system call and
- * the other side's poll of its memory, nothing else.  Whatever a side does while it waits is the
- * same for both.
+ * the other side's poll of its memory, nothing else; for an atomic while the target polls its memory, for which
+ * there is no call, a thread of the target's that is woken and adds.  Whatever a side does while it waits is
+ * the same for both.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,9 +36,10 @@
 
 #include "talk.h"
 #include "verbs_device.h"
+#include "woken.h"
 
 #define TRIPS	    20000u
-#define ADDS	    2000u
+#define ADDS	    10000u
 #define BURSTS	    4000u
 #define BLOCKS	    8000u
 #define LIST	    16u
@@ -75,6 +77,7 @@ struct side {
 	bool first;   /* begins each exchange, and prints */
 	bool crowded; /* more threads poll than there are processors */
 	int fd;
+	struct woken_words *woken; /* of each lane */
 };
 
 /* One thread's part: a queue pair, a piece of memory at either side. */
@@ -204,6 +207,13 @@ static void kernel_read_word(const struct lane *l, void *to, uint64_t at)
 	kernel_read(l, to, at, SMALL);
 }
 
+/* A thread of the target's is woken, and adds. */
+static void thread_add(const struct lane *l, void *to, uint64_t at)
+{
+	(void)to, (void)at;
+	woken_ask(&l->side->woken[l->number]);
+}
+
 struct mover {
 	void (*write)(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
 		      unsigned count);
@@ -212,10 +222,9 @@ struct mover {
 	void (*add)(const struct lane *l, void *to, uint64_t at);
 };
 
-static const struct mover movers[] = {
-	{device_write, device_read, device_add},
-	{kernel_write, kernel_read, kernel_read_word},
-};
+static const struct mover by_device = {device_write, device_read, device_add},
+			  by_kernel = {kernel_write, kernel_read, kernel_read_word},
+			  by_thread = {kernel_write, kernel_read, thread_add};
 
 /* ---- what is measured; each returns its figure ---- */
 
@@ -256,23 +265,32 @@ static double read_latency(struct lane *l, const struct mover *m)
 	return us_each(start, TRIPS);
 }
 
+/* Where the other side adds. */
+#define ADD_AT 192u
+
 /* The target waits for the end meanwhile, and asks its completion queue or only its memory. */
 static double add_latency(struct lane *l, const struct mover *m, bool asks)
 {
 	uint64_t start = device_now_ns();
+	struct woken woken;
 	struct ibv_wc wc;
 	double us;
 
 	l->token++;
 	if (!l->side->first) {
+		if (m == &by_thread)
+			woken_begin(&woken, &l->side->woken[l->number],
+				    (_Atomic(uint64_t) *)(void *)(l->local + ADD_AT));
 		while (asks && atomic_load(word(l)) != l->token)
 			if (ibv_poll_cq(l->cq, 1, &wc))
 				device_die("a completion that nobody asked for");
 		await_word(l, l->token);
+		if (m == &by_thread)
+			woken_end(&woken);
 		return 0;
 	}
 	for (unsigned i = 0; i < ADDS; i++)
-		m->add(l, l->local + 128, l->remote + 192);
+		m->add(l, l->local + 128, l->remote + ADD_AT);
 	us = us_each(start, ADDS);
 	ping(l, m);
 	return us;
@@ -319,14 +337,15 @@ static const struct measure {
 	const char *name, *unit;
 	double (*run)(struct lane *l, const struct mover *m);
 	bool sum; /* the lanes' figures add up; otherwise their mean is meant */
+	const struct mover *floor;
 } measures[] = {
-	{"write_lat", "us", write_latency, false},
-	{"read_lat", "us", read_latency, false},
-	{"list", "Mmsg/s", list_rate, true},
-	{"single", "Mmsg/s", single_rate, true},
-	{"block", "MB/s", block_rate, true},
-	{"atomic_lat", "us", atomic_latency, false},
-	{"atomic_word_lat", "us", atomic_word_latency, false},
+	{"write_lat", "us", write_latency, false, &by_kernel},
+	{"read_lat", "us", read_latency, false, &by_kernel},
+	{"list", "Mmsg/s", list_rate, true, &by_kernel},
+	{"single", "Mmsg/s", single_rate, true, &by_kernel},
+	{"block", "MB/s", block_rate, true, &by_kernel},
+	{"atomic_lat", "us", atomic_latency, false, &by_kernel},
+	{"atomic_word_lat", "us", atomic_word_latency, false, &by_thread},
 };
 
 #define MEASURES (sizeof(measures) / sizeof(*measures))
@@ -507,7 +526,8 @@ static void side_run(struct side *s, const char *device, const char *shape, cons
 			double figure;
 
 			meet(s);
-			figure = turns_run(s, lanes, &measures[i], &movers[floor]);
+			figure = turns_run(s, lanes, &measures[i],
+					   floor ? measures[i].floor : &by_device);
 			if (s->first)
 				printf("%s%s %.4f %s\n", floor ? "floor_" : "", measures[i].name,
 				       figure, measures[i].unit);
@@ -527,6 +547,7 @@ int main(int argc, char **argv)
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		device_die("socketpair: %m");
+	s.woken = woken_map(MAX_LANES);
 	child = fork();
 	if (child < 0)
 		device_die("fork: %m");
