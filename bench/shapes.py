@@ -169,10 +169,12 @@ def atomics():
         return lambda bench: bench.onesided(shape, memory, name)
     for memory in ("private", "shared"):
         for shape, text in (("single", ""), ("sleeper", words(True)), ("pairs", ", 2 threads, 2 QPs")):
-            for name, polls in (("atomic_lat", "CQ"), ("atomic_word_lat", "memory")):
+            for name, polls, peer in (
+                    ("atomic_lat", "CQ", "the kernel's READ alone"),
+                    ("atomic_word_lat", "memory", "a thread of the target, woken")):
                 yield (f"{name[:-4].replace('_', '-')}-{memory}-{shape}",
                        f"FETCH_ADD, {memory}, target polls its {polls}{text}", "us",
-                       of(shape, memory, name), "the kernel's READ alone",
+                       of(shape, memory, name), peer,
                        of(shape, memory, f"floor_{name}"), ("<=", 1.0), True)
 
 
