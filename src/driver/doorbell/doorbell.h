@@ -50,7 +50,8 @@ struct doorbell_page_attr {
 	void *user;
 	/*
 	 * Not NULL: the page is of another kind, whose registers this takes values out of; true: there were some.
-	 * Such a page is always watched, and may be stored to without a hook.  No queue uses it.
+	 * Such a page is always watched, and may be stored to without a hook.  No queue uses it.  Called a last time
+	 * when it is destroyed.
 	 */
 	bool (*look)(void *user);
 };

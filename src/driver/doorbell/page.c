@@ -39,6 +39,9 @@ void doorbell_page_destroy(struct doorbell_page *page)
 	page->gone = true;
 	doorbell_mappings_leave(page);
 	doorbell_page_changed(page);
+	/* What was stored since the last look has been rung. */
+	if (page->attr.look)
+		(void)page->attr.look(page->attr.user);
 	doorbell_page_put(page);
 	spin_unlock(&doorbell_set.lock);
 }

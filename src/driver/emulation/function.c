@@ -57,7 +57,7 @@ static void function_rung(struct function *f, uint32_t queue, uint32_t value)
 		inbox_raise_emulated(to);
 }
 
-/* The doorbells' lock is held. */
+/* By several threads and processes at a time: each value is one's. */
 static bool function_look_at_bells(void *user)
 {
 	struct function *f = user;
@@ -314,8 +314,11 @@ int function_take(struct function *f, uint32_t queue, struct function_context *c
 		ret = -EBUSY;
 	else
 		f->context[queue] = c;
-	if (ret == 0)
+	/* A driver that was killed has left in the registers what it rang last. */
+	if (ret == 0) {
+		(void)function_look_at_bells(f);
 		function_look_at_contexts(f);
+	}
 	spin_unlock(&list.lock);
 	return ret;
 }
@@ -339,6 +342,17 @@ void function_interrupt(struct function *f)
 		if (to)
 			inbox_raise_emulated(to);
 	}
+}
+
+/* A driver that ends without closing its file has rung all the same.  A signal's handler may be who ends it. */
+static void __attribute__((destructor)) functions_end(void)
+{
+	if (!spin_try(&list.lock))
+		return;
+	for (struct function *f = list.first; f; f = f->next)
+		if (f->bell)
+			(void)function_look_at_bells(f);
+	spin_unlock(&list.lock);
 }
 
 void function_fork_child(void)

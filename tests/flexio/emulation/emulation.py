@@ -4,7 +4,7 @@ import pathlib
 import signal
 import subprocess
 
-from harness import expect
+from harness import expect, settled
 from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -45,6 +45,10 @@ class Device:
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
+    def waits_for(self, taken):
+        left = settled(lambda: taken - self.taken(0), 0)
+        expect(left <= 0, f"of {taken} doorbells {left} were not heard")
+
     def end(self):
         self.process.stdin.close()
         self.process.stdin = None
@@ -74,8 +78,7 @@ def killed_driver(session):
         storm = session.background(str(PROGRAMS.host(session)), "storm")
         expect(storm.stdout.readline() == "begun\n", "the driver does not begin")
         before = device.taken(0)
-        while device.taken(0) < before + 10:
-            pass
+        device.waits_for(before + 10)
         storm.send_signal(signal.SIGKILL)
         session.finish(storm)
     session.run_ok(str(PROGRAMS.host(session)), "echo", env=session.env)
@@ -84,13 +87,25 @@ def killed_driver(session):
 
 def killed_device(session):
     """Its queues are free for the next one, which hears what was rung meanwhile."""
-    for _ in range(3):
-        Device(session).kill()
-        session.run_ok(str(PROGRAMS.host(session)), "ring_once", env=session.env)
-        device = Device(session)
-        while device.taken(0) < 1:
-            pass
-        device.end()
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        for _ in range(3):
+            Device(session).kill()
+            session.run_ok(str(PROGRAMS.host(session)), "ring_once", env=session.env)
+            device = Device(session)
+            device.waits_for(1)
+            device.end()
+    finally:
+        session.tool("fabric", "down")
+
+
+def short_drivers(session):
+    """They ring and are gone, with their file closed or not; each is heard."""
+    device = Device(session)
+    for number in range(6):
+        session.run_ok(str(PROGRAMS.host(session)), ("ring_once", "ring_and_end")[number % 2], env=session.env)
+        device.waits_for(number + 1)
+    device.end()
 
 
 def stopped_device(session):
@@ -99,14 +114,14 @@ def stopped_device(session):
     device.process.send_signal(signal.SIGSTOP)
     session.run_ok(str(PROGRAMS.host(session)), "ring_once", env=session.env)
     device.process.send_signal(signal.SIGCONT)
-    while device.taken(0) < 1:
-        pass
+    device.waits_for(1)
     device.end()
 
 
 def cases():
     yield from ((f"emulation: {title}", case(name)) for name, title in CASES)
     yield from ((f"emulation: {title}", driver(name)) for name, title in DRIVERS)
+    yield "emulation: drivers that end at once", short_drivers
     yield "emulation: drivers that are killed", killed_driver
     yield "emulation: devices that are killed", killed_device
     yield "emulation: a device that is stopped", stopped_device

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -211,15 +212,24 @@ static void storm(void)
 		driver_ring(&d, i % DOORBELLS, i);
 }
 
-/* One doorbell that nobody hears yet. */
+/* One doorbell, and no time for anybody to notice it. */
 static void ring_once(void)
 {
 	struct driver d;
 
 	driver_open(&d, 0);
 	driver_ring(&d, 0, 9);
-	usleep(20000);
 	driver_close(&d);
+}
+
+/* The same by a program that just ends. */
+static void ring_and_end(void)
+{
+	struct driver d;
+
+	driver_open(&d, 0);
+	driver_ring(&d, 0, 9);
+	exit(0);
 }
 
 const struct emulation_case driver_cases[] = {
@@ -230,5 +240,6 @@ const struct emulation_case driver_cases[] = {
 	{"both", both},
 	{"storm", storm},
 	{"ring_once", ring_once},
+	{"ring_and_end", ring_and_end},
 	{NULL, NULL},
 };
