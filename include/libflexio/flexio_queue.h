@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues, receive and send queues, receive memory pools, queue pairs.  Included by
- * flexio.h, which says what holds for every function.
+ * Completion queues, doorbells that lead to them, receive and send queues, receive memory pools, queue
+ * pairs.  Included by flexio.h, which says what holds for every function.
  *
  * The program allocates the rings and doorbell records, usually on the heap of the process, and
  * keeps them until the queue is destroyed.  Device code fills and empties them
@@ -63,6 +63,36 @@ flexio_status flexio_cq_modify_moderation(struct flexio_cq *cq, uint16_t max_cou
  */
 flexio_status flexio_cq_query_moderation(struct flexio_cq *cq, uint16_t *max_count,
 					 uint16_t *period, uint16_t *mode);
+
+/**
+ * flexio_emu_db_to_cq_map() - let a doorbell of an emulated PCI function lead to a completion queue.
+ * @ibv_ctx: a context of the device that the function belongs to, the CQ's
+ * @vhca_id: the number of the function
+ * @queue_id: whose doorbell, from 0
+ * @cq: the CQ, usually one that activates a handler; it stays as long as the doorbell leads to it
+ * @db_to_cq_ctx: receives the context of the doorbell, which is not armed
+ *
+ * The manual names flexio_emu_db_to_cq_ctx_get_id() alone; this function and the next are as public
+ * programs call them.
+ */
+flexio_status flexio_emu_db_to_cq_map(struct ibv_context *ibv_ctx, uint32_t vhca_id,
+				      uint32_t queue_id, struct flexio_cq *cq,
+				      struct flexio_emu_db_to_cq_ctx **db_to_cq_ctx);
+
+/**
+ * flexio_emu_db_to_cq_unmap() - let a doorbell lead nowhere again.
+ * @db_to_cq_ctx: its context
+ */
+flexio_status flexio_emu_db_to_cq_unmap(struct flexio_emu_db_to_cq_ctx *db_to_cq_ctx);
+
+/**
+ * flexio_emu_db_to_cq_ctx_get_id() - the number for flexio_dev_db_ctx_arm() and
+ * flexio_dev_db_ctx_force_trigger().
+ * @db_to_cq_ctx: the context of a doorbell
+ *
+ * Returns UINT32_MAX on error.
+ */
+uint32_t flexio_emu_db_to_cq_ctx_get_id(struct flexio_emu_db_to_cq_ctx *db_to_cq_ctx);
 
 /**
  * flexio_rq_create() - make a receive queue and the TIR that leads to it.

@@ -77,6 +77,7 @@ struct flexio_outbox;
 struct flexio_event_handler;
 struct flexio_thread;
 struct flexio_cq;
+struct flexio_emu_db_to_cq_ctx;
 struct flexio_rq;
 struct flexio_rmp;
 struct flexio_sq;

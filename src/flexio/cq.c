@@ -11,15 +11,6 @@
 #define PERIOD_MAX 0xfffu
 #define PAGE_BYTES 4096u
 
-struct flexio_cq {
-	struct flx_object object;
-	struct mlx5dv_devx_obj *devx;
-	const struct flexio_thread *thread; /* NULL: it activates none */
-	/* Of process and thread, if its context is not theirs. */
-	struct flx_alias *alias[2];
-	uint32_t number;
-};
-
 static void cq_free(struct flexio_cq *cq)
 {
 	for (size_t i = 0; i < array_size(cq->alias); i++)

@@ -35,6 +35,7 @@ enum flx_kind {
 	FLX_THREAD,
 	FLX_MKEY,
 	FLX_CQ,
+	FLX_EMULATED_DB,
 	FLX_RQ,
 	FLX_SQ,
 	FLX_RMP,

@@ -19,6 +19,7 @@ static const char *const kind_names[FLX_KINDS] = {
 	[FLX_THREAD] = "thread",
 	[FLX_MKEY] = "memory key",
 	[FLX_CQ] = "completion queue",
+	[FLX_EMULATED_DB] = "context of an emulated doorbell",
 	[FLX_RQ] = "receive queue",
 	[FLX_SQ] = "send queue",
 	[FLX_RMP] = "receive memory pool",
@@ -202,8 +203,9 @@ bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const ch
 
 /* Those that others are made of come last. */
 static const enum flx_kind drop_order[] = {
-	FLX_STREAM, FLX_CMDQ,	       FLX_RQ,	 FLX_SQ,     FLX_QP,	 FLX_RMP, FLX_CQ,
-	FLX_THREAD, FLX_EVENT_HANDLER, FLX_MKEY, FLX_WINDOW, FLX_OUTBOX, FLX_UAR};
+	FLX_STREAM, FLX_CMDQ,	     FLX_RQ,	 FLX_SQ,     FLX_QP,
+	FLX_RMP,    FLX_EMULATED_DB, FLX_CQ,	 FLX_THREAD, FLX_EVENT_HANDLER,
+	FLX_MKEY,   FLX_WINDOW,	     FLX_OUTBOX, FLX_UAR};
 
 /* Nobody else has it: the process is leaving. */
 static struct flx_object *object_take(enum flx_kind kind, const struct flexio_process *process)

@@ -20,6 +20,15 @@ struct flexio_outbox {
 	uint32_t number;
 };
 
+struct flexio_cq {
+	struct flx_object object;
+	struct mlx5dv_devx_obj *devx;
+	const struct flexio_thread *thread; /* NULL: it activates none */
+	/* Of process and thread, if its context is not theirs. */
+	struct flx_alias *alias[2];
+	uint32_t number;
+};
+
 /* Part of an event handler. */
 struct flexio_thread {
 	struct flx_object object;

@@ -110,14 +110,14 @@ static void cq_memory(struct flexio_process *p, struct flexio_cq_attr *attr)
 	attr->uar_id = flexio_uar_get_id(flexio_process_get_uar(p));
 }
 
-static uint32_t cq_for_queues(struct flexio_process *p)
+static struct flexio_cq *cq_for_queues(struct flexio_process *p)
 {
 	struct flexio_cq_attr attr = {.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ};
 	struct flexio_cq *cq;
 
 	cq_memory(p, &attr);
 	OK(flexio_cq_create(p, NULL, &attr, &cq));
-	return flexio_cq_get_cq_num(cq);
+	return cq;
 }
 
 /* What a ring and its record take, one after the other; the record's 8 bytes are 0. */
@@ -136,7 +136,8 @@ static void network_make(struct good *g)
 	struct flexio_wq_attr *a = &g->wq_attr;
 
 	OK(flexio_process_create(g->other_ctx, calls_app, NULL, &g->net));
-	g->net_cqn = cq_for_queues(g->net);
+	g->net_cq = cq_for_queues(g->net);
+	g->net_cqn = flexio_cq_get_cq_num(g->net_cq);
 	a->log_wq_stride = 5;
 	a->log_wq_depth = 2;
 	a->uar_id = flexio_uar_get_id(flexio_process_get_uar(g->net));
@@ -146,11 +147,13 @@ static void network_make(struct good *g)
 	OK(flexio_rq_create(g->net, g->other_ctx, g->net_cqn, a, &g->rq));
 	OK(flexio_sq_create(g->net, g->other_ctx, g->net_cqn, a, &g->sq));
 	OK(flexio_rmp_create(g->net, g->other_ctx, a, &g->rmp));
+	OK(flexio_emu_db_to_cq_map(g->other_ctx, EMULATED_VHCA, g->doorbell, g->net_cq,
+				   &g->emu_db_to_cq_ctx));
 }
 
 static void qp_make(struct good *g)
 {
-	uint32_t cqn = cq_for_queues(g->process);
+	uint32_t cqn = flexio_cq_get_cq_num(cq_for_queues(g->process));
 
 	g->qp_attr = (struct flexio_qp_attr){
 		.uar_id = flexio_uar_get_id(flexio_process_get_uar(g->process)),
@@ -202,7 +205,8 @@ static void objects_make(struct good *g)
 /* A second set of everything, which goes. */
 static void freed_make(void)
 {
-	struct good g = {.ctx = good.ctx, .other_ctx = good.other_ctx, .pd = good.pd};
+	struct good g = {
+		.ctx = good.ctx, .other_ctx = good.other_ctx, .pd = good.pd, .doorbell = 1};
 
 	OK(flexio_app_create(&good.app_attr, &g.app));
 	g.process = host_process();
@@ -217,6 +221,7 @@ static void freed_make(void)
 	good.freed.event_handler = g.event_handler;
 	good.freed.thread = g.thread;
 	good.freed.cq = g.cq;
+	good.freed.emu_db_to_cq_ctx = g.emu_db_to_cq_ctx;
 	good.freed.msg_stream = g.msg_stream;
 	good.freed.rq = g.rq;
 	good.freed.sq = g.sq;

@@ -31,7 +31,10 @@ struct good {
 	struct flexio_rq *rq;
 	struct flexio_sq *sq;
 	struct flexio_rmp *rmp;
+	struct flexio_cq *net_cq;
 	uint32_t net_cqn;
+	uint32_t doorbell; /* of the emulated function: each set has its own */
+	struct flexio_emu_db_to_cq_ctx *emu_db_to_cq_ctx;
 	flexio_uintptr_t buffer; /* of BUFFER_BYTES */
 	struct flexio_process_attr process_attr;
 	struct flexio_app_attr app_attr;
@@ -47,7 +50,7 @@ struct good {
 	/* Of objects that have been destroyed. */
 	struct {
 		void *app, *process, *cmdq, *window, *mkey, *outbox, *uar, *event_handler, *thread,
-			*cq, *msg_stream, *rq, *sq, *rmp, *qp;
+			*cq, *emu_db_to_cq_ctx, *msg_stream, *rq, *sq, *rmp, *qp;
 	} freed;
 	/* Processes that have failed, and that have finished. */
 	struct flexio_process *failed, *finished;
@@ -55,6 +58,8 @@ struct good {
 };
 
 #define BUFFER_BYTES 4096u
+/* The PCI function that mlx5_1 emulates. */
+#define EMULATED_VHCA 0x101u
 
 extern struct good good;
 extern char bad_name[];	 /* one byte too long */

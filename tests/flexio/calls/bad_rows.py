@@ -17,7 +17,7 @@ HEADERS = ("types", "app", "process", "thread", "queue", "stream")
 # Kinds of objects, each with a pointer to one of another kind.
 KINDS = {"app": "process", "process": "app", "cmdq": "window", "window": "cmdq", "mkey": "window", "outbox": "uar",
          "uar": "outbox", "event_handler": "thread", "thread": "event_handler", "cq": "cmdq",
-         "msg_stream": "cq", "rq": "sq", "sq": "rmp", "rmp": "qp", "qp": "rq"}
+         "emu_db_to_cq_ctx": "cq", "msg_stream": "cq", "rq": "sq", "sq": "rmp", "rmp": "qp", "qp": "rq"}
 NOT_MEMORY = "(void *)(uintptr_t)24"
 # What a function gives that has failed, by its type; those of the second table by their name.
 FAILED = {"flexio_status": "FLEXIO_STATUS_FAILED", "uint32_t": "UINT32_MAX", "flexio_uar_device_id": "UINT32_MAX",
@@ -45,7 +45,8 @@ GOOD = {
     "outfile": '"/tmp/bad"', "buff_bsize": "64", "src_haddr": "bad_text", "dest_daddr": "good.buffer",
     "daddr": "good.buffer", "value": "0", "level": "FLEXIO_MSG_DEV_INFO", "lvl": "FLEXIO_LOG_LVL_ERR",
     "flexio_cq_modify_moderation max_count": "0", "flexio_cq_modify_moderation period": "0",
-    "flexio_cq_modify_moderation mode": "0", "arg": "0", "user_arg": "0", "cq_num": "good.net_cqn", "out": "stdout",
+    "flexio_cq_modify_moderation mode": "0", "flexio_emu_db_to_cq_map ibv_ctx": "good.other_ctx",
+    "flexio_emu_db_to_cq_map cq": "good.net_cq", "vhca_id": "EMULATED_VHCA", "queue_id": "2", "arg": "0", "user_arg": "0", "cq_num": "good.net_cqn", "out": "stdout",
     "ppthread": "NULL", "ibv_ctx": "good.ctx", "to_extend": "good.other_ctx", "pd": "good.pd",
     "process_attr": "&good.process_attr", "apps_list": "NULL",
     **{f"flexio_{queue}_create {name}": value for queue in ("rq", "sq", "rmp")
@@ -74,6 +75,7 @@ VALUES = {
     "dest_daddr": ("0", "UINT64_MAX", "(uintptr_t)bad_text"), "flexio_buf_dev_free daddr": ("1", "good.buffer + 64"),
     "src_haddr": (NOT_MEMORY,), "flexio_msg_stream_level_set level": ("1", "6", "255"),
     "flexio_cq_modify_moderation period": ("4096", "65535"), "flexio_cq_modify_moderation mode": ("2", "65535"),
+    "vhca_id": ("0", "EMULATED_VHCA - 1", "UINT32_MAX"), "queue_id": ("0", "64", "UINT32_MAX"),
     "outfile": ('"/nowhere/at/all"',), "cq_num": ("1 << 24", "0xfffffe", "UINT32_MAX"),
 }
 # Any value is good.

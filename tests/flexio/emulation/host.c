@@ -136,6 +136,21 @@ static void answers_up(struct bench *b)
 	cq_make(b, &attr, &none, &b->answers);
 }
 
+/* The first one by a command, the other one by the library. */
+static void doorbell_lead(struct bench *b, unsigned n)
+{
+	struct doorbell *d = &b->bell[n];
+
+	if (n) {
+		OK(flexio_emu_db_to_cq_map(b->ctx, VHCA, n, d->cq, &d->mapped));
+		d->handle = flexio_emu_db_to_cq_ctx_get_id(d->mapped);
+		CHECK(d->handle != UINT32_MAX);
+		return;
+	}
+	d->context = context_create(b->ctx, VHCA, n, d->cqn, &d->handle);
+	CHECK_SAY(d->context, "%m, status 0x%x", object_status);
+}
+
 static void doorbell_up(struct bench *b, unsigned n, bool rearms, bool answers)
 {
 	struct flexio_event_handler_attr handler = {.host_stub_func = &serve};
@@ -149,8 +164,7 @@ static void doorbell_up(struct bench *b, unsigned n, bool rearms, bool answers)
 	attr.thread = flexio_event_handler_get_thread(d->eh);
 	cq_make(b, &attr, &bell, &d->cq);
 	d->cqn = (uint32_t)bell.cqn;
-	d->context = context_create(b->ctx, VHCA, n, d->cqn, &d->handle);
-	CHECK_SAY(d->context, "%m, status 0x%x", object_status);
+	doorbell_lead(b, n);
 	bell.context = d->handle;
 	OK(flexio_copy_from_host(b->p, &bell, sizeof(bell), &d->at));
 	OK(flexio_event_handler_run(d->eh, d->at));
@@ -171,7 +185,10 @@ void bench_up(struct bench *b, bool rearms, bool answers)
 void bench_down(struct bench *b)
 {
 	for (unsigned n = 0; n < DOORBELLS; n++) {
-		CHECK(!mlx5dv_devx_obj_destroy(b->bell[n].context));
+		if (n)
+			OK(flexio_emu_db_to_cq_unmap(b->bell[n].mapped));
+		else
+			CHECK(!mlx5dv_devx_obj_destroy(b->bell[n].context));
 		OK(flexio_cq_destroy(b->bell[n].cq));
 		OK(flexio_event_handler_destroy(b->bell[n].eh));
 	}
@@ -340,7 +357,8 @@ static void refused(void)
 	REFUSED(context_create(b.ctx, VHCA, 5, b.bell[0].cqn ^ 0x800000, &number), EREMOTEIO, 0x3);
 	REFUSED(context_create(b.ctx, VHCA, 5, 0, &number), EREMOTEIO, 0x3);
 	/* Used by what is there. */
-	FAILS(flexio_cq_destroy(b.bell[0].cq));
+	for (unsigned n = 0; n < DOORBELLS; n++)
+		FAILS(flexio_cq_destroy(b.bell[n].cq));
 	CHECK(mlx5dv_devx_obj_destroy(b.eq));
 	CHECK(!ibv_destroy_cq(verbs));
 	CHECK(!ibv_close_device(ib));

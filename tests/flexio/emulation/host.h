@@ -44,7 +44,8 @@ struct mlx5dv_devx_obj *eq_create(struct ibv_context *ctx, uint32_t device, uint
 struct doorbell {
 	struct flexio_event_handler *eh;
 	struct flexio_cq *cq;
-	struct mlx5dv_devx_obj *context;
+	struct mlx5dv_devx_obj *context; /* or, by the library: */
+	struct flexio_emu_db_to_cq_ctx *mapped;
 	uint32_t cqn, handle;
 	uint64_t at; /* address of its struct bell */
 };
