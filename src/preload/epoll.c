@@ -127,10 +127,11 @@ static int epoll_in_place(struct epoll_call *p)
 	return n ? n : wait_in_place(&p->call);
 }
 
+/* A child of fork has no channels, but the set, in which a thread of the parent may wait at any time. */
 static bool epoll_is_ours(int set)
 {
 	return unlikely(atomic_load_explicit(&knocks, memory_order_relaxed)) ||
-	       (cdev_any_channel() && wait_leads_to_channel(set));
+	       wait_leads_to_channel(set);
 }
 
 exported int epoll_wait(int set, struct epoll_event *events, int max, int timeout)

@@ -72,9 +72,15 @@ static uint64_t now_us(void)
 	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* Of any such call. */
-static int wait_ended(int n, int ms, uint64_t began, sig_atomic_t handled_before)
+/*
+ * Of any such call.  The end of a child is a signal without a handler, for which the kernel ends a wait of epoll if the
+ * thread that made the child holds signals back at the time, as fork does for a moment.
+ */
+static int wait_ended(const struct how *how, int n, int ms, uint64_t began,
+		      sig_atomic_t handled_before)
 {
+	if (n < 0 && errno == EINTR && how->forks)
+		return 0;
 	if (n < 0 && (errno != EINTR || handled == handled_before))
 		device_die("a wait: %m, after %d signals", (int)(handled - handled_before));
 	if (!n && ms >= 0 && now_us() - began < (uint64_t)ms * 1000)
@@ -97,7 +103,7 @@ static int by_poll(struct listener *l, int ms)
 	waiting = 1;
 	n = l->how->masked ? ppoll(fds, 3, ms < 0 ? NULL : &time, &open_mask) : poll(fds, 3, ms);
 	waiting = 0;
-	if (!wait_ended(n, ms, began, before))
+	if (!wait_ended(l->how, n, ms, began, before))
 		return 0;
 	there = (fds[0].revents ? CHANNEL : 0) | (fds[2].revents ? TICKS : 0);
 	if (n != !!(there & CHANNEL) + !!(there & TICKS) || (fds[0].revents & ~POLLIN) ||
@@ -141,7 +147,7 @@ static int by_select(struct listener *l, int ms)
 		device_die("select returned %d", n);
 	there = (FD_ISSET(l->channel->fd, &r) ? CHANNEL : 0) |
 		(FD_ISSET(l->ticks[0], &r) ? TICKS : 0);
-	return wait_ended(n, ms, began, before) ? there : 0;
+	return wait_ended(l->how, n, ms, began, before) ? there : 0;
 }
 
 static int by_epoll(struct listener *l, int ms)
@@ -156,7 +162,7 @@ static int by_epoll(struct listener *l, int ms)
 		struct epoll_event one;
 
 		n = epoll_wait(l->other_set, &one, 1, ms);
-		if (!wait_ended(n, ms, began, before))
+		if (!wait_ended(l->how, n, ms, began, before))
 			return 0;
 		ms = 0;
 	}
@@ -167,7 +173,7 @@ static int by_epoll(struct listener *l, int ms)
 		n = l->how->masked ? epoll_pwait(set, events, 3, ms, &open_mask)
 				   : epoll_wait(set, events, 3, ms);
 	waiting = 0;
-	if (!wait_ended(n, ms, began, before)) {
+	if (!wait_ended(l->how, n, ms, began, before)) {
 		if (l->how->nested)
 			device_die("a set is ready, and nothing in it");
 		return 0;
