@@ -2,6 +2,7 @@
 /* poll and ppoll, of a completion channel among others (preload/wait.h). */
 #include "preload/libc.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -45,13 +46,19 @@ static int poll_wait(struct wait_call *c, int knock, bool *knocked)
 {
 	struct poll_call *p = container_of(c, struct poll_call, call);
 	struct pollfd all[POLL_MAX + 1];
-	int ret;
+	int saved_errno = errno, ret;
 
 	if (knock < 0)
 		return poll_really(p, p->fds, p->n, c->deadline_ns);
 	memcpy(all, p->fds, p->n * sizeof(*all));
 	all[p->n] = (struct pollfd){.fd = knock, .events = POLLIN};
 	ret = poll_really(p, all, p->n + 1, c->deadline_ns);
+	if (ret < 0 && errno == EINVAL) {
+		/* The program's are as many as it may have. */
+		cdev_wait_end(false);
+		errno = saved_errno;
+		return poll_really(p, p->fds, p->n, c->deadline_ns);
+	}
 	if (ret <= 0)
 		return ret;
 	*knocked = all[p->n].revents;

@@ -108,6 +108,8 @@ static int select_wait(struct wait_call *c, int knock, bool *knocked)
 	int n, fds = s->n;
 	long *word, bit;
 
+	if (knock >= (int)SELECT_FDS)
+		cdev_wait_end(false);
 	if (knock < 0 || knock >= (int)SELECT_FDS)
 		return select_tell(s, &sets, select_really(s, fds, &sets, c->deadline_ns));
 	word = &sets.words[0][(unsigned)knock / WORD_BITS];
