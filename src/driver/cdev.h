@@ -50,7 +50,7 @@ void cdev_cancelled(void);
 /*
  * A thread is about to wait for descriptors.  Has the process any that are completion channels?  Is fd one?  Then between
  * cdev_wait_begin and cdev_wait_end it waits in the engine's place (driver/runtime/waiter.h): for one descriptor more, unless that is
- * -1.  'knocked' says whether that one can be read.
+ * -1.  'knocked' says whether that one can be read.  In both, signals are held back.
  */
 bool cdev_any_channel(void);
 bool cdev_is_channel(int fd);

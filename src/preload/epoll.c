@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 #include "preload/wait.h"
@@ -66,16 +67,32 @@ static int member_take_out(struct epoll_event *events, int n, bool *knocked)
 static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *knocked)
 {
 	int ms = wait_left_ms(deadline_ns), n;
+	const sigset_t *mask = p->mask ? p->mask : p->call.mask;
 	struct timespec left;
 
-	if (p->way == EPOLL_WAIT)
+	if (p->way == EPOLL_WAIT && !mask)
 		n = real(epoll_wait)(p->set, p->events, p->max, ms);
-	else if (p->way == EPOLL_PWAIT)
-		n = real(epoll_pwait)(p->set, p->events, p->max, ms, p->mask);
+	else if (p->way != EPOLL_PWAIT2)
+		n = real(epoll_pwait)(p->set, p->events, p->max, ms, mask);
 	else
 		n = real(epoll_pwait2)(p->set, p->events, p->max, wait_left(deadline_ns, &left),
-				       p->mask);
+				       mask);
 	return member_take_out(p->events, n, knocked);
+}
+
+static void knock_take(const struct epoll_call *p)
+{
+	uint64_t signals;
+
+	if (!tree_device_owner())
+		return;
+	if (p->call.mask) {
+		cdev_wait_end(true);
+		return;
+	}
+	signals_hold(&signals);
+	cdev_wait_end(true);
+	signals_release(&signals);
 }
 
 /* Another thread may have made it a member, and whoever hears of a knock takes what has come. */
@@ -87,8 +104,8 @@ static int epoll_until(const struct epoll_call *p, uint64_t deadline_ns)
 	do {
 		knocked = false;
 		n = epoll_really(p, deadline_ns, &knocked);
-		if (knocked && tree_device_owner())
-			cdev_wait_end(true);
+		if (knocked)
+			knock_take(p);
 	} while (!n && knocked);
 	return n;
 }
@@ -137,7 +154,7 @@ static bool epoll_is_ours(int set)
 exported int epoll_wait(int set, struct epoll_event *events, int max, int timeout)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0},
+		.call = {epoll_ask, epoll_wait_for, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -153,7 +170,7 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 			 const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0},
+		.call = {epoll_ask, epoll_wait_for, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -183,7 +200,7 @@ exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0},
+		.call = {epoll_ask, epoll_wait_for, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,

@@ -30,8 +30,9 @@ static int poll_really(const struct poll_call *p, struct pollfd *fds, nfds_t n,
 {
 	struct timespec left;
 
-	if (p->masked)
-		return real(ppoll)(fds, n, wait_left(deadline_ns, &left), p->mask);
+	if (p->masked || p->call.mask)
+		return real(ppoll)(fds, n, wait_left(deadline_ns, &left),
+				   p->mask ? p->mask : p->call.mask);
 	return real(poll)(fds, n, wait_left_ms(deadline_ns));
 }
 
@@ -88,7 +89,7 @@ static int poll_in_place(struct poll_call *p)
 
 exported int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct poll_call p = {.call = {poll_ask, poll_wait, 0}, .fds = fds, .n = n};
+	struct poll_call p = {.call = {poll_ask, poll_wait, 0, NULL}, .fds = fds, .n = n};
 
 	if (!timeout || n > POLL_MAX || !cdev_any_channel())
 		return real(poll)(fds, n, timeout);
@@ -100,7 +101,7 @@ exported int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
 	struct poll_call p = {
-		.call = {poll_ask, poll_wait, 0},
+		.call = {poll_ask, poll_wait, 0, NULL},
 		.fds = fds,
 		.n = n,
 		.masked = true,

@@ -70,9 +70,9 @@ static int select_really(const struct select_call *s, int n, struct select_sets 
 
 	for (unsigned i = 0; i < SELECT_SETS; i++)
 		set[i] = s->program[i] || (!i && n > s->n) ? (fd_set *)sets->words[i] : NULL;
-	if (s->masked)
+	if (s->masked || s->call.mask)
 		return real(pselect)(n, set[0], set[1], set[2], wait_left(deadline_ns, &left),
-				     s->mask);
+				     s->mask ? s->mask : s->call.mask);
 	/* Never too early. */
 	if (wait_left(deadline_ns, &left)) {
 		time = (struct timeval){left.tv_sec, (left.tv_nsec + 999) / 1000};
@@ -187,7 +187,7 @@ exported int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restr
 
 	if (!cdev_any_channel() || (timeout && !timeout->tv_sec && !timeout->tv_usec))
 		return real(select)(n, r, w, e, timeout);
-	s.call = (struct wait_call){select_ask, select_wait, 0};
+	s.call = (struct wait_call){select_ask, select_wait, 0, NULL};
 	s.n = n;
 	s.masked = false;
 	s.mask = NULL;
@@ -210,7 +210,7 @@ exported int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *rest
 
 	if (!cdev_any_channel() || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return real(pselect)(n, r, w, e, timeout, mask);
-	s.call = (struct wait_call){select_ask, select_wait, 0};
+	s.call = (struct wait_call){select_ask, select_wait, 0, NULL};
 	s.n = n;
 	s.masked = true;
 	s.mask = mask;

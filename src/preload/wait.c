@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
@@ -42,7 +43,7 @@ void wait_closed(int fd)
 					  memory_order_relaxed);
 }
 
-int wait_in_place(struct wait_call *c)
+static int wait_on(struct wait_call *c)
 {
 	bool knocked;
 	int knock, n;
@@ -59,6 +60,22 @@ int wait_in_place(struct wait_call *c)
 			return n;
 		n = c->ask(c);
 	} while (!n);
+	return n;
+}
+
+/* The kernel reads and writes the first word of a mask only. */
+int wait_in_place(struct wait_call *c)
+{
+	union {
+		uint64_t word;
+		sigset_t set;
+	} mask;
+	int n;
+
+	signals_hold(&mask.word);
+	c->mask = &mask.set;
+	n = wait_on(c);
+	signals_release(&mask.word);
 	return n;
 }
 

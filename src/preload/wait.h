@@ -6,9 +6,14 @@
  * The kernel is asked first whether there is something, so what is wrong with a call is said by it, and then for
  * all descriptors and the one more at once.  What it says of the program's is passed on as it comes: a
  * few kinds of file say a thing once only.
+ *
+ * Signals are held back from before the first wait on, but for the waits themselves: one that came between two of them
+ * would run its handler, and the program, which has slept all the time, would not hear of it (EINTR).  One that nobody handles
+ * may then be pending for a moment, and end a wait of epoll, as going on after a stop does.
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -23,6 +28,8 @@ struct wait_call {
 	int (*ask)(struct wait_call *c);
 	int (*wait)(struct wait_call *c, int knock, bool *knocked);
 	uint64_t deadline_ns;
+	/* Not NULL: signals are held back, and this is the program's mask. */
+	const sigset_t *mask;
 };
 
 /* It has been asked, and there was nothing. */

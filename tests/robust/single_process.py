@@ -114,6 +114,8 @@ def cases(programs):
                       "jumped", "cancelled", "forking")),
         *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
           for d in devices),
+        *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "knocked", d, how))
+          for d in devices for how in ("poll", "select", "epoll")),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),

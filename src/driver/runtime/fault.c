@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/signals.h"
 #include "base/spin.h"
 #include "dpa/dpa.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/runtime/signals.h"
 #include "usermem/usermem.h"
 
 #define SERVING_STACK_BYTES (120u << 10)

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "driver/runtime/signals.h"
+#include "base/signals.h"
 #include "usermem/usermem.h"
 
 /* Not by the program's mremap: it takes locks that a forked child finds taken. */

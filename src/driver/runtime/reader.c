@@ -12,9 +12,9 @@
 
 #include "base/cancel.h"
 #include "base/futex.h"
+#include "base/signals.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/signals.h"
 #include "driver/runtime/stand_in.h"
 #include "registry/registry.h"
 

@@ -10,7 +10,6 @@
 #include "driver/runtime/engine.h"
 #include "driver/runtime/engine_inside.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/signals.h"
 #include "driver/runtime/stand_in.h"
 #include "registry/registry.h"
 #include "wire/knock.h"
@@ -66,19 +65,14 @@ int waiter_begin(void)
 {
 	no_cancellation();
 	int saved_errno = errno, fd = -1;
-	struct process *p;
-	uint64_t signals;
+	struct process *p = stand_in_enter();
 
-	/* A handler that jumps away must not leave locks of the device behind. */
-	signals_hold(&signals);
-	p = stand_in_enter();
 	if (p) {
 		fd = waiter_step(p);
 		stand_in_leave();
 	}
 	waits = fd >= 0;
 	told = false;
-	signals_release(&signals);
 	errno = saved_errno;
 	return fd;
 }
@@ -102,15 +96,11 @@ void waiter_end(bool knocked)
 {
 	no_cancellation();
 	int saved_errno = errno;
-	struct process *p;
-	uint64_t signals;
+	struct process *p = stand_in_enter();
 
-	signals_hold(&signals);
-	p = stand_in_enter();
 	if (p) {
 		waiter_takes_up(p, knocked);
 		stand_in_leave();
 	}
-	signals_release(&signals);
 	errno = saved_errno;
 }

@@ -14,8 +14,11 @@
 
 #include "base/compiler.h"
 
-/* The descriptor to wait for besides, until it can be read, or -1: it is to wait as without us.  The caller's signals
- * and its state of cancellation are as they were. */
+/*
+ * The descriptor to wait for besides, until it can be read, or -1: it is to wait as without us.  The caller's state of
+ * cancellation is as it was.  In both, the caller has signals held back (signals.h): a handler that jumps away must not leave
+ * locks of the device behind.
+ */
 int waiter_begin(void) must_check;
 /* It has waited; knocked: that descriptor can be read.  What has come is done. */
 void waiter_end(bool knocked);
