@@ -375,13 +375,15 @@ bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 }
 
 /* So many go into the ring as they are, without a further look.  Lock held. */
-static uint32_t cq_plain_room(const struct cq *cq)
+static uint32_t cq_plain_room(struct cq *cq)
 {
 	uint32_t ci, used;
 
 	if (unlikely(cq->overrun || cq->zip || cq->attr.timestamps || cq->attr.padded) ||
 	    !usermem_fetch_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
 		return 0;
+	/* Or it would stay behind by a turn of its 24 bits, for cq_has_room. */
+	cq->ci = ci;
 	used = (cq->pi - ci) & 0xffffff;
 	return used < cq->attr.entries ? cq->attr.entries - used : 0;
 }

@@ -6,7 +6,18 @@
 #include <unistd.h>
 
 #include "adapter/qp/qp.h"
+#include "adapter/queue/cq.h"
 #include "keyed_pair.h"
+
+#define RUN  16u
+#define TURN (1u << 24)
+
+static void push_run(struct device_cq *cq, struct cqe64 *like, const uint16_t *index)
+{
+	cq_begin(cq->cq);
+	CHECK(cq_append_like(cq->cq, like, index, RUN, false) == RUN);
+	CHECK(cq_end(cq->cq, RUN));
+}
 
 static void failed_alone(const struct device_qp *failed, const struct device_qp *other)
 {
@@ -46,10 +57,36 @@ static void by_receives(void)
 	keyed_pair_down(&t);
 }
 
+/* The program's record has 24 bits: what it said a turn ago is no room now. */
+static void after_a_turn(void)
+{
+	static const uint16_t index[RUN];
+	static struct test_device device;
+	static struct device_cq cq;
+	struct cqe64 like = {.op_own = CQE_OP_RESP_SEND << 4};
+
+	device_up(&device);
+	device_cq_up(&device, 0, &cq);
+	for (uint32_t n = 0; n < TURN - DEVICE_CQES / 2; n += RUN) {
+		push_run(&cq, &like, index);
+		cq.ci += RUN;
+		cq.dbrec[DBREC_CQ_CI] = be32_of(cq.ci & (TURN - 1));
+	}
+	for (unsigned n = 0; n < DEVICE_CQES; n += RUN)
+		push_run(&cq, &like, index);
+	CHECK(!cq.async);
+	cq_begin(cq.cq);
+	CHECK(!cq_append_like(cq.cq, &like, index, 1, false));
+	CHECK(!cq_end(cq.cq, 0) && cq.async == 1);
+	CHECK(!cq_destroy(cq.cq));
+	device_down(&device);
+}
+
 int main(void)
 {
 	alarm(120); /* nothing may hang */
 	by_requests();
 	by_receives();
+	after_a_turn();
 	return 0;
 }
