@@ -92,6 +92,11 @@ def counted(session, name="host1/mlx5_0", **values):
         raise Failure(f"not {values} but {port_of(session, name)['tie']}")
 
 
+def counted_at_least(session, what, count, name="host1/mlx5_0"):
+    if not within(30, lambda: port_of(session, name)["tie"][what] >= count):
+        raise Failure(f"not {count} of '{what}' but {port_of(session, name)['tie']}")
+
+
 def is_state(session, state, name="host1/mlx5_0"):
     if not within(30, lambda: state in port_of(session, name)["state"]):
         raise Failure(f"{name} is {port_of(session, name)['state']} and not {state}")

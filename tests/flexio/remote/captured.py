@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One script for device code and for a plain verbs program, on a port that is tied to a file: what the one
-sends is byte for byte what the other sends."""
+sends is byte for byte what the other sends, and says what was asked for."""
+import collections
 import os
 
 import remote
+import roce_frames
 import ties
 
 from harness import Skip, expect
@@ -78,5 +80,133 @@ def frames(session):
     expect(len(set(ours)) > count // 2 and {60, 61, 1514} <= set(map(len, ours)), "poor captures")
 
 
+# ---- packets of queue pairs, to somebody out of the fabric who never answers ----
+
+STATION = bytes((2, 0, 0, 0, 5, 5))
+QPN, FIRST_PSN, MTU = 0x123456, 0xfffffd, 1024  # numbers begin again
+REMOTE, KEY, IMM, SWAP, COMPARE = 0x7f0011223344, 0xcafe0100, 0x01020304, 0x1122334455667788, 0x99aabbccddeeff00
+WRITE, WRITE_IMM, SEND, SEND_IMM, READ, SWAPS, ADDS = range(7)  # enum ibv_wr_opcode
+NAMES = {WRITE: "WRITE", WRITE_IMM: "WRITE", SEND: "SEND", SEND_IMM: "SEND"}
+# Opcode and bytes of messages.
+MESSAGES = {
+    "rc": ((SEND, 1), (SEND_IMM, 3000), (WRITE, 1025), (WRITE_IMM, 2), (READ, 4000), (SWAPS, 8), (ADDS, 8),
+           (SEND_IMM, 1024)),
+    "uc": ((SEND_IMM, 7), (SEND, 2049), (WRITE, 1024), (WRITE, 3333), (WRITE_IMM, 2), (WRITE_IMM, 4096)),
+    "ud": ((SEND, 1), (SEND, 1024), (SEND, 999)),
+}
+# Index of the own address, the other one's, and the UDP port that is asked for.
+V1 = (0, roce_frames.link_local(STATION), 0)
+V2 = (1, roce_frames.link_local(STATION), 0xc123)
+ANY_PORT = (1, roce_frames.link_local(STATION), 0)
+IPV4 = (3, roce_frames.mapped("203.0.113.9"), 0xffff)  # no ARP, as the program says the MAC
+
+
+def packet_script(transport, gid_index, dgid, port):
+    lines = ["fill 0 8192 3", f"from {gid_index} {port} 0", f"connect {QPN} 0 {dgid.hex()} 3 0 {FIRST_PSN} 4"]
+    for opcode, size in MESSAGES[transport]:
+        compare = COMPARE if opcode == SWAPS else 0
+        lines.append(f"post {opcode} {size % 5} {size} {REMOTE} {KEY} {IMM} {SWAP} {compare}")
+    lines.append(f"{'lost' if transport == 'rc' else 'done'} {len(MESSAGES[transport])}")
+    return lines
+
+
+def packets_of(transport, opcode, size):
+    """Operations of a message and what each carries; how many numbers it takes."""
+    if opcode == READ:
+        return [("READ_REQUEST", b"")], -(-size // MTU)
+    if opcode in (SWAPS, ADDS):
+        return [("SWAP" if opcode == SWAPS else "ADD", b"")], 1
+    data = bytes((3 + 7 * i) & 0xff for i in range(8192))[size % 5:][:size]
+    parts = [data[i:i + MTU] for i in range(0, size, MTU)] or [b""]
+    names = ["FIRST", *["MIDDLE"] * (len(parts) - 2), "LAST"] if len(parts) > 1 else ["ONLY"]
+    if opcode in (WRITE_IMM, SEND_IMM):
+        names[-1] += "_IMM"
+    return [(f"{NAMES[opcode]}_{name}", part) for name, part in zip(names, parts)], len(parts)
+
+
+def expected(transport):
+    """What is to be sent, by numbers."""
+    packets, psn = {}, FIRST_PSN
+    for opcode, size in MESSAGES[transport]:
+        parts, numbers = packets_of(transport, opcode, size)
+        for i, (operation, payload) in enumerate(parts):
+            packets[(psn + i) & 0xffffff] = operation, payload, size
+        psn += numbers
+    return packets
+
+
+def first_of_each(sent):
+    """What is not answered is sent again: the first of each number."""
+    frames = collections.OrderedDict()
+    for data in sent:
+        if roce_frames.is_roce(data):
+            frames.setdefault(roce_frames.take(data).psn, data)
+    return frames
+
+
+def look_at(data, transport, way, want, own):
+    """A frame says what was posted and what was asked for."""
+    gid_index, dgid, port = way
+    f, (operation, payload, size) = roce_frames.take(data), want
+    expect(f.kind == ("v1" if gid_index == 0 else "ipv4" if gid_index == 3 else "ipv6"), f"its kind {f}")
+    expect((f.transport, f.operation, f.qpn, f.payload) == (transport, operation, QPN, payload), f"{f}, not {want}")
+    expect((f.sgid, f.dgid, f.hops) == (own, dgid, 64), f"its addresses {f}")
+    if f.kind != "v1":
+        expect(f.sport == port if port else f.sport >= 0xc000, f"its port {f}")
+    forms = roce_frames.OPERATIONS[roce_frames.NUMBERS[operation]][1]
+    if "reth" in forms:
+        expect((f.va, f.rkey, f.length) == (REMOTE, KEY, size), f"what it is for {f}")
+    if "atomic" in forms:
+        values = (SWAP, COMPARE) if operation == "SWAP" else (SWAP, 0)
+        expect((f.va, f.rkey) == (REMOTE, KEY) and f.swap_add == values[0], f"an atomic {f}")
+        expect(operation == "ADD" or f.compare == COMPARE, f"an atomic {f}")
+    expect(f.imm == (IMM if "imm" in forms else 0), f"immediate data {f}")
+
+
+def packets_sent(session, transport, way, program):
+    path, lines = session.runtime / "sent.pcap", session.runtime / "script"
+    lines.write_text("\n".join(packet_script(transport, *way)) + "\n")
+    ties.tie(session, "mlx5_0", f"out={path}")
+    with lines.open() as stdin:
+        session.run_ok(*map(str, program), stdin=stdin)
+    wanted = expected(transport)
+    ties.counted_at_least(session, "out", len(wanted))
+    expect(session.tool("fabric", "untie", "mlx5_0").status == 0, "untie")
+    frames = first_of_each(ties.frames_of(path))
+    path.unlink()
+    lines.unlink()
+    own = bytes.fromhex(ties.port_of(session)["gids"][way[0]]["gid"].replace(":", ""))
+    expect(list(frames) == list(wanted), f"numbers {[hex(n) for n in frames]}")
+    for psn, want in wanted.items():
+        look_at(frames[psn], transport, way, want, own)
+    return frames
+
+
+def without_own_names(data):
+    """A datagram says who sends it; the port it comes from is that of its address handle."""
+    f = roce_frames.take(data)
+    f.from_qpn = f.sport = 0
+    return f
+
+
+def packets(session):
+    """Of RC, UC and UD, for kinds of addresses and UDP ports: what is posted, and the same as of verbs."""
+    place = remote.PROGRAMS.place(session)
+    with ties.fabric(session):
+        for transport, way in (("rc", V1), ("rc", V2), ("uc", V2), ("ud", V2)):
+            ours = packets_sent(session, transport, way, (place / "host", f"script_{transport}"))
+            if transport == "ud":
+                way = ANY_PORT
+            theirs = packets_sent(session, transport, way, (place / "peer", "eth", transport))
+            if transport == "ud":
+                expect(list(map(without_own_names, ours.values())) ==
+                       list(map(without_own_names, theirs.values())), "datagrams that differ")
+            else:
+                compare(list(ours.values()), list(theirs.values()))
+        for way in (ANY_PORT, IPV4):
+            packets_sent(session, "uc", way, (place / "host", "script_uc"))
+
+
 def cases():
-    return [("captured: frames of a send queue, inline, gathered, cut, in rows, are those of verbs J188 J189", frames)]
+    return [("captured: frames of a send queue, inline, gathered, cut, in rows, are those of verbs J188 J189", frames),
+            ("captured: packets of queue pairs, by address, UDP port and operation, are those of verbs K204", packets)]

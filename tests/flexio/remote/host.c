@@ -182,6 +182,31 @@ void end_meet(struct end *e, struct peer *p)
 	peer_meet(p, e, &attr, 4);
 }
 
+/* As a request has it: 48 bytes. */
+void end_address(struct end *e, const struct peer *p, const struct flexio_qp_attr *attr)
+{
+	uint8_t *av = (uint8_t *)e->post.address;
+
+	memset(av, 0, sizeof(e->post.address));
+	av[8] = 0x80;
+	av[9] = (uint8_t)(p->qpn >> 16);
+	av[10] = (uint8_t)(p->qpn >> 8);
+	av[11] = (uint8_t)p->qpn;
+	av[13] = e->looped ? 0x80 : 0;
+	if (!e->ethernet) {
+		av[14] = (uint8_t)(attr->rlid >> 8);
+		av[15] = (uint8_t)attr->rlid;
+		return;
+	}
+	av[14] = (uint8_t)(attr->udp_sport >> 8);
+	av[15] = (uint8_t)attr->udp_sport;
+	memcpy(av + 20, attr->dest_mac, 6);
+	av[27] = 64;
+	av[28] = 0x40;
+	av[29] = (uint8_t)(attr->gid_table_index << 4);
+	memcpy(av + 32, attr->rgid_or_rip.raw, 16);
+}
+
 static void line_down(struct end *e, struct line *line)
 {
 	struct reader r = {0};

@@ -73,6 +73,8 @@ void peer_obeyed(struct peer *p);
 /* So many bytes of its memory. */
 void peer_bytes(struct peer *p, uint64_t offset, uint32_t bytes, uint8_t *out);
 void peer_down(struct peer *p);
+/* Of 32 digits. */
+void gid_read(const char *hex, union ibv_gid *gid);
 /* It has been killed. */
 void peer_gone(struct peer *p);
 
@@ -117,6 +119,8 @@ void end_move(struct end *e, struct flexio_qp_attr *attr, enum flexio_qp_state f
 void end_meet(struct end *e, struct peer *p);
 void peer_meet(struct peer *p, const struct end *e, const struct flexio_qp_attr *attr,
 	       unsigned reads);
+/* The address of the peer's datagrams by those attributes, which posts take with them. */
+void end_address(struct end *e, const struct peer *p, const struct flexio_qp_attr *attr);
 void end_close(struct end *e);
 
 uint64_t end_call(struct end *e, flexio_func_t *f, uint64_t a, uint64_t b, uint64_t c);

@@ -271,7 +271,7 @@ int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *obj, const void *in, size_t i
 	return next(obj, in, inlen, out, outlen);
 }
 
-/* What has no other effect where there is one lane and no UDP: it stands in the context. */
+/* What is asked for stands in the context; of the port frames tell, too (captured.py), of a lane nothing else. */
 static void context(void)
 {
 	for (unsigned set = 0; set < 2; set++) {

@@ -202,31 +202,6 @@ static void connected(bool ethernet, bool reliable, bool looped, const char *hos
 	end_close(&e);
 }
 
-/* The address of the peer, as a request has it: 48 bytes. */
-static void datagram_address(struct end *e, const struct peer *p)
-{
-	struct flexio_qp_attr attr = end_attr(e, p);
-	uint8_t *av = (uint8_t *)e->post.address;
-
-	memset(av, 0, sizeof(e->post.address));
-	av[8] = 0x80;
-	av[9] = (uint8_t)(p->qpn >> 16);
-	av[10] = (uint8_t)(p->qpn >> 8);
-	av[11] = (uint8_t)p->qpn;
-	av[13] = e->looped ? 0x80 : 0;
-	if (!e->ethernet) {
-		av[14] = (uint8_t)(attr.rlid >> 8);
-		av[15] = (uint8_t)attr.rlid;
-		return;
-	}
-	av[14] = 0xc0; /* the source port */
-	memcpy(av + 20, attr.dest_mac, 6);
-	av[27] = 64;
-	av[28] = 0x40;
-	av[29] = (uint8_t)(attr.gid_table_index << 4);
-	memcpy(av + 32, attr.rgid_or_rip.raw, 16);
-}
-
 static void datagrams(bool ethernet, bool looped, const char *host)
 {
 	struct flexio_qp_attr attr;
@@ -241,7 +216,7 @@ static void datagrams(bool ethernet, bool looped, const char *host)
 	attr = end_attr(&e, &p);
 	end_move(&e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
 	peer_meet(&p, &e, &attr, 1);
-	datagram_address(&e, &p);
+	end_address(&e, &p, &attr);
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t bytes = lengths[i];
 

@@ -31,6 +31,16 @@ static void peer_start(struct peer *p, char **argv)
 	setvbuf(p->to, NULL, _IOLBF, 0);
 }
 
+void gid_read(const char *hex, union ibv_gid *gid)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned byte = 0;
+
+		CHECK(sscanf(hex + 2 * i, "%2x", &byte) == 1);
+		gid->raw[i] = (uint8_t)byte;
+	}
+}
+
 static void peer_meets_us(struct peer *p)
 {
 	unsigned long long memory;
@@ -40,12 +50,7 @@ static void peer_meets_us(struct peer *p)
 	CHECK(sscanf(line, "peer %u %u %u %llu %32s", &p->qpn, &p->lid, &p->rkey, &memory, gid) ==
 	      5);
 	p->memory = memory;
-	for (unsigned i = 0; i < 16; i++) {
-		unsigned byte = 0;
-
-		CHECK(sscanf(gid + 2 * i, "%2x", &byte) == 1);
-		p->gid.raw[i] = (uint8_t)byte;
-	}
+	gid_read(gid, &p->gid);
 }
 
 void peer_up(struct peer *p, bool ethernet, const char *type, const char *host)

@@ -8,8 +8,19 @@
 #include "host.h"
 
 #define WORDS	  8u
+#define GID_WORD  32u /* characters */
 #define FRAME_MAX 9000u
 #define CHECKSUMS 0xc000u /* of IP and TCP */
+
+/* What lines say of the connection before they ask for it. */
+struct way {
+	unsigned gid_index;
+	uint16_t udp_sport;
+	uint8_t retries;
+	union ibv_gid gid;
+};
+
+static struct way way;
 
 /* template OFFSET BYTES SEED */
 static void script_template(struct end *e, const uint64_t *w)
@@ -56,29 +67,112 @@ static void script_done(struct end *e, const uint64_t *w)
 		  (unsigned long long)e->last.syndrome);
 }
 
-static const struct {
+/* fill OFFSET BYTES SEED */
+static void script_fill(struct end *e, const uint64_t *w)
+{
+	end_call(e, &fill, e->data + w[0], w[1], w[2]);
+}
+
+/* from GID_INDEX UDP_PORT RETRIES: of the next connection; without a port the device takes one */
+static void script_from(struct end *e, const uint64_t *w)
+{
+	(void)e;
+	way.gid_index = (unsigned)w[0];
+	way.udp_sport = (uint16_t)w[1];
+	way.retries = (uint8_t)w[2];
+}
+
+/* connect QPN LID GID MTU RECV_PSN SEND_PSN READS */
+static void script_connect(struct end *e, const uint64_t *w)
+{
+	const struct peer to = {.qpn = (uint32_t)w[0], .lid = (uint32_t)w[1], .gid = way.gid};
+	struct flexio_qp_attr attr = end_attr(e, &to);
+
+	attr.gid_table_index = (uint8_t)way.gid_index;
+	attr.udp_sport = way.udp_sport;
+	attr.path_mtu = (enum flexio_qp_qpc_mtu)w[2];
+	attr.next_rcv_psn = (uint32_t)w[3];
+	attr.next_send_psn = (uint32_t)w[4];
+	attr.retry_count = way.retries;
+	end_move(e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+	end_address(e, &to, &attr);
+}
+
+/* post OPCODE OFFSET BYTES REMOTE KEY IMM SWAP_ADD COMPARE: the opcode is that of verbs */
+static void script_post(struct end *e, const uint64_t *w)
+{
+	static const uint8_t kinds[] = {
+		[IBV_WR_RDMA_WRITE] = POST_WRITE,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = POST_WRITE_IMM,
+		[IBV_WR_SEND] = POST_SEND,
+		[IBV_WR_SEND_WITH_IMM] = POST_SEND_IMM,
+		[IBV_WR_RDMA_READ] = POST_READ,
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = POST_SWAP,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = POST_ADD,
+	};
+	bool datagram = e->made.transport_type == FLEXIO_QPC_ST_UD;
+
+	CHECK(w[0] < sizeof(kinds));
+	e->post.data = e->data + w[1];
+	e->post.bytes = w[2];
+	e->post.remote = w[3];
+	e->post.rkey = w[4];
+	e->post.imm = w[5];
+	e->post.swap_add = w[6];
+	e->post.compare = w[7];
+	end_post(e, datagram ? POST_SEND_UD : (enum post_kind)kinds[w[0]]);
+}
+
+/* lost COUNT: so many completions are in error */
+static void script_lost(struct end *e, const uint64_t *w)
+{
+	for (uint64_t i = 0; i < w[0]; i++)
+		CHECK(end_take(e, &e->sent) == DONE_REQUEST_ERROR);
+}
+
+/* done COUNT, where each request has a completion of its own */
+static void script_all_done(struct end *e, const uint64_t *w)
+{
+	for (uint64_t i = 0; i < w[0]; i++)
+		script_done(e, w);
+}
+
+struct order {
 	const char *name;
 	void (*run)(struct end *e, const uint64_t *w);
-} orders[] = {
+};
+
+static const struct order frame_orders[] = {
 	{"template", script_template},
 	{"frame", script_frame},
 	{"row", script_row},
 	{"done", script_done},
+	{NULL, NULL},
 };
 
-static void script_obey(struct end *e, char *line)
+static const struct order packet_orders[] = {
+	{"fill", script_fill}, {"from", script_from},	  {"connect", script_connect},
+	{"post", script_post}, {"done", script_all_done}, {"lost", script_lost},
+	{NULL, NULL},
+};
+
+static void script_obey(struct end *e, const struct order *orders, char *line)
 {
 	char *rest, *name = strtok_r(line, " \n", &rest), *word;
 	uint64_t w[WORDS] = {0};
 	unsigned n = 0;
 
 	while ((word = strtok_r(NULL, " \n", &rest))) {
+		if (strlen(word) == GID_WORD) {
+			gid_read(word, &way.gid);
+			continue;
+		}
 		CHECK(n < WORDS);
 		w[n++] = strtoull(word, NULL, 0);
 	}
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
-		if (!strcmp(orders[i].name, name)) {
-			orders[i].run(e, w);
+	for (const struct order *o = orders; o->name; o++)
+		if (!strcmp(o->name, name)) {
+			o->run(e, w);
 			return;
 		}
 	CHECK_SAY(false, "no order %s", name);
@@ -93,12 +187,42 @@ static void script_frames(void)
 	end_open(&e, true, 0);
 	sq = frames_open(&e, &e.sent, true);
 	while (fgets(line, sizeof(line), stdin))
-		script_obey(&e, line);
+		script_obey(&e, frame_orders, line);
 	OK(flexio_sq_destroy(sq));
 	end_close(&e);
 }
 
+static void script_packets(uint32_t transport)
+{
+	char line[256];
+	struct end e;
+
+	end_open(&e, true, transport);
+	end_make(&e);
+	while (fgets(line, sizeof(line), stdin))
+		script_obey(&e, packet_orders, line);
+	end_close(&e);
+}
+
+static void script_rc(void)
+{
+	script_packets(FLEXIO_QPC_ST_RC);
+}
+
+static void script_uc(void)
+{
+	script_packets(FLEXIO_QPC_ST_UC);
+}
+
+static void script_ud(void)
+{
+	script_packets(FLEXIO_QPC_ST_UD);
+}
+
 const struct host_case script_cases[] = {
 	{"script_frames", script_frames},
+	{"script_rc", script_rc},
+	{"script_uc", script_uc},
+	{"script_ud", script_ud},
 	{NULL, NULL},
 };

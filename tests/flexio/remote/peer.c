@@ -3,7 +3,7 @@
  * A plain verbs program, which knows nothing of a DPA: peer ib|eth rc|uc|ud|raw.  It says who it is, then
  * does what lines of standard input say, and answers each with one line.
  */
-#include <infiniband/verbs.h>
+#include <infiniband/mlx5dv.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +35,8 @@ struct peer {
 	struct ibv_port_attr port;
 	uint32_t to; /* number of the other end */
 	unsigned gid_index;
+	uint16_t udp_sport;
+	uint8_t retries;
 };
 
 /* RoCE v2 by the address of the link has index 1. */
@@ -54,6 +56,7 @@ static void peer_open(struct peer *p, bool ethernet)
 	ibv_free_device_list(list);
 	CHECK(p->ctx);
 	p->gid_index = ethernet;
+	p->retries = 7;
 }
 
 static void peer_make(struct peer *p, enum ibv_qp_type type)
@@ -130,6 +133,15 @@ static struct ibv_ah_attr peer_way(const struct peer *p, const struct words *w)
 	};
 }
 
+/* from GID_INDEX UDP_PORT RETRIES: of the next connection; without a port the device takes one */
+static void do_from(struct peer *p, const struct words *w)
+{
+	p->gid_index = (unsigned)w->n[0];
+	p->udp_sport = (uint16_t)w->n[1];
+	p->retries = (uint8_t)w->n[2];
+	printf("ok\n");
+}
+
 /* connect QPN LID GID MTU RECV_PSN SEND_PSN READS GLOBAL */
 static void do_connect(struct peer *p, const struct words *w)
 {
@@ -145,7 +157,7 @@ static void do_connect(struct peer *p, const struct words *w)
 		.max_rd_atomic = (uint8_t)w->n[5],
 		.min_rnr_timer = 12,
 		.timeout = 14,
-		.retry_cnt = 7,
+		.retry_cnt = p->retries,
 		.rnr_retry = 7,
 		.ah_attr = peer_way(p, w),
 	};
@@ -167,6 +179,8 @@ static void do_connect(struct peer *p, const struct words *w)
 				     (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 						      IBV_QP_MAX_QP_RD_ATOMIC
 					 : 0)));
+	if (p->udp_sport && !ud)
+		CHECK(!mlx5dv_modify_qp_udp_sport(p->qp, p->udp_sport));
 	if (ud) {
 		p->ah = ibv_create_ah(p->pd, &a.ah_attr);
 		CHECK(p->ah);
@@ -324,6 +338,21 @@ static void do_done(struct peer *p, const struct words *w)
 	printf("ok\n");
 }
 
+/* lost COUNT: so many completions are in error */
+static void do_lost(struct peer *p, const struct words *w)
+{
+	time_t end = time(NULL) + PATIENT_S;
+
+	for (uint64_t i = 0; i < w->n[0]; i++) {
+		struct ibv_wc wc;
+
+		while (!ibv_poll_cq(p->cq, 1, &wc))
+			CHECK(time(NULL) < end);
+		CHECK(wc.status);
+	}
+	printf("ok\n");
+}
+
 /* none: how many completions there are that nobody waited for */
 static void do_none(struct peer *p, const struct words *w)
 {
@@ -379,7 +408,8 @@ static const struct {
 	{"connect", do_connect},   {"recv", do_recv},	  {"post", do_post},   {"wait", do_wait},
 	{"none", do_none},	   {"fill", do_fill},	  {"same", do_same},   {"get", do_get},
 	{"set", do_set},	   {"frames", do_frames}, {"frame", do_frame}, {"bytes", do_bytes},
-	{"template", do_template}, {"row", do_row},	  {"done", do_done},
+	{"template", do_template}, {"row", do_row},	  {"done", do_done},   {"from", do_from},
+	{"lost", do_lost},
 };
 
 static void obey(struct peer *p, char *line)

@@ -44,7 +44,7 @@ CASES = (
     ("global_route", "packets with a global route header"),
     ("looped_back", "packets that come back to the own port"),
     ("other_port", "a port that there is not"),
-    ("context", "fields that stand in the context and do nothing else"),
+    ("context", "the UDP port and the lane of its own that are asked for stand in the context"),
     ("reads_answered", "reads and atomics that a peer may have under way here"),
     ("reads_asked", "reads and atomics that are under way to a peer"),
     ("peer_killed", "a peer is killed in the middle of writes and reads"),
@@ -84,7 +84,7 @@ class Programs:
             good(session, "gcc", *flags, *(HERE / each for each in SOURCES), place / f"{name}.a",
                  f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
                  "-lpthread", "-o", place / name)
-        good(session, "gcc", *flags, HERE / "peer.c", "-libverbs", "-o", place / "peer")
+        good(session, "gcc", *flags, HERE / "peer.c", "-libverbs", "-lmlx5", "-o", place / "peer")
 
 
 PROGRAMS = Programs()
