@@ -22,6 +22,8 @@
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
 static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel takes that");
+/* A shorter frame is filled before the line that the receiver looks at has come over. */
+#define LINE_LAST_MIN 256u
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
@@ -243,6 +245,36 @@ static bool may_drop(struct channel *ch, const struct pkt *p)
 	return !pkt_is_reliable(p) && (p->no_wait || peer_stuck(ch));
 }
 
+/*
+ * The receiver looks at the record's first line all the time.  It has it back as soon as something is stored
+ * there, and the line must come over once more for what is stored later, the ring's word at least.  So of a
+ * long frame that line is filled last.
+ */
+static bool record_fill_line_last(uint8_t *record, const struct pkt *p)
+{
+	uint32_t header = record_header_bytes(p);
+	uint32_t first = header < RING_ALIGN ? RING_ALIGN - header : 0;
+	uint8_t *payload = record + header, *from = p->runs[0].addr;
+	const struct run to[] = {{payload, first}, {payload + first, p->payload_len - first}};
+	const struct run of[] = {{from, first}, {from + first, p->payload_len - first}};
+
+	if (!payload_pull_runs(&to[1], 1, p, &of[1], 1))
+		return false;
+	(void)record_pack(record, p, false);
+	return !first || payload_pull_runs(&to[0], 1, p, &of[0], 1);
+}
+
+/* All but the ring's word.  along: bytes of the payload that go in the record. */
+static bool record_fill(void *record, const struct pkt *p, bool by_reference, uint32_t along)
+{
+	struct run to;
+
+	if (pkt_transport(p) == BTH_RAW && along >= LINE_LAST_MIN && p->nruns == 1 && !p->source)
+		return record_fill_line_last(record, p);
+	to = (struct run){record_pack(record, p, by_reference), along};
+	return !along || payload_pull(&to, 1, p);
+}
+
 static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 {
 	bool by_reference = (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
@@ -250,7 +282,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 			    offers_places(p);
 	bool along = !by_reference && !p->placed;
 	uint32_t bytes = record_bytes(p, by_reference);
-	void *record, *payload;
+	void *record;
 	int rc;
 
 	/* A larger payload than wire_max_payload promised would wait for room for ever. */
@@ -263,13 +295,8 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		channel_break(ch, "its receive cursor makes no sense");
 		return WIRE_LOST;
 	}
-	payload = record_pack(record, p, by_reference);
-	if (along && p->payload_len) {
-		struct run to = {payload, p->payload_len};
-
-		if (!payload_pull(&to, 1, p))
-			return WIRE_FAULT;
-	}
+	if (!record_fill(record, p, by_reference, along ? p->payload_len : 0))
+		return WIRE_FAULT;
 	/* Whoever gives the request up sets the mark first, then comes here to take back what is in
 	 * the ring.  From then on nothing of the request may enter the ring. */
 	if (unlikely(pkt_withdrawn(p)))

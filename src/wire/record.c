@@ -120,6 +120,11 @@ static uint8_t record_flags(const struct pkt *p, bool by_reference)
 			 (p->executed ? RECORD_EXECUTED : 0) | (p->placed ? RECORD_PLACED : 0));
 }
 
+uint32_t record_header_bytes(const struct pkt *p)
+{
+	return header_bytes(p->opcode, record_flags(p, false), p->dqpn);
+}
+
 uint32_t record_bytes(const struct pkt *p, bool by_reference)
 {
 	uint64_t n = header_bytes(p->opcode, record_flags(p, by_reference), p->dqpn);

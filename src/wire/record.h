@@ -43,6 +43,8 @@ enum record_withdrawal {
 
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
 uint32_t record_bytes(const struct pkt *p, bool by_reference);
+/* Of these, those in front of a payload that goes along. */
+uint32_t record_header_bytes(const struct pkt *p);
 /* Fills all but the ring's word, which is 0, and the payload; returns where the payload (if it goes
  * along) belongs. */
 void *record_pack(void *record, const struct pkt *p, bool by_reference);
