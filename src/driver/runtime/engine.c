@@ -61,6 +61,9 @@
 #define FEW_SPIN_MIN_NS 0u
 #define FEW_SPIN_MAX_NS (8 * USEC)
 #define SPIN_STEP_NS	(2 * USEC)
+/* An engine that leaves at once does not see that the next packet comes a moment later, each time: now and then
+ * it stays for it. */
+#define LEAVES_AT_ONCE 16u
 
 /* Whoever rings doorbells by bare stores pays a fault for each sleep of the engine. */
 #define DIRECT_SPIN_NS (20 * USEC)
@@ -407,21 +410,28 @@ static bool somebody_polls(struct engine *e, uint64_t now)
 	return false;
 }
 
+static uint64_t engine_window(struct engine *e, uint64_t now)
+{
+	if (engine_is_scarce(e, now))
+		return 0;
+	if (doorbell_any_direct())
+		return max_u64(e->spin_ns, DIRECT_SPIN_NS);
+	if (!e->spin_ns && ++e->left_at_once % LEAVES_AT_ONCE == 0)
+		return SPIN_STEP_NS;
+	return e->spin_ns;
+}
+
 /*
  * Looks for work until there has been none for the spin window.  True: a thread of the program
  * polls, so leave even if there is work: the two would only take it from each other.
  */
 static bool engine_look(struct engine *e)
 {
-	uint64_t idle_since = clock_ns(), window_ns = e->spin_ns;
+	uint64_t idle_since = clock_ns(), window_ns = engine_window(e, idle_since);
 	uint32_t at = beside_here_plus_1();
 	unsigned batches = 0;
 	bool idle = true;
 
-	if (engine_is_scarce(e, idle_since))
-		window_ns = 0;
-	else if (doorbell_any_direct())
-		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
 	e->seen_ns = idle_since;
 	if (atomic_load_explicit(e->at_plus_1, memory_order_relaxed) != at)
 		atomic_store_explicit(e->at_plus_1, at, memory_order_relaxed);

@@ -36,6 +36,7 @@ struct engine {
 	pthread_t thread;
 	_Atomic(uint32_t) nap; /* futex: 1 ends the nap, whatever 'wake' says */
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
+	uint32_t left_at_once; /* looks with a window of nothing */
 	uint32_t window_polls; /* 'polls' when the window began */
 	uint64_t window_ns;
 	uint64_t distrust_ns;	      /* for how long, the next time */
