@@ -57,6 +57,8 @@ struct engine {
 	_Atomic(uint32_t) state;	     /* enum engine_state */
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
+	_Atomic(uint32_t)
+		refused; /* of these the last ones, in a row, as another thread was in the device */
 	/* One thread polls the device for all; the others go on looking at their CQs. */
 	cacheline_aligned struct spin polling;
 };

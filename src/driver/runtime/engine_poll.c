@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What threads of the program do for the engine when they poll. */
+#include <sched.h>
+
 #include "base/clock.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
@@ -12,6 +14,8 @@
 #define POLLS_PER_NOTICE 64u
 /* For so long after such a notice nobody who waits for an event is woken in the engine's place. */
 #define NO_READER_NS 20000000u
+/* So many polls in a row that find another thread in the device, some 10 us where processors are few. */
+#define REFUSALS 256u
 /* A thread that polls now and then does not do it for others. */
 #define POLLS_OF_OTHERS 3u
 
@@ -47,6 +51,20 @@ static bool engine_is_near(const struct engine *e)
 				       atomic_load_explicit(&e->watching, memory_order_relaxed));
 }
 
+/*
+ * Another thread is in the device, for longer than that takes: it may wait for the processor that we poll on, and
+ * all would wait for the end of our slice.
+ */
+static __attribute__((noinline)) bool engine_refused(struct engine *e)
+{
+	uint32_t refused = atomic_load_explicit(&e->refused, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&e->refused, refused % REFUSALS, memory_order_relaxed);
+	if (e->few && refused == REFUSALS)
+		sched_yield();
+	return false;
+}
+
 bool engine_poll(struct process *p)
 {
 	struct engine *e = p->engine;
@@ -57,7 +75,9 @@ bool engine_poll(struct process *p)
 	if (unlikely(polls % POLLS_PER_NOTICE == 0))
 		engine_notice_poller(e, clock_ns());
 	if (!spin_try(&e->polling))
-		return false;
+		return engine_refused(e);
+	if (unlikely(atomic_load_explicit(&e->refused, memory_order_relaxed)))
+		atomic_store_explicit(&e->refused, 0, memory_order_relaxed);
 	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
 	done |= process_progress(p);
 	spin_unlock(&e->polling);
