@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/rcu.h"
@@ -124,12 +125,18 @@ void cdev_table_dup(int fd, int newfd)
 	cdev_put(f);
 }
 
+/*
+ * The kernel copies descriptors before it copies memory.  What another thread of the parent opened in between is in the
+ * table and nowhere else, and the next file with its number would be taken for it.
+ */
 void cdev_table_fork_child(void)
 {
 	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
 		struct cdev_file *f = atomic_load_explicit(&cdev_table[fd], memory_order_relaxed);
 
-		if (f && !f->ops->shared)
+		if (f && syscall(SYS_fcntl, fd, F_GETFD) < 0)
+			atomic_store_explicit(&cdev_table[fd], NULL, memory_order_relaxed);
+		else if (f && !f->ops->shared)
 			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
 	}
 }

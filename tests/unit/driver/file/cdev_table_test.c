@@ -2,6 +2,7 @@
 /* The descriptor table: the last descriptor closes a file once, the last reference releases it. */
 #include <errno.h>
 #include <limits.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "driver/file/cdev_file.h"
@@ -82,8 +83,12 @@ static const struct cdev_ops shared_ops = {
 /* A child of fork(2) touches nothing of its parent's files, except those that both share. */
 static void test_forked(void)
 {
-	struct cdev_file a, own, both;
+	struct cdev_file a, own, both, late;
 
+	CHECK(dup2(0, 3) == 3 && dup2(0, 4) == 4 && dup2(0, 8) == 8);
+	/* Another thread opened it after the descriptors were copied, and before the memory was. */
+	cdev_file_init(&late, &ops);
+	CHECK(close(9) < 0 && !cdev_install(9, &late));
 	cdev_file_init(&both, &shared_ops);
 	CHECK(!cdev_install(8, &both));
 
@@ -92,6 +97,7 @@ static void test_forked(void)
 	CHECK(!cdev_install(3, &a));
 	cdev_table_fork_child();
 	CHECK(!cdev_peek(3) && cdev_table_load(3) == &a);
+	CHECK(!cdev_table_load(9));
 	CHECK(!cdev_install(4, &own) && cdev_peek(4) == &own);
 	cdev_table_clear(3);
 	expect_calls(0, 0);
