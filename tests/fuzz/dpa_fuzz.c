@@ -19,13 +19,18 @@
 #include "adapter/core/device.h"
 #include "dpa_mailbox.h"
 #include "driver/cdev.h"
+#include "driver/devx/eq_ring.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/emulation/db_bell.h"
 #include "driver/runtime/process.h"
 #include "memory.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_eq.h"
 #include "prm/cmd_general.h"
+#include "registry/emulation.h"
 #include "small_image.h"
+#include "wire/inbox.h"
 
 #define MAILBOX 0x140u
 #define ANSWER	(64u << 10)
@@ -130,6 +135,9 @@ static void mailbox_tame(uint8_t *in, size_t bytes)
 {
 	uint32_t op = prm_get32(in, CMD_IN_OP_MOD);
 
+	/* Events are not written to a descriptor of the fuzzer's either. */
+	if (bytes >= CREATE_EQ_IN_BYTES && prm_get32(in, CMD_IN_OPCODE) == PRM_OP_CREATE_EQ)
+		prm_set(in, CREATE_EQ_VECTOR, prm_get32(in, CREATE_EQ_VECTOR) ? UINT32_MAX : 0);
 	if (bytes < DPA_IN_FIXED)
 		return;
 	if (prm_get32(in, CMD_IN_OPCODE) == PRM_OP_CREATE_GENERAL_OBJECT) {
@@ -203,6 +211,21 @@ static void process_look(int fd, uint32_t number)
 			: prm_get(answer, DPA_OUT_ADDR);
 }
 
+/* Where the answer to a creation has it. */
+static uint32_t number_of(enum dpa_kind kind)
+{
+	switch (kind) {
+	case KIND_CQ:
+	case KIND_PD:
+	case KIND_MKEY:
+		return prm_get32(answer, CMD_OUT_NUMBER);
+	case KIND_EQ:
+		return prm_get32(answer, CREATE_EQ_OUT_EQN);
+	default:
+		return prm_get32(answer, GENERAL_OUT_ID);
+	}
+}
+
 static void step_create(struct input *in, int fd, uint8_t what)
 {
 	enum dpa_kind kind = what % KIND_COUNT;
@@ -217,10 +240,7 @@ static void step_create(struct input *in, int fd, uint8_t what)
 	call_attr(&c, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, (uintptr_t)answer, CMD_OUT_BYTES);
 	if (call_run(&c, fd))
 		return;
-	dpa_number_note(kind,
-			prm_get32(answer, kind == KIND_CQ || kind == KIND_PD || kind == KIND_MKEY
-						  ? CMD_OUT_NUMBER
-						  : GENERAL_OUT_ID));
+	dpa_number_note(kind, number_of(kind));
 	if (kind == KIND_PROCESS)
 		process_look(fd, prm_get32(answer, GENERAL_OUT_ID));
 }
@@ -296,6 +316,52 @@ static void step_complete(struct input *in)
 	for (unsigned i = 0; i < process->nhcas; i++)
 		(void)cq_bell_empty(process->hcas[i].adapter, dpa_number(KIND_DUAR, choice),
 				    dpa_number(KIND_CQ, choice));
+}
+
+/* By the numbers and regions that there are, and others, on either device. */
+static void step_ring(struct input *in, uint8_t what)
+{
+	struct adapter *a = process->hcas[what >> 7 ? 1 : 0].adapter;
+	uint8_t choice = in_u8(in);
+	uint32_t region = dpa_number(KIND_DUAR, choice);
+	uint32_t cqn = dpa_number(KIND_CQ, choice >> 3);
+	uint32_t value = in_u32(in);
+
+	switch (what % 6) {
+	case 0:
+	case 1:
+		db_bell_ring(region, cqn, dpa_number(KIND_DOORBELL, choice >> 5), what & 1);
+		break;
+	case 2:
+		(void)cq_bell_arm(a, region, cqn, value);
+		break;
+	case 3:
+		(void)cq_bell_empty(a, region, cqn);
+		break;
+	case 4:
+		eq_bell(region, dpa_number(KIND_EQ, choice >> 5), value);
+		break;
+	case 5:
+		(void)qp_bell(a, region, value >> 16, (uint16_t)value);
+		break;
+	}
+}
+
+/* Into what all processes of the host share of the function: a doorbell, or, behind the BAR, any of its words. */
+static void step_driver(struct input *in, uint8_t what)
+{
+	struct emulation *e = fuzz_function();
+	uint32_t value = in_u32(in);
+
+	if (what & 0x80) {
+		size_t words = (sizeof(*e) - EMULATION_BAR_BYTES) / sizeof(value);
+
+		memcpy((uint8_t *)&e->rung + what % words * sizeof(value), &value, sizeof(value));
+	} else {
+		atomic_store(&e->doorbell[what], value);
+		atomic_fetch_or(&e->rung, UINT64_C(1) << what % EMULATION_QUEUES);
+	}
+	inbox_raise_emulated(process->slot);
 }
 
 /* ---- a stream that is waited for: closing its process ends that ---- */
@@ -385,6 +451,7 @@ void target_init(void)
 	core_fd = memfd_create("core", MFD_CLOEXEC);
 	MUST(answer && core_fd >= 0 && !process_get(&process));
 	(void)doorbell_arm();
+	(void)fuzz_function();
 	first_fd = fuzz_lowest_fd();
 }
 
@@ -418,6 +485,12 @@ static void step(struct input *in)
 		readers_end();
 		context_close(context);
 		context_open(context);
+		break;
+	case STEP_RING:
+		step_ring(in, which);
+		break;
+	case STEP_DRIVER:
+		step_driver(in, which);
 		break;
 	case STEP_COUNT:
 		break;

@@ -17,6 +17,8 @@ enum dpa_step {
 	STEP_COMPLETE, /* u8 CQ: a completion without a message */
 	STEP_READ,     /* a thread that waits for what a stream has */
 	STEP_REOPEN,   /* the context is closed and another one opened */
+	STEP_RING, /* what: which register of an outbox; then u8 of each kind of number, u32 value */
+	STEP_DRIVER, /* what: a queue of the emulated function; then u32 value, as another process stores it */
 	STEP_COUNT,
 };
 
@@ -32,6 +34,10 @@ enum dpa_kind {
 	KIND_PD,
 	KIND_MKEY,
 	KIND_ALIAS,
+	KIND_FUNCTION,
+	KIND_DOORBELL,
+	KIND_INTERRUPT,
+	KIND_EQ,
 	KIND_COUNT,
 };
 

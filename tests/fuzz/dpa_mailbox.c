@@ -4,9 +4,12 @@
 
 #include <string.h>
 
+#include "driver/emulation/function.h"
 #include "prm/cmd_cq.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_emulation.h"
+#include "prm/cmd_eq.h"
 #include "prm/cmd_general.h"
 #include "prm/cmd_mkey.h"
 #include "prm/ib.h"
@@ -77,7 +80,18 @@ static size_t queue_fill(uint8_t *box, uint8_t first, uint8_t second)
 	prm_set(c, CQC_UAR_PAGE, dpa_number(KIND_DUAR, second));
 	prm_set(c, CQC_APU, 1);
 	prm_set(c, CQC_STATE, CQC_STATE_ALWAYS);
-	prm_set(c, CQC_EQN, dpa_number(KIND_THREAD, second));
+	/* some name an interrupt of the function, or an event queue, instead of a thread */
+	if (first & 0x08) {
+		prm_set(c, CQC_ELEMENT, CQC_ELEMENT_EQ);
+		prm_set(c, CQC_EQN, dpa_number(KIND_EQ, second));
+	} else if (first & 0x40) {
+		prm_set(c, CQC_ELEMENT, CQC_ELEMENT_EMULATED_EQ);
+		prm_set(c, CQC_EQN, dpa_number(KIND_INTERRUPT, second));
+	} else {
+		prm_set(c, CQC_EQN, dpa_number(KIND_THREAD, second));
+	}
+	prm_set(c, CQC_COMPRESSION, first >> 5 & 1);
+	prm_set(c, CQC_LAYOUT, first >> 4 & 1);
 	return CREATE_CQ_IN_BYTES;
 }
 
@@ -98,13 +112,56 @@ static size_t key_fill(uint8_t *box, uint8_t first, uint8_t second)
 	return CREATE_MKEY_IN_BYTES;
 }
 
+static size_t events_fill(uint8_t *box, uint8_t first, uint8_t second)
+{
+	uint8_t *c = box + CREATE_EQ_CONTEXT;
+
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_CREATE_EQ);
+	prm_set(box, CREATE_EQ_UMEM, DPA_UMEM + dpa_number(KIND_PROCESS, first));
+	prm_set(box, CREATE_EQ_OFFSET, dpa_memory(second));
+	memset(box + CREATE_EQ_EVENTS, 0xff, 32);
+	prm_set(c, EQC_LOG_SIZE, 1);
+	prm_set(c, EQC_UAR_PAGE, dpa_number(KIND_DUAR, second));
+	prm_set(c, EQC_STATE, EQC_STATE_ARMED);
+	prm_set(c, EQC_OVERRUN_IGNORE, first >> 6 & 1);
+	return CREATE_EQ_IN_BYTES;
+}
+
+static size_t emulation_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t second)
+{
+	uint32_t vhca = first & 0x80 ? first : FUNCTION_VHCA_FIRST + 1;
+
+	switch (kind) {
+	case KIND_FUNCTION:
+		prm_set(box, EMULATION_VHCA, vhca);
+		return EMULATION_IN_BYTES;
+	case KIND_DOORBELL:
+		prm_set(box, DB_CQ_KIND, EMULATED_VIRTIO_NET);
+		prm_set(box, DB_CQ_DEVICE, vhca);
+		prm_set(box, DB_CQ_QUEUE, second & 0x80 ? second : second % 4u);
+		prm_set(box, DB_CQ_CQN, dpa_number(KIND_CQ, second));
+		return DB_CQ_BYTES;
+	default:
+		prm_set(box, EMULATED_EQ_DEVICE, vhca);
+		prm_set(box, EMULATED_EQ_VECTOR, second >> 7);
+		return EMULATED_EQ_BYTES;
+	}
+}
+
 size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t second)
 {
 	static const uint16_t types[KIND_COUNT] = {
-		[KIND_PROCESS] = GENERAL_DPA_PROCESS, [KIND_STREAM] = GENERAL_DPA_STREAM,
-		[KIND_WINDOW] = GENERAL_DPA_WINDOW,   [KIND_CMDQ] = GENERAL_DPA_CMDQ,
-		[KIND_THREAD] = GENERAL_DPA_THREAD,   [KIND_OUTBOX] = GENERAL_DPA_OUTBOX,
-		[KIND_DUAR] = GENERAL_DUAR,	      [KIND_ALIAS] = GENERAL_DPA_ALIAS,
+		[KIND_PROCESS] = GENERAL_DPA_PROCESS,
+		[KIND_STREAM] = GENERAL_DPA_STREAM,
+		[KIND_WINDOW] = GENERAL_DPA_WINDOW,
+		[KIND_CMDQ] = GENERAL_DPA_CMDQ,
+		[KIND_THREAD] = GENERAL_DPA_THREAD,
+		[KIND_OUTBOX] = GENERAL_DPA_OUTBOX,
+		[KIND_DUAR] = GENERAL_DUAR,
+		[KIND_ALIAS] = GENERAL_DPA_ALIAS,
+		[KIND_FUNCTION] = GENERAL_VIRTIO_NET_EMULATION,
+		[KIND_DOORBELL] = GENERAL_DB_CQ_MAPPING,
+		[KIND_INTERRUPT] = GENERAL_EMULATED_EQ,
 	};
 	uint32_t owner = dpa_number(KIND_PROCESS, first);
 
@@ -151,6 +208,12 @@ size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t 
 		prm_set(box, DPA_ALIAS_NUMBER, second & 1 ? dpa_number(KIND_THREAD, first) : owner);
 		prm_set(box, DPA_ALIAS_THREAD, second & 1);
 		return DPA_ALIAS_IN_BYTES;
+	case KIND_FUNCTION:
+	case KIND_DOORBELL:
+	case KIND_INTERRUPT:
+		return emulation_fill(box, kind, first, second);
+	case KIND_EQ:
+		return events_fill(box, first, second);
 	case KIND_PD:
 		prm_set(box, CMD_IN_OPCODE, PRM_OP_ALLOC_PD);
 		return CMD_IN_BYTES;

@@ -72,6 +72,59 @@ static void put_operations(struct seed *s, uint32_t context, uint32_t function)
 		put_general(s, context, op, function, 1, 0);
 }
 
+static void put_ring(struct seed *s, uint32_t which)
+{
+	put_step(s, STEP_RING, 0, which);
+	put_u8(s, 0);
+	put_u32(s, which);
+}
+
+/* A doorbell of the function to a handler's CQ, and one of the two ends after the other. */
+static void seed_emulation(struct seed *s)
+{
+	enum { ETHERNET = 2 };
+
+	put_everything(s, ETHERNET, ETHERNET);
+	put_create(s, ETHERNET, KIND_FUNCTION, 0);
+	put_create(s, ETHERNET, KIND_DOORBELL, 0);
+	put_create(s, ETHERNET, KIND_DOORBELL, 0);
+	put_create(s, ETHERNET, KIND_INTERRUPT, 0);
+	/* a CQ of the interrupt */
+	put_step(s, STEP_CREATE, ETHERNET, KIND_CQ);
+	put_u8(s, 0x40);
+	put_u8(s, 2);
+	put_length(s, 0);
+	put_create(s, ETHERNET, KIND_DOORBELL, 1);
+	for (uint32_t round = 0; round < 3; round++) {
+		put_step(s, STEP_DRIVER, 0, round == 2 ? 0x80 + 2 * round : 0);
+		put_u32(s, round);
+		put_ring(s, round);
+		put_step(s, STEP_COMPLETE, 0, 0);
+		put_u8(s, 1);
+	}
+	put_step(s, STEP_REOPEN, ETHERNET, 0);
+	put_ring(s, 1);
+	put_end(s, "emulation");
+}
+
+/* An event queue in the process's memory, for completions and what else happens, until it is full. */
+static void seed_events(struct seed *s)
+{
+	put_everything(s, 0, 0);
+	put_create(s, 0, KIND_EQ, 1);
+	put_step(s, STEP_CREATE, 0, KIND_CQ);
+	put_u8(s, 0x08);
+	put_u8(s, 2);
+	put_length(s, 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		put_step(s, STEP_COMPLETE, 0, 0);
+		put_u8(s, 1);
+		for (uint32_t bell = 0; i > 2 && bell < 6; bell++)
+			put_ring(s, bell);
+	}
+	put_end(s, "events");
+}
+
 void target_seeds(struct seed *s)
 {
 	char name[32];
@@ -102,4 +155,6 @@ void target_seeds(struct seed *s)
 	for (uint32_t handle = 16; handle; handle--)
 		put_step(s, STEP_DESTROY, 0, handle - 1);
 	put_end(s, "other");
+	seed_emulation(s);
+	seed_events(s);
 }

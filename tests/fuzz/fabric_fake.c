@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -138,14 +139,31 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 	return -ENOTCONN;
 }
 
-/* The first device emulates one. */
+static int function_memory = -1;
+
+/* One memory for all inputs, as that of the daemon. */
+struct emulation *fuzz_function(void)
+{
+	static struct emulation *e;
+
+	if (e)
+		return e;
+	function_memory = memfd_create("function", MFD_CLOEXEC);
+	MUST(function_memory >= 0 && !ftruncate(function_memory, sizeof(*e)));
+	e = mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE, MAP_SHARED, function_memory, 0);
+	MUST(e != MAP_FAILED);
+	memset(e->doorbell, 0xff, sizeof(e->doorbell));
+	return e;
+}
+
+/* The Ethernet device emulates one. */
 int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd)
 {
-	(void)c;
-	if (device)
+	(void)c, (void)fuzz_function();
+	if (device != 1)
 		return -ENODEV;
-	*fd = memfd_create("function", MFD_CLOEXEC);
-	MUST(*fd >= 0 && !ftruncate(*fd, sizeof(struct emulation)));
+	*fd = fcntl(function_memory, F_DUPFD_CLOEXEC, 0);
+	MUST(*fd >= 0);
 	return 0;
 }
 

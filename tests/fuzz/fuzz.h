@@ -87,6 +87,11 @@ void target_seeds(struct seed *s);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* ---- of fabric_fake.c ---- */
+
+/* What the host shares of the function that its Ethernet device emulates; the first call opens a descriptor. */
+struct emulation *fuzz_function(void);
+
 /* ---- damage that a sanitizer does not see ---- */
 
 /*

@@ -155,14 +155,24 @@ static void create_srq(struct fuzz_device *d, struct fuzz_qp *q, bool xrc)
 	MUST(!srq_create(d->device.adapter[d->dev], &attr, &q->srq));
 }
 
-static void create_cq(struct fuzz_device *d, struct fuzz_qp *q, bool large)
+/* In which layout is left to another bit. */
+static enum cq_compression compression_of(uint8_t kind)
 {
+	if (!(kind & FUZZ_COMPRESSED))
+		return CQ_PLAIN;
+	return kind & FUZZ_LARGE_CQES ? CQ_COMPRESSED_ENHANCED : CQ_COMPRESSED_BASIC;
+}
+
+static void create_cq(struct fuzz_device *d, struct fuzz_qp *q, uint8_t kind)
+{
+	bool large = kind & FUZZ_LARGE_CQES;
 	struct cq_attr attr = {
 		.buf = q->cq_ring,
 		.entries = large ? FUZZ_CQES / 2 : FUZZ_CQES,
 		.cqe_bytes = large ? 128 : 64,
 		.dbrec = q->cq_dbrec,
 		.timestamps = large,
+		.compression = compression_of(kind),
 		.event = on_event,
 		.async = on_async,
 	};
@@ -222,7 +232,7 @@ void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 	}
 	q->sq_pi = q->rq_pi = q->srq_pi = 0;
 	memset(q->dbrec, 0, 2 * sizeof(be32));
-	create_cq(d, q, kind & FUZZ_LARGE_CQES);
+	create_cq(d, q, kind);
 	attr.send_cq = attr.recv_cq = q->cq;
 	if (srq || q->type == IB_QPT_XRC_TGT) {
 		create_srq(d, q, q->type == IB_QPT_XRC_TGT);

@@ -46,6 +46,8 @@ enum fuzz_kind {
 };
 #define FUZZ_ALL_SIGNALED 8u
 #define FUZZ_LARGE_CQES	  16u
+/* Not of the first two, whose bit says which device: completions stand together, in one layout or the other. */
+#define FUZZ_COMPRESSED 128u
 /* As queues of a DPA: doorbells say the index, and frames may be many to a request. */
 #define FUZZ_BY_VALUE 32u
 /* And the second one is a slave of the first. */

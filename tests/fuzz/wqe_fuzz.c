@@ -577,7 +577,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_device_begin(&device, kinds >> 7);
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
-		fuzz_device_qp_create(&device, i, i < 2 ? kinds : kind_of_third);
+		fuzz_device_qp_create(&device, i, i < 2 ? kinds & ~FUZZ_COMPRESSED : kind_of_third);
 		qpn[i] = qp_number(device.qp[i].qp);
 	}
 	for (unsigned i = 0; i < FUZZ_QPS; i++)

@@ -55,16 +55,21 @@ static void put_data(struct seed *s, struct place p, uint32_t len)
 	put_u16(s, len);
 }
 
-static void put_begin(struct seed *s, uint32_t kinds)
+static void put_begin_with(struct seed *s, uint32_t kinds, uint32_t third)
 {
 	put_u8(s, kinds);
-	put_u8(s, FUZZ_UD);
+	put_u8(s, third);
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		put_u8(s, 0x44); /* reads and atomics at a time */
 		put_u8(s, 0x0f);
 		put_u8(s, i);
 		put_u8(s, 0);
 	}
+}
+
+static void put_begin(struct seed *s, uint32_t kinds)
+{
+	put_begin_with(s, kinds, FUZZ_UD);
 }
 
 static void put_receives(struct seed *s, const struct layout *l)
@@ -221,6 +226,34 @@ static void seed_by_value(struct seed *s)
 	put_requests(s, 0, FUZZ_RC | FUZZ_BY_VALUE | FUZZ_SLAVE, waits, array_size(waits), &plain,
 		     "waits");
 	put_requests(s, 1, FUZZ_RAW | FUZZ_BY_VALUE, frames, array_size(frames), &plain, "value");
+}
+
+/* Messages of the third one to itself, whose completions stand together, over more than one round of the ring. */
+static void seed_compressed(struct seed *s, unsigned layout)
+{
+	char name[32];
+
+	put_begin_with(s, FUZZ_RC, FUZZ_RC | FUZZ_COMPRESSED | layout);
+	for (unsigned round = 0; round < 50; round++) {
+		for (unsigned i = 0; i < 3; i++) {
+			put_op(s, 2, OP_RECV);
+			put_u8(s, 1);
+			put_data(s, plain.recv, plain.recv_len);
+			put_op(s, 2, OP_SEND);
+			put_u8(s, WQE_OP_SEND);
+			put_u8(s, WQE_CTRL_CE_ALWAYS);
+			put_u8(s, 1 << 5);
+			put_u8(s, 0);
+			put_data(s, plain.local, i < 2 ? 8 : round);
+		}
+		put_op(s, 2, OP_BELL);
+		put_op(s, 2, OP_PROGRESS);
+		put_op(s, 2, OP_CONSUME);
+		put_u32(s, 6 * round);
+		put_u32(s, 0);
+	}
+	snprintf(name, sizeof(name), "compressed-%u", layout);
+	put_end(s, name);
 }
 
 /* 64 bytes: the last ones of region 0, or one byte further; the first ones, or one byte before. */
@@ -478,6 +511,8 @@ void target_seeds(struct seed *s)
 	seed_lists(s, FUZZ_UC);
 
 	seed_by_value(s);
+	seed_compressed(s, 0);
+	seed_compressed(s, FUZZ_LARGE_CQES);
 
 	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
 	put_begin(s, FUZZ_RC);
