@@ -304,9 +304,25 @@ static void receive_errors(void)
 	receive_one(100, 0xff00, 100, PROTECTION);
 }
 
+/* Frames of this port that found no receive. */
+static unsigned long drops_counted(const struct bench *b)
+{
+	char path[128];
+	unsigned long count;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/out_of_buffer",
+		 ibv_get_device_name(b->ctx->device));
+	f = fopen(path, "r");
+	CHECK(f && fscanf(f, "%lu", &count) == 1);
+	fclose(f);
+	return count;
+}
+
 static void no_receive(void)
 {
 	struct raw_peer *peer = raw_peer_make();
+	unsigned long drops;
 	uint32_t record[2] = {htobe32(DEPTH + 1), 0};
 	struct completion c;
 	struct bench b;
@@ -315,8 +331,10 @@ static void no_receive(void)
 	ring_memory(&b, &b.in, false);
 	rq_up(&b, &b.in);
 	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	drops = drops_counted(&b);
 	for (unsigned i = 0; i < DEPTH + 3; i++)
 		raw_peer_send(peer, 64, (uint8_t)i);
+	CHECK_SAY(drops_counted(&b) == drops + 3, "%lu drops", drops_counted(&b) - drops);
 	for (unsigned i = 0; i < DEPTH; i++)
 		cq_next(&b, &b.in, &c);
 	CHECK(!cq_look(&b, &b.in, &c));

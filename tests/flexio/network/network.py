@@ -32,7 +32,7 @@ CASES = (
     ("outrun", "more requests than the ring has room for are taken, and a late bell says nothing"),
     ("send_error", "a key that there is not fails the send queue H142 J198"),
     ("receive_errors", "frames that do not fit, and keys that there are not I170 I172"),
-    ("no_receive", "frames that find no receive are dropped I169"),
+    ("no_receive", "frames that find no receive are dropped, and counted I169"),
     ("host_memory", "frames land in memory of the host I171 I173"),
     ("error_state", "a queue in error takes nothing I174"),
     ("own_domain", "queues and keys of a domain of the program's R319"),
