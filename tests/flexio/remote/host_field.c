@@ -111,6 +111,28 @@ static void rnr_timer(void)
 	link_close(&l);
 }
 
+/* A peer that does not ask again hears that there is no receive, and nothing has come here. */
+static void rnr_gives_up(void)
+{
+	struct link l;
+
+	for (unsigned ready = 0; ready < 2; ready++) {
+		link_open(&l, ready);
+		peer_do(&l.p, "patience 0");
+		link_join(&l, 1);
+		if (ready)
+			end_receive(&l.e, 1, l.e.data, 64);
+		peer_do(&l.p, "post %d 0 64", IBV_WR_SEND);
+		CHECK(peer_wait(&l.p).status ==
+		      (ready ? IBV_WC_SUCCESS : IBV_WC_RNR_RETRY_EXC_ERR));
+		if (ready)
+			CHECK(end_take(&l.e, &l.e.received) == DONE_SEND);
+		CHECK(end_quiet(&l.e, &l.e.received));
+		CHECK(flexio_qp_state_get(l.e.qp) == FLEXIO_QP_STATE_RTS);
+		link_close(&l);
+	}
+}
+
 /* The other way round: we wait for a receive of the peer's. */
 static void rnr_here(void)
 {
@@ -296,6 +318,7 @@ static void context(void)
 const struct host_case field_cases[] = {
 	{"path_mtu", path_mtu},
 	{"rnr_timer", rnr_timer},
+	{"rnr_gives_up", rnr_gives_up},
 	{"rnr_here", rnr_here},
 	{"retry_count", retry_count},
 	{"packet_numbers", packet_numbers},

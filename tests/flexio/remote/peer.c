@@ -37,6 +37,7 @@ struct peer {
 	unsigned gid_index;
 	uint16_t udp_sport;
 	uint8_t retries;
+	uint8_t rnr_retry;
 };
 
 /* RoCE v2 by the address of the link has index 1. */
@@ -142,6 +143,13 @@ static void do_from(struct peer *p, const struct words *w)
 	printf("ok\n");
 }
 
+/* patience TRIES: how often it asks a receiver that is not ready again, from the next connection on; 7 for ever */
+static void do_patience(struct peer *p, const struct words *w)
+{
+	p->rnr_retry = (uint8_t)w->n[0];
+	printf("ok\n");
+}
+
 /* connect QPN LID GID MTU RECV_PSN SEND_PSN READS GLOBAL */
 static void do_connect(struct peer *p, const struct words *w)
 {
@@ -158,7 +166,7 @@ static void do_connect(struct peer *p, const struct words *w)
 		.min_rnr_timer = 12,
 		.timeout = 14,
 		.retry_cnt = p->retries,
-		.rnr_retry = 7,
+		.rnr_retry = p->rnr_retry,
 		.ah_attr = peer_way(p, w),
 	};
 	bool rc = p->qp->qp_type == IBV_QPT_RC, ud = p->qp->qp_type == IBV_QPT_UD;
@@ -405,11 +413,12 @@ static const struct {
 	const char *name;
 	void (*run)(struct peer *p, const struct words *w);
 } commands[] = {
-	{"connect", do_connect},   {"recv", do_recv},	  {"post", do_post},   {"wait", do_wait},
-	{"none", do_none},	   {"fill", do_fill},	  {"same", do_same},   {"get", do_get},
-	{"set", do_set},	   {"frames", do_frames}, {"frame", do_frame}, {"bytes", do_bytes},
-	{"template", do_template}, {"row", do_row},	  {"done", do_done},   {"from", do_from},
-	{"lost", do_lost},
+	{"connect", do_connect},   {"recv", do_recv},	{"post", do_post},
+	{"wait", do_wait},	   {"none", do_none},	{"fill", do_fill},
+	{"same", do_same},	   {"get", do_get},	{"set", do_set},
+	{"frames", do_frames},	   {"frame", do_frame}, {"bytes", do_bytes},
+	{"template", do_template}, {"row", do_row},	{"done", do_done},
+	{"from", do_from},	   {"lost", do_lost},	{"patience", do_patience},
 };
 
 static void obey(struct peer *p, char *line)
@@ -453,7 +462,7 @@ static enum ibv_qp_type type_of(const char *name)
 int main(int argc, char **argv)
 {
 	enum ibv_qp_type type;
-	struct peer p = {0};
+	struct peer p = {.rnr_retry = 7};
 	char line[256];
 
 	CHECK(argc == 3);
