@@ -98,6 +98,17 @@ fault:
 	return false;
 }
 
+/* usermem_publish of 64 bytes. */
+static inline bool usermem_publish_64(void *dst, const uint64_t from[8])
+{
+#pragma GCC unroll 8
+	for (size_t i = 0; i < 8; i++)
+		touch_store(touch_at(una64, dst, i * sizeof(*from)), from[i]);
+	return true;
+fault:
+	return false;
+}
+
 /* usermem_touch for a load. */
 static inline bool usermem_look(const void *at)
 {
@@ -124,6 +135,11 @@ static inline bool usermem_fetch_be32(const void *addr, uint32_t *out)
 static inline bool usermem_copy_8(void *dst, const void *src)
 {
 	return usermem_copy(dst, src, 8);
+}
+
+static inline bool usermem_publish_64(void *dst, const uint64_t from[8])
+{
+	return usermem_publish(dst, from, 64);
 }
 
 static inline bool usermem_look(const void *at)

@@ -122,17 +122,31 @@ static inline void runs_add(struct runs *runs, uint32_t key, void *addr, uint64_
 	runs->key[runs->n++] = key;
 }
 
-/* The address of [va, va + len) under the key of a region, with the same checks; NULL: the key is
- * of another kind, or refuses. */
-static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
-				      uint32_t access, uint64_t va, uint64_t len)
+/* What the key means, if it is that of a region and allows the access in the domain; otherwise NULL.  Under
+ * RCU. */
+static inline const struct mkey_meaning *mkey_region(struct adapter *a, uint32_t key, uint32_t pdn,
+						     uint32_t access)
 {
 	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
-	if (unlikely(!m || m->region_key != key || m->pdn != pdn ||
-		     (m->access & access) != access || !range_inside(va - m->iova, len, m->length)))
+	if (unlikely(!m || m->region_key != key || m->pdn != pdn || (m->access & access) != access))
 		return NULL;
-	return m->addr + (va - m->iova);
+	return m;
+}
+
+/* The address of [va, va + len) in it, or NULL. */
+static inline uint8_t *mkey_region_place(const struct mkey_meaning *m, uint64_t va, uint64_t len)
+{
+	return likely(range_inside(va - m->iova, len, m->length)) ? m->addr + (va - m->iova) : NULL;
+}
+
+/* Both; NULL: the key is of another kind, or refuses. */
+static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
+				      uint32_t access, uint64_t va, uint64_t len)
+{
+	const struct mkey_meaning *m = mkey_region(a, key, pdn, access);
+
+	return m ? mkey_region_place(m, va, len) : NULL;
 }
 
 /*

@@ -399,7 +399,7 @@ static uint32_t cq_append_plain(struct cq *cq, struct cqe64 *like, const uint16_
 	for (i = 0; i < n; i++, pi++) {
 		like->word[CQE_WORD_LAST] =
 			last | cqe_last_word(0, wqe_counter[i], cq_owner(cq, pi));
-		if (unlikely(!usermem_publish(cq_entry(cq, pi), like, sizeof(*like))))
+		if (unlikely(!usermem_publish_64(cq_entry(cq, pi), like->word)))
 			break;
 	}
 	like->word[CQE_WORD_LAST] = last;

@@ -4,6 +4,7 @@
 
 #include "adapter/memory/mkey.h"
 #include "prm/wqe.h"
+#include "usermem/usermem_touch.h"
 
 /* A receive queue's ring in the program's memory. */
 struct recv_ring {
@@ -34,6 +35,25 @@ enum recv_verdict {
 
 /* Takes from the QP's ring, under resp.lock. */
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
+
+/*
+ * For several in a row, of which one entry is enough: that of the receive which recv_ring_take would take
+ * next.  False: recv_ring_take has to look.
+ */
+static inline must_check bool recv_ring_peek(const struct recv_ring *ring, struct wqe_data *first)
+{
+	uint16_t ready = (uint16_t)(ring->producer - ring->head);
+	uint32_t slot = ring->head & (ring->wqes - 1);
+
+	return ready && ready <= ring->wqes && likely(!ring->enabled) &&
+	       usermem_fetch(first, ring->buf + (size_t)slot * ring->wqe_bytes, sizeof(*first));
+}
+
+/* Takes that one; its index. */
+static inline uint16_t recv_ring_taken(struct recv_ring *ring)
+{
+	return (uint16_t)ring->head++;
+}
 
 /* Appends the runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it
  * is shorter. */
