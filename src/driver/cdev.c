@@ -17,6 +17,7 @@
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/emulation/function.h"
 #include "driver/emulation/uio.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/lock_all.h"
@@ -291,7 +292,8 @@ void cdev_unmapping(void *addr, size_t len)
 	no_cancellation();
 	int saved_errno = errno;
 
-	doorbell_unmapping((uintptr_t)addr, len);
+	if (unlikely(doorbell_unmapping((uintptr_t)addr, len)))
+		function_unmapped();
 	ushare_unmapping((uintptr_t)addr, len);
 	errno = saved_errno;
 }

@@ -225,20 +225,33 @@ static struct doorbell_mapping *mappings_take(uintptr_t addr, size_t len)
 	return taken;
 }
 
-void doorbell_unmapping(uintptr_t addr, size_t len)
+bool doorbell_page_mapped(const struct doorbell_page *page)
+{
+	bool mapped;
+
+	spin_lock(&maps.lock);
+	mapped = page->mappings != NULL;
+	spin_unlock(&maps.lock);
+	return mapped;
+}
+
+bool doorbell_unmapping(uintptr_t addr, size_t len)
 {
 	struct doorbell_mapping *m, *next;
+	bool any;
 
 	if (likely(out_of_bounds(addr, len)))
-		return;
+		return false;
 	spin_lock(&maps.lock);
 	m = mappings_take(addr, len);
 	spin_unlock(&maps.lock);
+	any = m != NULL;
 	/* Without the lock: an allocator may unmap pages in free, which comes back here. */
 	for (; m; m = next) {
 		next = m->next;
 		free(m);
 	}
+	return any;
 }
 
 /*

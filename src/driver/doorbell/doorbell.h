@@ -184,8 +184,10 @@ void doorbell_keep_armed(uint64_t until_ns);
 
 /* It has mapped the page of these registers; shared, so that we see what it stores. */
 void doorbell_mapped(const uint8_t *regs, uintptr_t addr);
-/* Before the addresses become free for other use. */
-void doorbell_unmapping(uintptr_t addr, size_t len);
+/* Has the program a mapping of it, that is known? */
+bool doorbell_page_mapped(const struct doorbell_page *page);
+/* Before the addresses become free for other use.  True: there were mappings of registers. */
+bool doorbell_unmapping(uintptr_t addr, size_t len);
 /* After mremap. */
 void doorbell_moved(uintptr_t from, size_t len, uintptr_t to);
 /* The registers [regs, regs + len) go for good. */

@@ -23,7 +23,7 @@
 
 struct function {
 	struct function *next;
-	unsigned refs; /* making.lock */
+	unsigned refs; /* making; 0: the program's mappings alone keep it */
 	uint32_t device;
 	struct process *process;
 	struct slot *slots;
@@ -188,21 +188,38 @@ int function_get(uint32_t device, struct function **out)
 	return ret;
 }
 
-void function_put(struct function *f)
+/* Nobody has it and none of its BAR is mapped: it goes.  Lock of making held. */
+static void function_end(struct function *f)
 {
 	struct function **at = &list.first;
 
-	pthread_mutex_lock(&making);
-	if (--f->refs) {
-		pthread_mutex_unlock(&making);
+	if (f->refs || (f->bell && doorbell_page_mapped(f->bell)))
 		return;
-	}
 	spin_lock(&list.lock);
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
 	spin_unlock(&list.lock);
 	function_free(f);
+}
+
+void function_put(struct function *f)
+{
+	pthread_mutex_lock(&making);
+	f->refs--;
+	function_end(f);
+	pthread_mutex_unlock(&making);
+}
+
+void function_unmapped(void)
+{
+	struct function *f, *next;
+
+	pthread_mutex_lock(&making);
+	for (f = list.first; f; f = next) {
+		next = f->next;
+		function_end(f);
+	}
 	pthread_mutex_unlock(&making);
 }
 

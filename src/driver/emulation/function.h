@@ -45,8 +45,12 @@ void function_leave(struct function *f, struct function_driver *d);
 uint32_t function_interrupts(const struct function *f);
 /* A descriptor of its memory for a mapping of the BAR, the function's own; -EBADF if the program has closed it. */
 int function_memory_fd(const struct function *f) must_check;
-/* The program has mapped its BAR there. */
+/*
+ * The program has mapped its BAR there: what it stores is noticed as long as the mapping is there, also when nobody has the function
+ * any more.  Afterwards, when doorbell_unmapping has found some registers.
+ */
 void function_mapped(struct function *f, uintptr_t addr);
+void function_unmapped(void);
 
 /* ---- its device ---- */
 

@@ -100,10 +100,11 @@ def killed_device(session):
 
 
 def short_drivers(session):
-    """They ring and are gone, with their file closed or not; each is heard."""
+    """They ring and are gone, with their file closed, or not, or before they ring; each is heard."""
     device = Device(session)
     for number in range(6):
-        session.run_ok(str(PROGRAMS.host(session)), ("ring_once", "ring_and_end")[number % 2], env=session.env)
+        how = ("ring_once", "ring_and_end", "ring_closed")[number % 3]
+        session.run_ok(str(PROGRAMS.host(session)), how, env=session.env)
         device.waits_for(number + 1)
     device.end()
 

@@ -232,6 +232,17 @@ static void ring_and_end(void)
 	exit(0);
 }
 
+/* A mapping outlives its descriptor. */
+static void ring_closed(void)
+{
+	struct driver d;
+
+	driver_open(&d, 0);
+	CHECK(!close(d.fd));
+	driver_ring(&d, 0, 9);
+	CHECK(!munmap((void *)(uintptr_t)d.bar, BAR_BYTES));
+}
+
 const struct emulation_case driver_cases[] = {
 	{"echo", echo},
 	{"waits", waits},
@@ -241,5 +252,6 @@ const struct emulation_case driver_cases[] = {
 	{"storm", storm},
 	{"ring_once", ring_once},
 	{"ring_and_end", ring_and_end},
+	{"ring_closed", ring_closed},
 	{NULL, NULL},
 };
