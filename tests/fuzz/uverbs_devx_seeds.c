@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "prm/cmd_cq.h"
+#include "prm/cmd_eq.h"
 #include "prm/cmd_mkey.h"
 #include "prm/cmd_psv.h"
 #include "prm/cmd_qp.h"
@@ -23,6 +24,12 @@
 #define ANSWER	0x220u
 #define EQN	4u /* of the first completion vector */
 #define UAR	1u
+/* What is given out first. */
+#define CQ_FIRST 128u
+#define QP_FIRST 1024u
+#define RQN	 1025u
+#define TIRN	 1026u
+#define SQN	 1027u
 
 /* Handles, in the order of creation. */
 enum handle { UAR_HANDLE, RING_UMEM, RECORDS_UMEM, PD, CQ, QP, RMP, MKEY, PSV };
@@ -290,6 +297,53 @@ static void put_channels(struct seed *s, uint32_t cqn)
 	put_u8(s, 2);
 }
 
+/* To ready and to the error, and what can be changed in between; then an event queue. */
+static void put_raw_changes(struct seed *s, enum handle td)
+{
+	static const struct {
+		enum prm_opcode op;
+		unsigned behind; /* the domain */
+		uint32_t number, state;
+		uint64_t mask;
+	} changes[] = {
+		{PRM_OP_MODIFY_TIS, 1, 1, 0, MODIFY_TIS_PRIO},
+		{PRM_OP_MODIFY_RQ, 2, RQN, RAW_STATE_RDY, MODIFY_RQ_VLAN},
+		{PRM_OP_MODIFY_RQT, 3, 1, 0, MODIFY_RQT_LIST},
+		{PRM_OP_MODIFY_TIR, 4, TIRN, 0, MODIFY_TIR_HASH | MODIFY_TIR_SELF_LB},
+		{PRM_OP_MODIFY_SQ, 5, SQN, RAW_STATE_RDY, 0},
+		{PRM_OP_MODIFY_SQ, 5, SQN, RAW_STATE_ERR, 0},
+		{PRM_OP_MODIFY_RQ, 2, RQN, RAW_STATE_ERR, 0},
+	};
+	uint8_t in[MAILBOX], *c = in + RAW_CONTEXT;
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		begin_command(in, changes[i].op, changes[i].number);
+		prm_set(in, RAW_CURRENT_STATE,
+			changes[i].state == RAW_STATE_ERR ? RAW_STATE_RDY : RAW_STATE_RST);
+		prm_set(in, RAW_MODIFY_BITMASK, changes[i].mask);
+		if (changes[i].state)
+			prm_set(c, RQC_STATE, changes[i].state);
+		if (changes[i].op == PRM_OP_MODIFY_RQT) {
+			prm_set(c, RQTC_ACTUAL, 2);
+			prm_set(c, RQTC_ENTRY(0), RQN);
+			prm_set(c, RQTC_ENTRY(1), RQN);
+		}
+		put_modify(s, td + changes[i].behind, in,
+			   changes[i].op == PRM_OP_MODIFY_RQT
+				   ? RQT_FIXED_BYTES + 2 * RQTC_ENTRY_BYTES
+				   : TIR_BYTES);
+	}
+
+	begin_command(in, PRM_OP_CREATE_EQ, 0);
+	prm_set(in, CREATE_EQ_UMEM, umem_id(RING_UMEM));
+	memset(in + CREATE_EQ_EVENTS, 0xff, 32);
+	c = in + CREATE_EQ_CONTEXT;
+	prm_set(c, EQC_LOG_SIZE, 2);
+	prm_set(c, EQC_UAR_PAGE, UAR);
+	prm_set(c, EQC_STATE, EQC_STATE_ARMED);
+	put_create(s, in, CREATE_EQ_IN_BYTES);
+}
+
 /* On the Ethernet device; all are destroyed with the file. */
 static void raw_queue_seed(struct seed *s)
 {
@@ -300,18 +354,21 @@ static void raw_queue_seed(struct seed *s)
 	put_uar(s);
 	put_umem(s, RING(0), 65536);
 	put_umem(s, AREA_RECORDS, 4096);
-	put_queues(s, 1, 0);
-	put_raw_queues(s, 1, 0, 1);
+	put_queues(s, 1, CQ_FIRST);
+	put_raw_queues(s, 1, CQ_FIRST, RQN);
+	put_raw_changes(s, td);
 	put_query(s, td + 1, PRM_OP_QUERY_TIS, 1);
-	put_query(s, td + 2, PRM_OP_QUERY_RQ, 1);
+	put_query(s, td + 2, PRM_OP_QUERY_RQ, RQN);
 	put_query(s, td + 3, PRM_OP_QUERY_RQT, 1);
-	put_query(s, td + 5, PRM_OP_QUERY_SQ, 3);
+	put_query(s, td + 5, PRM_OP_QUERY_SQ, SQN);
 	put_end(s, "devx-raw");
 }
 
 void devx_seeds(struct seed *s)
 {
-	const uint32_t cqns[] = {0, 1, 2};
+	/* the last ones are wrong */
+	const uint32_t cqns[] = {CQ_FIRST, CQ_FIRST, 2};
+	const uint32_t qpns[] = {QP_FIRST, QP_FIRST, 0};
 	char name[48];
 
 	for (unsigned dev = 0; dev < 2; dev++)
@@ -323,12 +380,12 @@ void devx_seeds(struct seed *s)
 			put_umem(s, AREA_RECORDS, 4096);
 			put_queues(s, 1, cqns[i]);
 			put_keys(s, 1, i ? MKC_MODE_KLM : MKC_MODE_MTT);
-			put_connect(s, 1024 * i);
+			put_connect(s, qpns[i]);
 			put_channels(s, cqns[i]);
 			put_query(s, CQ, PRM_OP_QUERY_CQ, cqns[i]);
-			put_query(s, QP, PRM_OP_QUERY_QP, 1024 * i);
-			put_query(s, RMP, PRM_OP_QUERY_RMP, 1024 * i);
-			put_query(s, MKEY, PRM_OP_QUERY_MKEY, 1024 * i);
+			put_query(s, QP, PRM_OP_QUERY_QP, qpns[i]);
+			put_query(s, RMP, PRM_OP_QUERY_RMP, qpns[i]);
+			put_query(s, MKEY, PRM_OP_QUERY_MKEY, qpns[i]);
 			put_general(s, PRM_OP_QUERY_HCA_CAP, 1);
 			put_general(s, PRM_OP_QUERY_HCA_VPORT_CONTEXT, 0);
 			for (enum handle h = PSV; h >= PD; h--)
