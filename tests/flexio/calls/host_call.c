@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Calls into device code. */
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -33,10 +34,15 @@ static void arguments(void)
 static void many(void)
 {
 	struct flexio_process *p = host_process();
+	size_t kept = 0;
 
-	/* Each call finds what the one before has stored. */
-	for (uint64_t i = 0; i < 100000; i++)
+	/* Each call finds what the one before has stored; after the first ones none keeps memory. */
+	for (uint64_t i = 0; i < 100000; i++) {
 		CHECK(RESULT(p, &count, (uint64_t)1) == 41 + i);
+		if (i == 1000)
+			kept = mallinfo2().uordblks;
+	}
+	CHECK_SAY(mallinfo2().uordblks < kept + 50000, "%zu bytes", mallinfo2().uordblks - kept);
 	OK(flexio_process_destroy(p));
 }
 
