@@ -20,7 +20,9 @@ static inline uint32_t recv_pd(const struct qp *qp)
 /* Completes resp.recv with so many bytes; pkt ended its message. */
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes);
 /* The same of the first n requests of these records, BRIEF_TRAIN at most, that make up a message each:
- * completes the receives of these indices. */
-void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n);
+ * completes the receives of these indices.  Returns up to which of them the sender may be told: nothing comes
+ * behind one whose completion is lost. */
+uint32_t recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index,
+			  uint32_t n) must_check;
 /* Completes the receive of this index with an error. */
 void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome);

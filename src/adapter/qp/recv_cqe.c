@@ -117,10 +117,10 @@ static bool briefs_alike(const struct brief *a, const struct brief *b)
 	       a->solicited == b->solicited && a->sl == b->sl && a->slid == b->slid;
 }
 
-void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
+uint32_t recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
 {
 	struct cq *cq = recv_cqe_recv_cq(qp);
-	uint32_t appended = 0;
+	uint32_t appended = 0, taken = n;
 
 	cq_begin(cq);
 	while (n) {
@@ -143,7 +143,9 @@ void recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *inde
 		index += alike;
 		n -= alike;
 	}
-	if (unlikely(!cq_end(cq, appended)))
-		qp_cannot_complete(qp);
 	recv_note(qp->adapter);
+	if (likely(cq_end(cq, appended)))
+		return taken;
+	qp_cannot_complete(qp);
+	return min_u32(taken, appended + 1);
 }

@@ -202,8 +202,7 @@ uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t
 		briefs_counted(qp, b, done);
 		if (b->has_ack)
 			completer_receive_brief(qp, b);
-		recv_push_briefs(qp, b, index, done);
-		briefs_owe(qp, b, done);
+		briefs_owe(qp, b, recv_push_briefs(qp, b, index, done));
 	}
 	resp_unlock(qp);
 	return done;
