@@ -44,7 +44,8 @@ struct roce_packet {
  */
 uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
 		     uint8_t *frame, uint32_t room) must_check;
-/* Looks at no byte behind the end of the frame. */
+/* Looks at no byte behind the end of the frame.  Of one that has headers to the IP header or GRH, what these say is in
+ * 'out' whatever the verdict: so it can be told whose spoiled frame it is. */
 enum roce_verdict roce_decode(const uint8_t *frame, uint32_t bytes,
 			      struct roce_packet *out) must_check;
 

@@ -85,13 +85,13 @@ static enum roce_verdict take_ipv4(struct part *in, struct path *path)
 		return ROCE_NONE;
 	if (in->left < UDP_OCTETS || octets_get16(in->at + 2) != ROCE_V2_UDP_PORT)
 		return ROCE_NONE;
-	if (!ipv4_sum_is_right(ip) || octets_get16(ip + 2) < IPV4_OCTETS ||
-	    !part_ends(in, octets_get16(ip + 2) - IPV4_OCTETS))
-		return ROCE_FORM;
 	path->traffic_class = ip[1];
 	path->hop_limit = ip[8];
 	gid_of_ipv4(ip + 12, &path->sgid);
 	gid_of_ipv4(ip + 16, &path->dgid);
+	if (!ipv4_sum_is_right(ip) || octets_get16(ip + 2) < IPV4_OCTETS ||
+	    !part_ends(in, octets_get16(ip + 2) - IPV4_OCTETS))
+		return ROCE_FORM;
 	return ROCE_TAKEN;
 }
 
@@ -104,13 +104,13 @@ static enum roce_verdict take_ipv6(struct part *in, struct path *path)
 	if (!path->roce_v1 &&
 	    (in->left < UDP_OCTETS || octets_get16(in->at + 2) != ROCE_V2_UDP_PORT))
 		return ROCE_NONE;
-	if (!part_ends(in, octets_get16(ip + 4)))
-		return ROCE_FORM;
 	path->traffic_class = (uint8_t)(octets_get16(ip) >> 4);
 	path->flow_label = octets_get32(ip) & 0xfffff;
 	path->hop_limit = ip[7];
 	memcpy(path->sgid.raw, ip + 8, 16);
 	memcpy(path->dgid.raw, ip + 24, 16);
+	if (!part_ends(in, octets_get16(ip + 4)))
+		return ROCE_FORM;
 	/* That is how IPv4 is written in a GID, and on no cable (RFC 4291, 2.5.5.2). */
 	if (!path->roce_v1 && (ib_gid_is_ipv4(&path->sgid) || ib_gid_is_ipv4(&path->dgid)))
 		return ROCE_FORM;

@@ -155,6 +155,11 @@ static void same_pkt(const struct pkt *a, const struct pkt *b)
 	CHECK(!a->nruns || !memcmp(a->runs->addr, b->runs->addr, a->payload_len));
 }
 
+static bool same_addresses(const struct path *a, const struct path *b)
+{
+	return !memcmp(&a->sgid, &b->sgid, 16) && !memcmp(&a->dgid, &b->dgid, 16);
+}
+
 /* Flips each bit: what does not change on the way shows. */
 static void spoiled(uint8_t *frame, uint32_t bytes, const struct path *path)
 {
@@ -170,8 +175,13 @@ static void spoiled(uint8_t *frame, uint32_t bytes, const struct path *path)
 	if (!path->roce_v1)
 		mutable = ib_gid_is_ipv4(&path->dgid) ? 16 : 8 + 20 + 8 + 16;
 	CHECK_SAY(taken == mutable + 8, "%u of %u", taken, mutable + 8);
-	for (uint32_t n = 0; n < bytes; n++)
-		CHECK(roce_decode(frame, n, &got) != ROCE_TAKEN);
+	for (uint32_t n = 0; n < bytes; n++) {
+		enum roce_verdict v = roce_decode(frame, n, &got);
+
+		/* with all of its headers up to UDP's ports it says whose it is */
+		CHECK(v == ROCE_FORM || (v == ROCE_NONE && n < 14 + 40 + 8));
+		CHECK(v != ROCE_FORM || path->roce_v1 || same_addresses(&got.path, path));
+	}
 }
 
 static void there_and_back(const struct path *path, uint8_t opcode, uint32_t payload)
