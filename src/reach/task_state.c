@@ -148,6 +148,13 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, u
 	}
 }
 
+bool task_is_runnable(pid_t pid, pid_t tid)
+{
+	uint64_t ran_ms;
+
+	return thread_state(pid, tid, &ran_ms) == 'R';
+}
+
 static bool thread_goes_on(pid_t pid, pid_t tid)
 {
 	uint64_t ran_ms;

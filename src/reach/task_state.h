@@ -27,5 +27,8 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, u
  * look at. */
 bool task_goes_on(pid_t pid);
 
+/* Does the thread run, or wait for a processor?  False also if /proc does not tell. */
+bool task_is_runnable(pid_t pid, pid_t tid);
+
 /* When a process began, in some unit; 0 if /proc does not tell. */
 uint64_t task_began(pid_t pid);

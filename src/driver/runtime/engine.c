@@ -80,11 +80,8 @@
 #define DISTRUST_MIN_NS	    (10000 * USEC)
 #define DISTRUST_MAX_NS	    (1000000 * USEC)
 
-/* Empty polls that make a poller, if they come this close on the average.  An event-driven program
- * polls once or twice after each event. */
-#define POLLS_OF_A_POLLER 3u
-#define POLL_APART_NS	  ENGINE_POLL_APART_NS
-#define POLL_WINDOW_NS	  (20 * USEC)
+/* It does something else if it has had a processor for so long and has not polled. */
+#define WITHOUT_POLL_NS (500 * USEC)
 /* What a request of the program may take along waits for one so long, where processors are scarce. */
 #define PATIENT_NS (50 * USEC)
 /* So often are links looked at whose descriptors nobody can wait for. */
@@ -247,6 +244,7 @@ static void engine_watch(struct engine *e)
 	woken = word != SLOT_POLLED && !engine_is_stood_for(word);
 	while (moved && !woken && engine_runs(e)) {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
+		poller_mark(&e->poller, seen);
 		nap_wait(e, nap_ns);
 		/* Those who poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
@@ -257,6 +255,11 @@ static void engine_watch(struct engine *e)
 		if (moved)
 			naps = 0;
 		word = atomic_load_explicit(e->wake, memory_order_relaxed);
+		/* It has had no processor: nobody needs to be awake for it, as it will poll when it has one. */
+		if (!moved && word == SLOT_POLLED && poller_goes_on(&e->poller, WITHOUT_POLL_NS)) {
+			(void)engine_progress(e);
+			moved = true;
+		}
 		if (engine_is_stood_for(word)) {
 			moved |= nap_for_stand_in(e, word, &naps, &nap_ns);
 			word = atomic_load(e->wake);
@@ -393,23 +396,6 @@ static void adapt_spin(struct engine *e, unsigned batches)
 		e->spin_ns = e->spin_min_ns;
 }
 
-/* Does a thread of the program poll, often enough to leave the device to it? */
-static bool somebody_polls(struct engine *e, uint64_t now)
-{
-	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-	uint32_t n = polls - e->window_polls;
-	uint64_t ns = now - e->window_ns;
-
-	if (n >= POLLS_OF_A_POLLER && ns <= (uint64_t)n * POLL_APART_NS &&
-	    engine_trusts_pollers(e, now))
-		return true;
-	if (ns >= POLL_WINDOW_NS) {
-		e->window_polls = polls;
-		e->window_ns = now;
-	}
-	return false;
-}
-
 static uint64_t engine_window(struct engine *e, uint64_t now)
 {
 	if (engine_is_scarce(e, now))
@@ -441,7 +427,7 @@ static bool engine_look(struct engine *e)
 		uint64_t now = clock_ns();
 
 		watch_for_starvation(e, now);
-		if (somebody_polls(e, now))
+		if (engine_is_polled_for(e, now))
 			return true;
 		if (done && engine_is_scarce(e, now) && process_owes_patiently(e->process))
 			break;

@@ -11,6 +11,7 @@
 #include "base/hidden.h"
 #include "base/spin.h"
 #include "driver/runtime/beside.h"
+#include "driver/runtime/poller.h"
 #include "registry/registry.h"
 
 struct feeder;
@@ -50,6 +51,7 @@ struct engine {
 	uint64_t seen_ns;		    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
+	struct poller poller;
 	bool few; /* processors */
 	/* Of those who ring (ringer.c), whoever has made the word SLOT_RINGER. */
 	uint32_t unanswered, rings_to_skip;
@@ -68,6 +70,9 @@ static inline bool engine_trusts_pollers(const struct engine *e, uint64_t now_ns
 {
 	return now_ns >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
 }
+
+/* Does a thread of the program poll, often enough to leave the device to it?  The engine asks. */
+bool engine_is_polled_for(struct engine *e, uint64_t now_ns);
 
 /* Does a thread of the program sleep in the engine's place (stand_in.h)? */
 static inline bool engine_is_stood_for(uint32_t word)

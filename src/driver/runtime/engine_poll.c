@@ -32,6 +32,7 @@ static void engine_notice_poller(struct engine *e, uint64_t now)
 {
 	uint64_t last = atomic_exchange_explicit(&e->noticed_at, now, memory_order_relaxed);
 
+	poller_note(&e->poller);
 	if (!engine_trusts_pollers(e, now))
 		return;
 	if (now - last <= (uint64_t)POLLS_PER_NOTICE * ENGINE_POLL_APART_NS)
