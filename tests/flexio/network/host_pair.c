@@ -223,6 +223,7 @@ static void qp_refused(struct pair *p, const struct flexio_qp_attr *attr)
 
 static void pair_kinds(void)
 {
+	struct flexio_heap_mem_info heap;
 	struct flexio_wq_attr list;
 	struct flexio_qp_attr attr;
 	struct flexio_rmp *rmp;
@@ -261,6 +262,9 @@ static void pair_kinds(void)
 	qp_refused(&p, &attr);
 	attr = qp_attr_of(&p, 0);
 	attr.qp_wq_buff_qmem.daddr = 0;
+	qp_refused(&p, &attr);
+	OK(flexio_process_mem_info_get(p.b.p, &heap));
+	attr.qp_wq_buff_qmem.daddr = heap.base_addr + heap.size - RQ_BYTES;
 	qp_refused(&p, &attr);
 	attr = qp_attr_of(&p, 0);
 	attr.uar_id = 0xfffff1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What cannot be made, what stays, and tables over several queues. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
@@ -74,6 +75,44 @@ static void sq_refused(struct bench *b, struct flexio_wq_attr attr)
 		attr.field = (value);                      \
 		sq_refused(b, attr);                       \
 	} while (0)
+
+/* Rings and records that are longer than what is there, in memory of the DPA and of the host. */
+static void too_small(void)
+{
+	uint8_t *page = aligned_alloc(4096, 4096);
+	struct flexio_heap_mem_info heap;
+	struct mlx5dv_devx_umem *umem;
+	flexio_uintptr_t end;
+	struct flexio_rq *rq;
+	struct flexio_sq *sq;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	OK(flexio_process_mem_info_get(b.p, &heap));
+	end = heap.base_addr + heap.size;
+	b.rq_attr.wq_ring_qmem.daddr = b.sq_attr.wq_ring_qmem.daddr = b.in.ring;
+	b.rq_attr.wq_dbr_qmem.daddr = b.in.record;
+	RQ_REFUSED(&b, wq_ring_qmem.daddr, end - (16u << LOG_DEPTH) + 64);
+	RQ_REFUSED(&b, wq_dbr_qmem.daddr, end);
+	SQ_REFUSED(&b, wq_ring_qmem.daddr, end - (64u << LOG_DEPTH) + 64);
+	umem = page ? mlx5dv_devx_umem_reg(b.ctx, page, 4096, IBV_ACCESS_LOCAL_WRITE) : NULL;
+	CHECK(umem);
+	b.rq_attr.wq_ring_qmem = b.sq_attr.wq_ring_qmem =
+		(struct flexio_qmem){.memtype = FLEXIO_MEMTYPE_HOST, .umem_id = umem->umem_id};
+	RQ_REFUSED(&b, wq_ring_qmem.humem_offset, 4096 - (16u << LOG_DEPTH) + 64);
+	SQ_REFUSED(&b, wq_ring_qmem.humem_offset, 4096 - (64u << LOG_DEPTH) + 64);
+	/* as much as there is */
+	b.rq_attr.wq_ring_qmem.humem_offset = 4096 - (16u << LOG_DEPTH);
+	b.sq_attr.wq_ring_qmem.humem_offset = 4096 - (64u << LOG_DEPTH);
+	OK(flexio_rq_create(b.p, NULL, b.in.cqn, &b.rq_attr, &rq));
+	OK(flexio_sq_create(b.p, NULL, b.in.cqn, &b.sq_attr, &sq));
+	OK(flexio_rq_destroy(rq));
+	OK(flexio_sq_destroy(sq));
+	CHECK(!mlx5dv_devx_umem_dereg(umem));
+	bench_down(&b);
+	free(page);
+}
 
 static void refused(void)
 {
@@ -228,6 +267,6 @@ static void spread(void)
 }
 
 const struct host_case refused_cases[] = {
-	{"in_use", in_use}, {"left", left}, {"refused", refused},
+	{"in_use", in_use}, {"left", left}, {"refused", refused}, {"too_small", too_small},
 	{"spread", spread}, {"pool", pool}, {NULL, NULL},
 };

@@ -39,6 +39,7 @@ CASES = (
     ("spread", "a table spreads frames over queues I180"),
     ("in_use", "what is in use stays H159 I175"),
     ("refused", "attributes that cannot be I162"),
+    ("too_small", "rings and records that are too small I162"),
     ("pool", "receive memory pools are lists I176 I177"),
     ("pair", "queue pairs of the DPA write to each other and to the host K201 K204 K209 K211 K212"),
     ("pair_rights", "rights follow the mask K207"),
