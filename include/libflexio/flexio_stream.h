@@ -36,8 +36,8 @@ flexio_status flexio_msg_stream_create(struct flexio_process *process,
 flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream);
 
 /**
- * flexio_msg_stream_flush() - write what an asynchronous stream holds to its file.
- * @stream: the stream; one of another mode is left alone
+ * flexio_msg_stream_flush() - write what a stream holds to its file.
+ * @stream: the stream; a synchronous one is left alone
  */
 flexio_status flexio_msg_stream_flush(struct flexio_msg_stream *stream);
 

@@ -28,6 +28,7 @@ struct dpa_stream {
 	uint32_t references;
 	bool closed;
 	uint64_t head, ready, tail;
+	uint64_t given;		 /* bytes that readers have had */
 	uint64_t entries;	 /* between tail and head */
 	uint64_t held;		 /* entries between ready and head */
 	uint64_t buffer_entries; /* of a tracer: so many are a full buffer */
@@ -342,16 +343,18 @@ static bool stream_has_batch(const struct dpa_stream *stream)
 	       2 * (stream->head - stream->tail) >= stream->room;
 }
 
-/* The lock is held. False: there is nothing to read and there will be nothing. */
-static bool stream_wait_filled(struct dpa_stream *stream, pthread_mutex_t *lock)
+/* The lock is held. On return there is something to read, or there will be nothing. */
+static void stream_wait_filled(struct dpa_stream *stream, pthread_mutex_t *lock)
 {
-	while (stream->ready == stream->tail && !stream->closed)
-		pthread_cond_wait(&stream->filled, lock);
-	/* the first of a batch waits for the others, but not for ever */
-	while (!stream_has_batch(stream))
-		if (!cond_wait_for(&stream->filled, lock, BATCH_WAIT_NS))
-			break;
-	return stream->ready != stream->tail;
+	do {
+		while (stream->ready == stream->tail && !stream->closed)
+			pthread_cond_wait(&stream->filled, lock);
+		/* the first of a batch waits for the others, but not for ever */
+		while (!stream_has_batch(stream))
+			if (!cond_wait_for(&stream->filled, lock, BATCH_WAIT_NS))
+				break;
+		/* another reader may have come first */
+	} while (stream->ready == stream->tail && !stream->closed);
 }
 
 /* The lock is held. */
@@ -371,7 +374,8 @@ static size_t stream_take(struct dpa_stream *stream, uint8_t *to, size_t room)
 	return taken;
 }
 
-int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool wait)
+int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool wait,
+			uint64_t *before)
 {
 	pthread_mutex_t *lock = &stream->streams->lock;
 	int64_t ret = 0;
@@ -380,7 +384,10 @@ int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool w
 	stream->references++;
 	if (wait)
 		stream_wait_filled(stream, lock);
+	if (before)
+		*before = stream->given;
 	ret = (int64_t)stream_take(stream, to, room);
+	stream->given += (uint64_t)ret;
 	if (ret)
 		pthread_cond_broadcast(&stream->emptied);
 	else if (stream->closed)

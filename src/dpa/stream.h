@@ -89,8 +89,10 @@ int dpa_stream_level(struct dpa_stream *stream, uint32_t level) must_check;
 /*
  * As many whole entries as fit; room is at least DPA_STREAM_READ_MIN. Returns their bytes; 0: there
  * are none, and the caller does not want to wait; -EPIPE: there are none and there will be none.
+ * *before, if it is not NULL: bytes that readers had before, so that several can keep the order.
  */
-int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool wait) must_check;
+int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool wait,
+			uint64_t *before) must_check;
 /* How many entries were lost because nobody read them. */
 uint64_t dpa_stream_lost(struct dpa_stream *stream);
 

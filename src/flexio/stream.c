@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Message streams.  The device holds what device code says; a thread for each stream reads that and
- * writes it to the program's file, except in asynchronous mode, where flush does.
+ * writes it to the program's file, except in asynchronous mode, where flush does.  Flush writes what
+ * waits in the other modes, too, but for the synchronous one.
  */
 #include "flexio/stream.h"
 
@@ -23,8 +24,9 @@
 
 /* ---- what the device holds ---- */
 
-/* False: it is over.  *bytes: of text behind the fixed part of out. */
-static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, size_t *bytes)
+/* False: it is over.  *bytes: of text behind the fixed part of out; *before: of all text before. */
+static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, size_t *bytes,
+			uint64_t *before)
 {
 	uint8_t in[DPA_IN_FIXED] = {0};
 
@@ -34,6 +36,7 @@ static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, si
 			DPA_OUT_BYTES + READ_BYTES))
 		return false;
 	*bytes = prm_get32(out, DPA_OUT_TEXT);
+	*before = prm_get(out, DPA_OUT_BEFORE);
 	s->lost = prm_get(out, DPA_OUT_LOST);
 	return !prm_get32(out, DPA_OUT_OVER);
 }
@@ -44,22 +47,42 @@ static void stream_write(struct flexio_msg_stream *s, const uint8_t *text, size_
 		flx_trace_write(s, text, bytes);
 	else
 		(void)fwrite(text, 1, bytes, s->out);
+	(void)fflush(s->out);
+}
+
+/* Waits until all text before is written. */
+static void stream_write_in_turn(struct flexio_msg_stream *s, const uint8_t *text, size_t bytes,
+				 uint64_t before)
+{
+	pthread_mutex_lock(&s->turn);
+	while (s->written != before)
+		pthread_cond_wait(&s->turned, &s->turn);
+	pthread_mutex_unlock(&s->turn);
+	/* Nobody else has this turn, and a file may take its time. */
+	if (bytes)
+		stream_write(s, text, bytes);
+	pthread_mutex_lock(&s->turn);
+	s->written += bytes;
+	pthread_cond_broadcast(&s->turned);
+	pthread_mutex_unlock(&s->turn);
 }
 
 /* So many bytes, or all that there is.  wait: and all that there will be. */
 static void stream_drain(struct flexio_msg_stream *s, bool wait, uint64_t most)
 {
 	uint8_t *out = malloc(DPA_OUT_BYTES + READ_BYTES);
-	uint64_t done = 0;
+	uint64_t done = 0, before;
 	size_t bytes;
 
 	if (!out)
 		return;
-	while (done < most && stream_read(s, wait, out, &bytes) && bytes) {
-		stream_write(s, out + DPA_OUT_BYTES, bytes);
-		(void)fflush(s->out);
+	/* The last turn is without text: what another has read is written then. */
+	do {
+		if (!stream_read(s, wait, out, &bytes, &before))
+			break;
+		stream_write_in_turn(s, out + DPA_OUT_BYTES, bytes, before);
 		done += bytes;
-	}
+	} while (bytes && done < most);
 	free(out);
 }
 
@@ -159,6 +182,8 @@ static void stream_free(struct flexio_msg_stream *s)
 	if (s->devx)
 		(void)mlx5dv_devx_obj_destroy(s->devx);
 	flx_trace_formats_free(s);
+	pthread_cond_destroy(&s->turned);
+	pthread_mutex_destroy(&s->turn);
 	free(s);
 }
 
@@ -190,6 +215,8 @@ static struct flexio_msg_stream *stream_new(struct flexio_process *process,
 	*err = ENOMEM;
 	if (!s)
 		return NULL;
+	pthread_mutex_init(&s->turn, NULL);
+	pthread_cond_init(&s->turned, NULL);
 	s->object.process = process;
 	s->object.destroy = stream_destroy;
 	s->out = out;
@@ -257,12 +284,12 @@ flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 }
 
 /*
- * The others write by themselves.  What is there now, and not what device code goes on to say: a
- * buffer holds no more than that.
+ * What is there now, and not what device code goes on to say: a buffer holds no more than that.  In
+ * synchronous mode the manual wants nothing done.
  */
 static flexio_status stream_flush(struct flexio_msg_stream *s)
 {
-	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_ASYNC)
+	if (s->mode != FLEXIO_LOG_DEV_SYNC_MODE_SYNC)
 		stream_drain(s, false, s->buffer_bytes);
 	return FLEXIO_STATUS_SUCCESS;
 }

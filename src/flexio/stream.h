@@ -15,6 +15,10 @@ struct flexio_msg_stream {
 	bool has_thread;
 	pthread_t thread;
 	uint64_t buffer_bytes;
+	/* its thread and who flushes write in the order in which they have read */
+	pthread_mutex_t turn;
+	pthread_cond_t turned;
+	uint64_t written;	/* bytes that have been read and written */
 	_Atomic(uint64_t) lost; /* messages, as of the last read */
 	/* of a tracer; by the number of the format */
 	char **formats;

@@ -126,13 +126,14 @@ enum dpa_call_end {
 #define DPA_IN_FIXED   0x28u
 #define DPA_IN_TAIL    DPA_IN_FIXED /* where arguments and names begin */
 
-#define DPA_OUT_ADDR	  PRM_FIELD(0x40, 64) /* of a block, a function; the result of a call */
-#define DPA_OUT_STATE	  PRM_FIELD(0x80, 32) /* enum dpa_state */
-#define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32) /* why */
-#define DPA_OUT_END	  PRM_FIELD(0x80, 32) /* of a call: enum dpa_call_end */
-#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* of a stream: bytes behind the fixed part */
-#define DPA_OUT_OVER	  PRM_FIELD(0xa0, 1)  /* it is closed, and there is nothing left */
-#define DPA_OUT_LOST	  PRM_FIELD(0xc0, 64) /* messages that went before somebody read them */
+#define DPA_OUT_ADDR	  PRM_FIELD(0x40, 64)  /* of a block, a function; the result of a call */
+#define DPA_OUT_STATE	  PRM_FIELD(0x80, 32)  /* enum dpa_state */
+#define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32)  /* why */
+#define DPA_OUT_END	  PRM_FIELD(0x80, 32)  /* of a call: enum dpa_call_end */
+#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32)  /* of a stream: bytes behind the fixed part */
+#define DPA_OUT_OVER	  PRM_FIELD(0xa0, 1)   /* it is closed, and there is nothing left */
+#define DPA_OUT_LOST	  PRM_FIELD(0xc0, 64)  /* messages that went before somebody read them */
+#define DPA_OUT_BEFORE	  PRM_FIELD(0x100, 64) /* bytes that readers of the stream had before */
 #define DPA_OUT_HEAP_BASE PRM_FIELD(0x40, 64)
 #define DPA_OUT_HEAP_SIZE PRM_FIELD(0x80, 64)
 #define DPA_OUT_REQUESTED PRM_FIELD(0xc0, 64)

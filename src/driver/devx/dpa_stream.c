@@ -78,6 +78,7 @@ int devx_dpa_stream_read(struct devx_call *c, struct dpa_process *p)
 {
 	bool wait = prm_get32(c->in, DPA_IN_WAIT);
 	struct dpa_stream *stream;
+	uint64_t before = 0;
 	int64_t bytes;
 	int ret;
 
@@ -89,13 +90,15 @@ int devx_dpa_stream_read(struct devx_call *c, struct dpa_process *p)
 	dpa_process_hold(p);
 	dpa_stream_hold(stream);
 	pthread_mutex_unlock(&c->file->lock);
-	bytes = dpa_stream_read(stream, c->out + DPA_OUT_BYTES, c->out_len - DPA_OUT_BYTES, wait);
+	bytes = dpa_stream_read(stream, c->out + DPA_OUT_BYTES, c->out_len - DPA_OUT_BYTES, wait,
+				&before);
 	prm_set(c->out, DPA_OUT_LOST, dpa_stream_lost(stream));
 	dpa_stream_put(stream);
 	dpa_process_put(p);
 	pthread_mutex_lock(&c->file->lock);
 	prm_set(c->out, DPA_OUT_TEXT, bytes < 0 ? 0 : (uint64_t)bytes);
 	prm_set(c->out, DPA_OUT_OVER, bytes < 0);
+	prm_set(c->out, DPA_OUT_BEFORE, before);
 	return 0;
 }
 

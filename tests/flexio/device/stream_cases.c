@@ -297,6 +297,28 @@ static void writers_in_batches(void)
 	writers(FLEXIO_LOG_DEV_SYNC_MODE_BATCH);
 }
 
+/* In turn with the stream's thread, which takes them, too. */
+static void flushes_of_batches(void)
+{
+	FILE *out = capture_open();
+	struct flexio_msg_stream *stream =
+		make(FLEXIO_LOG_DEV_SYNC_MODE_BATCH, FLEXIO_MSG_DEV_INFO, 4096, out);
+
+	for (unsigned int i = 0; i < 200; i++) {
+		char expected[24];
+		const char *text;
+
+		CHECK(CALL(say_print, (uint64_t)i) > 0);
+		CHECK(flexio_msg_stream_flush(stream) == FLEXIO_STATUS_SUCCESS);
+		snprintf(expected, sizeof(expected), "print %u\n", i);
+		text = capture_text(out);
+		CHECK(strlen(text) >= strlen(expected) &&
+		      !strcmp(text + strlen(text) - strlen(expected), expected));
+	}
+	destroy(stream);
+	fclose(out);
+}
+
 static void older_names(void)
 {
 	FILE *out = capture_open();
@@ -576,6 +598,7 @@ const struct test_case stream_cases[] = {
 	{"texts are what printf makes of them N252-254 N266", texts},
 	{"8 threads do not mix lines N251", writers_synchronous},
 	{"batches lose nothing N259", writers_in_batches},
+	{"a flush writes a batch that is not complete", flushes_of_batches},
 	{"the older names make the default stream N265 A20", older_names},
 	{"text goes to any file N256", memory_stream},
 	{"a stream's thread goes with it N255 N257", thread_goes},

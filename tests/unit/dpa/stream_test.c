@@ -51,7 +51,8 @@ static const char *all_of(struct dpa_stream *stream)
 	size_t length = 0;
 	int64_t got;
 
-	while ((got = dpa_stream_read(stream, text + length, sizeof(text) - 1 - length, false)) > 0)
+	while ((got = dpa_stream_read(stream, text + length, sizeof(text) - 1 - length, false,
+				      NULL)) > 0)
 		length += (size_t)got;
 	CHECK(got == 0 || got == -EPIPE);
 	text[length] = '\0';
@@ -233,7 +234,7 @@ static void writers_and_a_reader(enum dpa_stream_mode mode)
 	for (unsigned int i = 0; i < WRITERS; i++)
 		CHECK(!pthread_create(&writers[i], NULL, write_messages, (void *)(uintptr_t)i));
 	while (total < WRITERS * MESSAGES) {
-		int64_t got = dpa_stream_read(stream, text, DPA_STREAM_READ_MIN, true);
+		int64_t got = dpa_stream_read(stream, text, DPA_STREAM_READ_MIN, true, NULL);
 
 		CHECK(got > 0);
 		text[got] = '\0';
@@ -254,7 +255,7 @@ static void *read_to_the_end(void *arg)
 	int64_t got;
 
 	do
-		got = dpa_stream_read(arg, text, sizeof(text), true);
+		got = dpa_stream_read(arg, text, sizeof(text), true, NULL);
 	while (got > 0);
 	CHECK(got == -EPIPE);
 	return NULL;
@@ -277,8 +278,8 @@ static void closing_wakes_the_reader(void)
 	say(0, DPA_LEVEL_INFO, "the last words");
 	dpa_stream_close(stream);
 	expect(stream, "the last words");
-	CHECK(dpa_stream_read(stream, (char[DPA_STREAM_READ_MIN]){0}, DPA_STREAM_READ_MIN, true) ==
-	      -EPIPE);
+	CHECK(dpa_stream_read(stream, (char[DPA_STREAM_READ_MIN]){0}, DPA_STREAM_READ_MIN, true,
+			      NULL) == -EPIPE);
 	dpa_stream_put(stream);
 }
 
@@ -328,7 +329,7 @@ static void trace_one(uint32_t level, uint64_t value)
 static void expect_records(struct dpa_stream *stream, uint64_t *next, uint64_t records)
 {
 	static struct dpa_trace_record got[4 * BUFFER_RECORDS];
-	int64_t bytes = dpa_stream_read(stream, got, sizeof(got), false);
+	int64_t bytes = dpa_stream_read(stream, got, sizeof(got), false, NULL);
 
 	CHECK_SAY(bytes == (int64_t)(records * sizeof(got[0])), "%ld bytes, not %lu records", bytes,
 		  records);
@@ -399,7 +400,7 @@ static void tracers_and_a_reader(void)
 	_Static_assert(WRITERS * MESSAGES % BUFFER_RECORDS == 0, "the buffers are full");
 	for (uint64_t total = 0; total < WRITERS * MESSAGES;
 	     total += (uint64_t)bytes / sizeof(got[0])) {
-		bytes = dpa_stream_read(stream, got, sizeof(got), true);
+		bytes = dpa_stream_read(stream, got, sizeof(got), true, NULL);
 		CHECK(bytes > 0 && bytes % sizeof(got[0]) == 0);
 		for (int64_t i = 0; i < bytes / (int64_t)sizeof(got[0]); i++)
 			CHECK(got[i].args[0] == next[got[i].format_id]++);
