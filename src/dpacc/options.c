@@ -281,6 +281,19 @@ static void options_option(struct options *options, const struct words *words, s
 		give_up("%s: no such option; see dpacc --help", word);
 }
 
+/* A file that is neither device code nor an option; the linker would take a source for a script. */
+static void options_input(struct options *options, const char *name)
+{
+	static const char *const host[] = {".cc", ".cpp", ".cxx", ".C", ".h", ".hpp"};
+
+	for (size_t i = 0; i < array_size(host); i++)
+		if (text_ends(name, host[i]))
+			give_up("%s: device code is C, in files *.c; code for the host is for the "
+				"host's compiler, which links it with the archive",
+				name);
+	words_add(&options->inputs, name);
+}
+
 static void options_words(struct options *options, const struct words *words, int depth)
 {
 	for (size_t i = 0; i < words->count; i++) {
@@ -293,7 +306,7 @@ static void options_words(struct options *options, const struct words *words, in
 		else if (text_ends(word, ".c"))
 			words_add(&options->sources, word);
 		else
-			words_add(&options->inputs, word);
+			options_input(options, word);
 	}
 }
 

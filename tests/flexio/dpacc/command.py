@@ -45,6 +45,7 @@ def mistakes(place):
     place.refused("a.c", "-o", "a.a", "--app-name=", said=["--app-name"])
     place.refused("a.c", "-o", "a.a", "--app-name=" + "n" * 257, said=["FLEXIO_MAX_NAME_LEN"])
     place.refused("a.c", "-o", "a.a", "-mcpu=rv64", said=["rv64"])
+    place.refused("a.c", "host.cpp", "-o", "a.a", said=["host.cpp: device code is C"])
     place.refused("a.c", "-o", "a.a", "-optf", "none", said=["none: cannot be read"])
     expect(sorted(p.name for p in place.directory.iterdir()) == before, "files appeared")
 
