@@ -121,6 +121,21 @@ void call_from_threads(flexio_func_t *function, unsigned int threads, uint64_t a
 		CHECK(!pthread_join(callers[i].thread, NULL));
 }
 
+void check_lines(const char *text)
+{
+	unsigned int next[WRITERS] = {0};
+
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		unsigned int writer, number;
+		char end;
+
+		CHECK_SAY(sscanf(line, "%u:%u%c", &writer, &number, &end) == 3 && end == '\n',
+			  "%.20s", line);
+		CHECK_SAY(writer < WRITERS && number == next[writer], "%.20s", line);
+		next[writer]++;
+	}
+}
+
 /* ---- cases ---- */
 
 static void list(const struct test_case *cases)
@@ -145,9 +160,12 @@ int main(int argc, char **argv)
 {
 	if (argc == 1) {
 		list(stream_cases);
+		list(tracer_cases);
 		list(library_cases);
 		return 0;
 	}
-	CHECK_SAY(run(stream_cases, argv[1]) || run(library_cases, argv[1]), "%s", argv[1]);
+	CHECK_SAY(run(stream_cases, argv[1]) || run(tracer_cases, argv[1]) ||
+			  run(library_cases, argv[1]),
+		  "%s", argv[1]);
 	return 0;
 }

@@ -9,6 +9,9 @@
 #include "check.h"
 
 #define CASE_SECONDS 30
+/* Writers at a time, and how many lines each writes. */
+#define WRITERS 8u
+#define LINES	300u
 
 extern flexio_func_t say, say_print, say_broadcast, say_puts, say_formats, say_long, say_libc;
 extern flexio_func_t trace_all, trace_many, trace_wrong, trace_flush;
@@ -22,7 +25,8 @@ struct test_case {
 	void (*run)(void);
 };
 
-extern const struct test_case stream_cases[], library_cases[]; /* the last has no name */
+extern const struct test_case stream_cases[], tracer_cases[],
+	library_cases[]; /* the last has no name */
 extern struct flexio_process *process;
 extern struct ibv_context *context;
 
@@ -46,6 +50,9 @@ const char *capture_text(FILE *file);
 void capture_expect(FILE *file, const char *text);
 /* Waits until so many lines are there. */
 const char *capture_lines(FILE *file, unsigned int lines);
+
+/* Sees that each line is whole, and that those of each of WRITERS writers are in order. */
+void check_lines(const char *text);
 
 /* Calls the function from so many threads at a time, with (a, number of the thread, b). */
 void call_from_threads(flexio_func_t *function, unsigned int threads, uint64_t a, uint64_t b);

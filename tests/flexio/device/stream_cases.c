@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Message streams and the tracer, from device code to the program's file. */
+/* Message streams, from device code to the program's file. */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,9 +10,6 @@
 #include <unistd.h>
 
 #include "process.h"
-
-#define THREADS 8u
-#define LINES	300u
 
 static struct flexio_msg_stream *make(flexio_msg_dev_sync_mode mode, flexio_msg_dev_level level,
 				      size_t bytes, FILE *out)
@@ -240,22 +237,6 @@ static void texts(void)
 	fclose(out);
 }
 
-/* Each line is whole, and each writer's are in order. */
-static void check_lines(const char *text)
-{
-	unsigned int next[THREADS] = {0};
-
-	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-		unsigned int writer, number;
-		char end;
-
-		CHECK_SAY(sscanf(line, "%u:%u%c", &writer, &number, &end) == 3 && end == '\n',
-			  "%.20s", line);
-		CHECK_SAY(writer < THREADS && number == next[writer], "%.20s", line);
-		next[writer]++;
-	}
-}
-
 struct writer {
 	pthread_t thread;
 	unsigned int number;
@@ -273,16 +254,16 @@ static void writers(flexio_msg_dev_sync_mode mode)
 {
 	FILE *out = capture_open();
 	struct flexio_msg_stream *stream = make(mode, FLEXIO_MSG_DEV_INFO, 4096, out);
-	struct writer all[THREADS];
+	struct writer all[WRITERS];
 
-	for (unsigned int i = 0; i < THREADS; i++) {
+	for (unsigned int i = 0; i < WRITERS; i++) {
 		all[i].number = i;
 		CHECK(!pthread_create(&all[i].thread, NULL, write_lines, &all[i]));
 	}
-	for (unsigned int i = 0; i < THREADS; i++)
+	for (unsigned int i = 0; i < WRITERS; i++)
 		CHECK(!pthread_join(all[i].thread, NULL));
 	/* in batches, too, all come without a flush */
-	check_lines(capture_lines(out, THREADS * LINES));
+	check_lines(capture_lines(out, WRITERS * LINES));
 	destroy(stream);
 	fclose(out);
 }
@@ -517,75 +498,6 @@ static void nobody_reads(void)
 	CHECK_SAY(read_bytes == 148890, "%zu", read_bytes);
 }
 
-/* ---- the tracer ---- */
-
-static char *formats[] = {"nothing\n",
-			  "one %lu\n",
-			  "%lu %lu\n",
-			  "%lu %lu %lu\n",
-			  "%lu %lu %lu %lu\n",
-			  "%lu %lu %lu %lu %lu\n",
-			  "%lu %lu %lu %lu %lu 0x%lx\n",
-			  "%lu:%lu\n",
-			  NULL};
-#define ALL_TRACES "nothing\none 1\n1 2\n1 2 3\n1 2 3 4\n1 2 3 4 5\n1 2 3 4 5 0x6\n"
-
-static struct flexio_msg_stream *make_tracer(enum flexio_tracer_transport transport, FILE *out)
-{
-	flexio_msg_stream_attr_t attr = {.data_bsize = 2048,
-					 .sync_mode = FLEXIO_LOG_DEV_SYNC_MODE_TRACER,
-					 .level = FLEXIO_MSG_DEV_INFO,
-					 .tracer_mode = transport,
-					 .tracer_msg_formats = formats};
-	struct flexio_msg_stream *stream;
-
-	CHECK(flexio_msg_stream_create(process, &attr, out, NULL, &stream) ==
-	      FLEXIO_STATUS_SUCCESS);
-	return stream;
-}
-
-static void tracer(enum flexio_tracer_transport transport)
-{
-	FILE *out = capture_open();
-	struct flexio_msg_stream *stream = make_tracer(transport, out);
-
-	CALL(trace_all, 0ul, (uint64_t)FLEXIO_MSG_DEV_INFO);
-	CALL(trace_all, 0ul, (uint64_t)FLEXIO_MSG_DEV_DEBUG);
-	CALL(trace_all, 1ul, (uint64_t)FLEXIO_MSG_DEV_INFO);
-	/* 7 records are no full buffer of 32 */
-	CHECK(!*capture_text(out));
-	CALL(trace_flush, 0ul);
-	capture_expect(out, ALL_TRACES);
-	/* formats that there are not: nothing is printed, and nobody falls over */
-	CALL(trace_wrong, 0ul);
-	CALL(trace_all, 0ul, (uint64_t)FLEXIO_MSG_DEV_ERROR);
-	destroy(stream);
-	capture_expect(out, ALL_TRACES ALL_TRACES);
-	CALL(trace_all, 0ul, (uint64_t)FLEXIO_MSG_DEV_INFO);
-	fclose(out);
-}
-
-static void tracer_by_queue_pair(void)
-{
-	tracer(FLEXIO_TRACER_TRANSPORT_QP);
-}
-
-static void tracer_by_window(void)
-{
-	tracer(FLEXIO_TRACER_TRANSPORT_WINDOW);
-}
-
-static void tracer_of_many(void)
-{
-	FILE *out = capture_open();
-	struct flexio_msg_stream *stream = make_tracer(FLEXIO_TRACER_TRANSPORT_QP, out);
-
-	call_from_threads(trace_many, THREADS, 0, LINES);
-	destroy(stream);
-	check_lines(capture_lines(out, THREADS * LINES));
-	fclose(out);
-}
-
 const struct test_case stream_cases[] = {
 	{"streams are numbered from 0, and 255 are the most N238 N258", numbers},
 	{"synchronous text comes by itself, a full buffer waits N239 N241 N248 N255 N267",
@@ -606,8 +518,5 @@ const struct test_case stream_cases[] = {
 	{"a process is killed with its streams open N257", dies},
 	{"children do not disturb streams N239", forks},
 	{"a program that does not read for a while N267", nobody_reads},
-	{"tracer with formats 0 to 6 N260-262", tracer_by_queue_pair},
-	{"tracer by the window transport N264", tracer_by_window},
-	{"tracer of 8 threads loses nothing N263", tracer_of_many},
 	{0},
 };
