@@ -79,9 +79,10 @@ def tie(session, *words, status=0):
     return result.text()
 
 
-def port_of(session, name="host1/mlx5_0"):
+def port_of(session, name="host1/mlx5_0", fabric=None):
     host, device = name.split("/")
-    status = json.loads(session.tool("fabric", "status", "--json").out)
+    where = ("--fabric", fabric) if fabric else ()
+    status = json.loads(session.tool("fabric", "status", *where, "--json").out)
     ports = next(h["ports"] for h in status["hosts"] if h["name"] == host)
     return next(p for p in ports if p["device"] == device)
 
@@ -319,16 +320,26 @@ def roce_between(session, host):
         server.communicate()
 
 
-def tap(session):
-    """A TAP interface in a network namespace without root: frames both ways, and the link's state."""
+def inside(session, program):
+    """Runs a program of this directory in a network namespace without root."""
     probe = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False)
     if probe.returncode or not os.path.exists("/dev/net/tun"):
         raise Skip("no network namespace or no /dev/net/tun: " + probe.stderr.decode().strip())
-    result = session.call("unshare", "-rn", sys.executable, str(HERE / "tap_inside.py"),
-                          str(session.build))
+    result = session.call("unshare", "-rn", sys.executable, str(HERE / program), str(session.build),
+                          limit=180)
     expect(result.status == 0 and "done" in result.out, result.text())
+
+
+def tap(session):
+    """A TAP interface: frames both ways, and the link's state."""
+    inside(session, "tap_inside.py")
+
+
+def roce(session):
+    """Two fabrics with a cable between TAP interfaces: stock programs by all kinds of addresses, and faults."""
+    inside(session, "roce_inside.py")
 
 
 def cases():
     return [(f"ties: {test.__name__.replace('_', ' ')}", test) for test in (
-        files, bad_words, killed, spoiled, stopped, cable, tap)]
+        files, bad_words, killed, spoiled, stopped, cable, tap, roce)]
