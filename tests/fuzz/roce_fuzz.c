@@ -56,16 +56,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct roce_packet got;
 	uint8_t *frame;
+	size_t n;
 
 	if (!size || size > ROCE_FRAME_MAX)
 		return 0;
-	frame = malloc(size); /* a block of its own size: whoever looks behind its end is found */
+	/* A block of its own size: whoever looks behind its end is found. */
+	n = size - 1;
+	frame = malloc(n);
 	MUST(frame);
-	memcpy(frame, data + 1, size - 1);
+	memcpy(frame, data + 1, n);
 	if (data[0] & 1)
-		icrc_make_right(frame, size - 1);
-	if (roce_decode(frame, (uint32_t)size - 1, &got) == ROCE_TAKEN)
-		taken_must_agree(&got, frame, size - 1);
+		icrc_make_right(frame, n);
+	if (roce_decode(frame, (uint32_t)n, &got) == ROCE_TAKEN)
+		taken_must_agree(&got, frame, n);
 	free(frame);
 	return 0;
 }
