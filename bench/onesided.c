@@ -9,6 +9,7 @@
  *           sleeper   a second thread in each process, which sleeps
  *           pairs     two queue pairs, each with a thread of its own in each process
  *   MEMORY  private   anonymous memory of the program
+ *           stack     the same, of the main thread's stack
  *           shared    a memfd that the program has mapped
  *           moved     anonymous memory, registered before there are other threads: with
  *                     --memory=mapped it becomes shared
@@ -388,13 +389,15 @@ static void lane_open(struct lane *l, struct side *s, unsigned number)
 	l->local = s->memory + (size_t)number * LANE_BYTES;
 }
 
+/* s->memory: the program's, if it does not come from memory_of. */
 static void side_open(struct side *s, struct lane *lanes, const char *device, const char *memory)
 {
 	size_t bytes = (size_t)s->lanes * LANE_BYTES;
 	struct hello mine = {.pid = getpid()};
 
 	device_port_open(&s->port, device, -1);
-	s->memory = memory_of(memory, bytes);
+	if (!s->memory)
+		s->memory = memory_of(memory, bytes);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->mr = s->pd ? ibv_reg_mr(s->pd, s->memory, bytes, ACCESS) : NULL;
 	if (!s->mr)
@@ -509,12 +512,14 @@ static bool pin(unsigned number, unsigned lanes)
 
 static void side_run(struct side *s, const char *device, const char *shape, const char *memory)
 {
+	_Alignas(4096) uint8_t stack[MAX_LANES * LANE_BYTES] = {0};
 	struct lane lanes[MAX_LANES];
 	pthread_t thread;
 
 	bool sleeps = !strcmp(shape, "sleeper"), late = !strcmp(memory, "moved");
 
 	s->lanes = strcmp(shape, "pairs") ? 1 : MAX_LANES;
+	s->memory = strcmp(memory, "stack") ? NULL : stack;
 	s->crowded = !pin(!s->first, s->lanes);
 	if (sleeps && !late && pthread_create(&thread, NULL, sleeper, NULL))
 		device_die("pthread_create");
@@ -542,7 +547,8 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	if (argc != 4) {
-		fputs("Usage: onesided DEVICE single|sleeper|pairs private|shared|moved\n", stderr);
+		fputs("Usage: onesided DEVICE single|sleeper|pairs private|shared|moved|stack\n",
+		      stderr);
 		return 2;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))

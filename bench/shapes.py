@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TYPICAL, MEAN, RATE, BANDWIDTH = 4, 5, 4, 3  # columns of perftest's *_lat and *_bw
 LATENCY_RUNS, RATE_RUNS = 5000, 200000
 BLOCKS = {65536: 4000, 1 << 20: 1000}
-RANKS = 16
+RANKS, ALLTOALLS = 16, 500
 FILE_BYTES = 1 << 24
 
 
@@ -167,7 +167,7 @@ def atomics():
     """While the target polls, in the shapes of its threads."""
     def of(shape, memory, name):
         return lambda bench: bench.onesided(shape, memory, name)
-    for memory in ("private", "shared"):
+    for memory in ("private", "shared", "moved"):
         for shape, text in (("single", ""), ("sleeper", words(True)), ("pairs", ", 2 threads, 2 QPs")):
             for name, polls, peer in (
                     ("atomic_lat", "CQ", "the kernel's READ alone"),
@@ -204,6 +204,10 @@ def memories():
             ("file", "a file of a disk", (), "/var/tmp")):
         yield (f"{key}-write", f"ib_write_lat 8 B, {text}", "us",
                latency("write", *options, directory=directory), *TCP, ("<=", 1))
+    for name, way, peer in (("write_lat", "WRITE 8 B polled", TCP), ("read_lat", "READ 8 B", TCP_BOTH_WAYS),
+                            ("atomic_lat", "FETCH_ADD", TCP_BOTH_WAYS)):
+        yield (f"stack-{name[:-4]}", f"{way}, the stack", "us",
+               lambda bench, name=name: bench.onesided("single", "stack", name), *peer, ("<=", 1))
 
 
 def thirds():
@@ -252,12 +256,12 @@ def channels():
 def ranks():
     def ours(transport, size):
         # Without UCX_TLS, UCX takes shared memory and never meets the device.
-        return lambda bench: mpi(bench, bench.softhca, size, 100, "--mca", "pml", "ucx", "-x",
+        return lambda bench: mpi(bench, bench.softhca, size, ALLTOALLS, "--mca", "pml", "ucx", "-x",
                                  f"UCX_TLS={transport},self", "-x",
                                  f"UCX_NET_DEVICES={bench.device}:1")
 
     def tcp(size):
-        return lambda bench: mpi(bench, [], size, 100, "--mca", "pml", "ob1", "--mca", "btl",
+        return lambda bench: mpi(bench, [], size, ALLTOALLS, "--mca", "pml", "ob1", "--mca", "btl",
                                  "tcp,self")
     for transport in ("rc_v", "ud_v"):
         for size in (8, 4096):
