@@ -98,11 +98,12 @@ MESSAGES = {
 V1 = (0, roce_frames.link_local(STATION), 0)
 V2 = (1, roce_frames.link_local(STATION), 0xc123)
 ANY_PORT = (1, roce_frames.link_local(STATION), 0)
+LABELLED = (1, roce_frames.link_local(STATION), 0, 0xabcde)
 IPV4 = (3, roce_frames.mapped("203.0.113.9"), 0xffff)  # no ARP, as the program says the MAC
 
 
-def packet_script(transport, gid_index, dgid, port):
-    lines = ["fill 0 8192 3", f"from {gid_index} {port} 0", f"connect {QPN} 0 {dgid.hex()} 3 0 {FIRST_PSN} 4"]
+def packet_script(transport, gid_index, dgid, port, label=0):
+    lines = ["fill 0 8192 3", f"from {gid_index} {port} 0 {label}", f"connect {QPN} 0 {dgid.hex()} 3 0 {FIRST_PSN} 4"]
     for opcode, size in MESSAGES[transport]:
         compare = COMPARE if opcode == SWAPS else 0
         lines.append(f"post {opcode} {size % 5} {size} {REMOTE} {KEY} {IMM} {SWAP} {compare}")
@@ -146,13 +147,15 @@ def first_of_each(sent):
 
 def look_at(data, transport, way, want, own):
     """A frame says what was posted and what was asked for."""
-    gid_index, dgid, port = way
+    gid_index, dgid, port, label = *way, *[0] * (4 - len(way))
     f, (operation, payload, size) = roce_frames.take(data), want
     expect(f.kind == ("v1" if gid_index == 0 else "ipv4" if gid_index == 3 else "ipv6"), f"its kind {f}")
     expect((f.transport, f.operation, f.qpn, f.payload) == (transport, operation, QPN, payload), f"{f}, not {want}")
     expect((f.sgid, f.dgid, f.hops) == (own, dgid, 64), f"its addresses {f}")
+    expect(f.flow_label == label, f"its label {f}")
     if f.kind != "v1":
-        expect(f.sport == port if port else f.sport >= 0xc000, f"its port {f}")
+        wanted = port or (label and 0xc000 | label & 0x3fff ^ label >> 14)  # as the kernel's rdma_get_udp_sport
+        expect(f.sport == wanted if wanted else f.sport >= 0xc000, f"its port {f}")
     forms = roce_frames.OPERATIONS[roce_frames.NUMBERS[operation]][1]
     if "reth" in forms:
         expect((f.va, f.rkey, f.length) == (REMOTE, KEY, size), f"what it is for {f}")
@@ -203,6 +206,8 @@ def packets(session):
                        list(map(without_own_names, theirs.values())), "datagrams that differ")
             else:
                 compare(list(ours.values()), list(theirs.values()))
+        for transport in ("uc", "ud"):
+            packets_sent(session, transport, LABELLED, (place / "peer", "eth", transport))
         for way in (ANY_PORT, IPV4):
             packets_sent(session, "uc", way, (place / "host", "script_uc"))
 

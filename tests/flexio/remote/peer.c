@@ -37,6 +37,7 @@ struct peer {
 	unsigned gid_index;
 	uint16_t udp_sport;
 	uint8_t retries;
+	uint32_t flow_label;
 	uint8_t rnr_retry;
 };
 
@@ -130,16 +131,20 @@ static struct ibv_ah_attr peer_way(const struct peer *p, const struct words *w)
 		.dlid = (uint16_t)w->n[1],
 		.port_num = 1,
 		.is_global = p->port.link_layer == IBV_LINK_LAYER_ETHERNET || w->n[6],
-		.grh = {.dgid = w->gid, .sgid_index = (uint8_t)p->gid_index, .hop_limit = 64},
+		.grh = {.dgid = w->gid,
+			.flow_label = p->flow_label,
+			.sgid_index = (uint8_t)p->gid_index,
+			.hop_limit = 64},
 	};
 }
 
-/* from GID_INDEX UDP_PORT RETRIES: of the next connection; without a port the device takes one */
+/* from GID_INDEX UDP_PORT RETRIES LABEL: of the next connection; without a port the device takes one */
 static void do_from(struct peer *p, const struct words *w)
 {
 	p->gid_index = (unsigned)w->n[0];
 	p->udp_sport = (uint16_t)w->n[1];
 	p->retries = (uint8_t)w->n[2];
+	p->flow_label = (uint32_t)w->n[3];
 	printf("ok\n");
 }
 
