@@ -2,15 +2,36 @@
 /* The send doorbell: first the bursts of plain requests, then the requester for the rest. */
 #include "adapter/bypass/write_burst.h"
 #include "adapter/transport/requester.h"
+#include "adapter/transport/responder.h"
 #include "adapter/transport/send_burst.h"
 #include "base/rcu.h"
+
+/*
+ * What is owed to the peer goes in front of our requests, as on hardware: its program hears that its message has come before
+ * it hears what that was answered with.  Bursts of SENDs take it along.
+ */
+static bool qp_run_owing(struct qp *qp)
+{
+	if (send_burst_run(qp))
+		return true;
+	if (send_ring_ready(qp, qp->req.next_block) > 0)
+		responder_acknowledge_first(qp);
+	return write_burst_run(qp);
+}
+
+static bool qp_run_bursts(struct qp *qp)
+{
+	if (unlikely(atomic_load_explicit(&qp->resp.ack_owed, memory_order_relaxed)))
+		return qp_run_owing(qp);
+	return write_burst_run(qp) || send_burst_run(qp);
+}
 
 void qp_run(struct qp *qp)
 {
 	if (!baton_enter(&qp->sq))
 		return;
 	do {
-		if (!write_burst_run(qp) && !send_burst_run(qp))
+		if (!qp_run_bursts(qp))
 			requester_run(qp);
 	} while (!baton_leave(&qp->sq));
 }

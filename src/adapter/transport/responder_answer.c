@@ -63,6 +63,17 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	}
 }
 
+void responder_acknowledge_first(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (!resp_try_lock(qp))
+		return;
+	if (r->ack_owed && r->rd_answered == r->rd_count)
+		resp_acknowledge(qp, r->ack_syndrome, r->ack_psn);
+	resp_unlock(qp);
+}
+
 void resp_owe(struct qp *qp, uint32_t psn)
 {
 	struct responder *r = &qp->resp;
