@@ -30,6 +30,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint32_t last_number, process; /* 0: there is none */
 static int objects;
 static uint64_t streams_open; /* a bit of each */
+static uint64_t given[64];    /* bytes that have been read of each */
 
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
 					       size_t inlen, void *out, size_t outlen)
@@ -47,8 +48,10 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, cons
 		process = o->number;
 	else
 		CHECK(process);
-	if (o->type == GENERAL_DPA_STREAM)
+	if (o->type == GENERAL_DPA_STREAM) {
 		streams_open |= 1ull << o->number % 64;
+		given[o->number % 64] = 0;
+	}
 	objects++;
 	pthread_mutex_unlock(&lock);
 	prm_set(out, o->type ? GENERAL_OUT_ID : CMD_OUT_NUMBER, o->number);
@@ -98,11 +101,15 @@ static int command_run(uint32_t op, const void *in, void *out)
 		prm_set(out, DPA_OUT_END, DPA_CALL_DEAD);
 		return 0;
 	case DPA_OP_STREAM_READ: {
-		uint64_t bit = 1ull << prm_get32(in, DPA_IN_STREAM) % 64;
+		uint32_t at = prm_get32(in, DPA_IN_STREAM) % 64;
+		uint64_t bit = 1ull << at, bytes;
 
 		while (prm_get(in, DPA_IN_WAIT) && streams_open & bit)
 			pthread_cond_wait(&changed, &lock);
-		prm_set(out, DPA_OUT_TEXT, streams_open & bit ? 8 : 0);
+		bytes = streams_open & bit ? 8 : 0;
+		prm_set(out, DPA_OUT_TEXT, bytes);
+		prm_set(out, DPA_OUT_BEFORE, given[at]);
+		given[at] += bytes;
 		prm_set(out, DPA_OUT_OVER, !(streams_open & bit));
 		return 0;
 	}
