@@ -3,6 +3,7 @@
 #include "answers.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -94,4 +95,26 @@ int answers_send_all(struct pair *p)
 	}
 	printf("%u messages\n", messages);
 	return 0;
+}
+
+int answers_main(struct pair *p, char **argv,
+		 int (*listen)(void *user, struct ibv_comp_channel *channel), void *user)
+{
+	struct ibv_comp_channel *channel = NULL;
+	bool listens = !strcmp(argv[2], "listen");
+	int status;
+
+	pair_open(p, argv[1], &device_default_connection, ANSWERS_BYTES);
+	if (listens) {
+		channel = ibv_create_comp_channel(p->port.ctx);
+		if (!channel)
+			device_die("no channel: %m");
+		answers_use_channel(p, channel);
+	}
+	pair_meet(p, &device_default_connection, listens, pair_number(argv[3]));
+	if (listens)
+		_exit(listen(user, channel));
+	status = answers_send_all(p);
+	pair_close(p);
+	return status;
 }

@@ -18,3 +18,7 @@ void answers_give(struct pair *p, unsigned *messages, unsigned *answered);
 /* The other: asks for a row of messages; sends as it is asked. */
 void answers_ask(struct pair *p, unsigned burst);
 int answers_send_all(struct pair *p);
+/* DEVICE listen|connect TCP-PORT: connects both, and is the one or the other to its end.  listen is called with the
+ * channel; threads of it may still wait there when it returns, so the process ends then. */
+int answers_main(struct pair *p, char **argv,
+		 int (*listen)(void *user, struct ibv_comp_channel *channel), void *user);

@@ -228,30 +228,23 @@ static int listen_to_all(struct listener *l)
 	return atomic_load(&l->messages) != l->wanted;
 }
 
+static int listen_begin(void *user, struct ibv_comp_channel *channel)
+{
+	struct listener *l = user;
+
+	l->channel = channel;
+	l->silent = ibv_create_comp_channel(l->pair.port.ctx);
+	if (!l->silent)
+		device_die("no channel: %m");
+	return listen_to_all(l);
+}
+
 int main(int argc, char **argv)
 {
 	struct listener l = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	struct pair *p = &l.pair;
-	bool listens;
-	int status;
 
 	if (argc != 5)
 		device_die("usage: reader DEVICE listen|connect TCP-PORT HOW");
-	listens = !strcmp(argv[2], "listen");
 	l.how = how_find(argv[4]);
-	pair_open(p, argv[1], &device_default_connection, ANSWERS_BYTES);
-	if (listens) {
-		l.channel = ibv_create_comp_channel(p->port.ctx);
-		l.silent = ibv_create_comp_channel(p->port.ctx);
-		if (!l.silent)
-			device_die("no channel: %m");
-		answers_use_channel(p, l.channel);
-	}
-	pair_meet(p, &device_default_connection, listens, pair_number(argv[3]));
-	status = listens ? listen_to_all(&l) : answers_send_all(p);
-	/* Threads of it may still sleep in the channel. */
-	if (listens)
-		_exit(status);
-	pair_close(p);
-	return status;
+	return answers_main(&l.pair, argv, listen_begin, &l);
 }
