@@ -9,7 +9,8 @@
 
 void sent_frames_retire(struct qp *qp)
 {
-	if (!qp->req.marked)
+	/* A queue pair that sends nothing, a DC target's, may be reset by another thread meanwhile. */
+	if (!qp->create.sq_blocks || !qp->req.marked)
 		return;
 	qp->req.marked = 0;
 	completer_retire_done(qp);
