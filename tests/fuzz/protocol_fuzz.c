@@ -140,6 +140,8 @@ static void must_be_empty(void)
 		MUST(fabric.numbers[i].count == free_numbers[i]);
 	for (uint32_t i = 0; i < REGISTRY_CHUNKS; i++)
 		MUST(!atomic_load(&fabric.registry->qpn_slot_plus_1[i]));
+	/* What a function has in its memory stays as long as the fabric. */
+	functions_free(&fabric);
 	fuzz_no_fds_from(first_fd);
 }
 
