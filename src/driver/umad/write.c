@@ -170,16 +170,21 @@ static int stream_send_once(int fd, void *bytes, size_t n, int attached)
 											   : 0;
 }
 
-static void page_count(struct umad_device *u, const struct umad_sending *s)
-{
-	atomic_fetch_add_explicit(sending_place(s, u), 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&u->page->sends, 1, memory_order_relaxed);
-}
-
 static void page_uncount(struct umad_device *u, const struct umad_sending *s)
 {
 	atomic_fetch_sub_explicit(sending_place(s, u), 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&u->page->sends, 1, memory_order_relaxed);
+}
+
+/* Several threads may have been allowed the last one.  What the daemon has no place for it leaves out, and nobody
+ * would be told. */
+static int page_count(struct umad_device *u, const struct umad_sending *s)
+{
+	atomic_fetch_add_explicit(sending_place(s, u), 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&u->page->sends, 1, memory_order_relaxed) < UMAD_MOST_SENDS)
+		return 0;
+	page_uncount(u, s);
+	return -ENOMEM;
 }
 
 static int stream_send(struct umad_device *u, const struct umad_sending *s, int fd, void *bytes,
@@ -189,7 +194,9 @@ static int stream_send(struct umad_device *u, const struct umad_sending *s, int 
 	int ret;
 
 	for (;;) {
-		page_count(u, s);
+		ret = page_count(u, s);
+		if (ret)
+			break;
 		ret = stream_send_once(fd, bytes, n, attached);
 		if (ret)
 			page_uncount(u, s);

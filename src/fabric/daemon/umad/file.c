@@ -178,9 +178,9 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 	struct umad_agent *a = container_of(mad, struct umad_agent, mad);
 
 	a->file->sends--;
-	umad_page_uncount(a->file->page, mad_get32(header, MAD_AT_TID + 4), header[MAD_AT_CLASS]);
 	if (status == -ETIMEDOUT)
 		umad_file_report(a->file, a->id, note, header);
+	umad_page_uncount(a->file->page, mad_get32(header, MAD_AT_TID + 4), header[MAD_AT_CLASS]);
 }
 
 static const struct mad_agent_ops agent_ops = {

@@ -47,6 +47,20 @@ static int stream_send(const struct umad_file *f, const void *bytes, uint32_t n)
 	return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
 }
 
+/* A report counts from before the end of its send until it is in the socket, in the batch or in the queue: a
+ * program that sends at its limit is told so, and nothing that it was allowed to send is left out. */
+static void report_count(struct umad_file *f)
+{
+	f->reports++;
+	umad_page_count_report(f->page);
+}
+
+static void report_uncount(struct umad_file *f)
+{
+	f->reports--;
+	umad_page_uncount_report(f->page);
+}
+
 static void queue_pop(struct umad_file *f)
 {
 	struct umad_post *p = f->queue;
@@ -55,10 +69,8 @@ static void queue_pop(struct umad_file *f)
 	if (!f->queue)
 		f->queue_end = &f->queue;
 	f->received -= p->received;
-	if (!p->received) {
-		f->reports--;
-		umad_page_uncount_report(f->page);
-	}
+	if (!p->received)
+		report_uncount(f);
 	umad_waiting_add(f, -(int64_t)(sizeof(*p) + p->length));
 	free(p);
 }
@@ -98,10 +110,8 @@ static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool 
 	if (first)
 		(void)umad_file_watch(f);
 	f->received += received;
-	if (!received) {
-		f->reports++;
-		umad_page_count_report(f->page);
-	}
+	if (!received)
+		report_count(f);
 	umad_waiting_add(f, (int64_t)(sizeof(*p) + n));
 	return true;
 }
@@ -136,6 +146,17 @@ void umad_file_flush(struct umad_file *f)
 
 /* ---- the batch ---- */
 
+/* Reports that have come into the queue count there. */
+static void batch_clear(struct umad_file *f)
+{
+	struct umad_batch *b = &f->batch;
+
+	for (uint32_t i = 0; i < b->n; i++)
+		if (!b->letters[i].received)
+			report_uncount(f);
+	b->n = 0;
+}
+
 /* How many of them the socket takes. */
 static uint32_t batch_try(struct umad_file *f)
 {
@@ -161,7 +182,7 @@ static void batch_send(struct umad_file *f)
 	for (uint32_t i = batch_try(f); i < b->n; i++)
 		(void)stream_post(f, b->letters[i].bytes, b->letters[i].length,
 				  b->letters[i].received);
-	b->n = 0;
+	batch_clear(f);
 }
 
 static void batch_list(struct umad_file *f)
@@ -178,7 +199,7 @@ static void batch_drop(struct umad_file *f)
 {
 	struct umad_file **at = &f->umad->batches;
 
-	f->batch.n = 0;
+	batch_clear(f);
 	if (!f->batch.listed)
 		return;
 	while (*at != f)
@@ -258,6 +279,7 @@ void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64
 	h.id = agent;
 	h.status = ETIMEDOUT;
 	l->received = false;
+	report_count(f);
 	l->length = f->header_bytes + MAD_HEADER_BYTES;
 	memcpy(l->bytes, &h, f->header_bytes);
 	memcpy(l->bytes + f->header_bytes, header, MAD_HEADER_BYTES);
