@@ -32,6 +32,7 @@ void help_dpacc(void)
 	      "  --device-libs LIST          device libraries: -LDIRECTORY, -lNAME, archives\n"
 	      "  -c, --compile               makes SOURCE.dpa.o of each source, for a later run\n"
 	      "  --gen-libs                  makes libraries for --device-libs, no program\n"
+	      "  --shared                    makes a shared object in the place of the archive\n"
 	      "  -mcpu=TARGET[,TARGET...]    nv-dpa-bf3, nv-dpa-cx7, nv-dpa-cx8, nv-dpa-cx9; code "
 	      "runs\n"
 	      "                              here whichever, and is compiled for the first\n"

@@ -140,11 +140,35 @@ static bool look_drops(const char *option)
 	return false;
 }
 
+/* Their value is the next word, whatever it looks like. */
+static bool look_has_value(const char *option)
+{
+	static const char *const names[] = {
+		"-mllvm",   "-Xclang",	  "-Xpreprocessor",
+		"-include", "-imacros",	  "-isystem",
+		"-iquote",  "-idirafter", "-I",
+		"-D",	    "-U",	  "-MF",
+		"-MT",	    "-MQ",
+	};
+
+	for (size_t i = 0; i < array_size(names); i++)
+		if (!strcmp(option, names[i]))
+			return true;
+	return false;
+}
+
 void look_user(struct words *command, const struct words *options)
 {
-	for (size_t i = 0; i < options->count; i++)
-		if (!look_drops(options->words[i]))
-			words_add(command, options->words[i]);
+	for (size_t i = 0; i < options->count; i++) {
+		const char *option = options->words[i];
+
+		if (look_has_value(option) && i + 1 < options->count) {
+			words_add(command, option);
+			words_add(command, options->words[++i]);
+		} else if (!look_drops(option)) {
+			words_add(command, option);
+		}
+	}
 }
 
 void look_end(struct words *command, const struct look *look)

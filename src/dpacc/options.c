@@ -109,6 +109,11 @@ static void flag_libraries(struct options *options)
 	options->libraries = true;
 }
 
+static void flag_shared(struct options *options)
+{
+	options->shared = true;
+}
+
 static void flag_verbose(struct options *options)
 {
 	options->verbose = true;
@@ -182,6 +187,7 @@ static const struct {
 	{"c", .flag = flag_compile},
 	{"compile", .flag = flag_compile},
 	{"gen-libs", .flag = flag_libraries},
+	{"shared", .flag = flag_shared},
 	{"flto", .flag = flag_nothing},
 	{"disable-asm-checks", .flag = flag_nothing},
 	{"checked", .flag = flag_checked},
@@ -329,6 +335,8 @@ static void options_check_files(const struct options *options)
 		give_up("no source is named; see dpacc --help");
 	if (options->compile && options->libraries)
 		give_up("--compile and --gen-libs: one or the other");
+	if (options->shared && (options->compile || options->libraries))
+		give_up("--shared: with a program alone, not with --compile or --gen-libs");
 	if (options->compile && options->output && options->sources.count > 1)
 		give_up("-o %s: with --compile, each of several sources has an object of its own",
 			options->output);

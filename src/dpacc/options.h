@@ -21,6 +21,7 @@ struct options {
 	struct look look;
 	bool compile;	/* --compile: an object for each source, which a later run takes */
 	bool libraries; /* --gen-libs: a device library and its host part, no program */
+	bool shared;	/* --shared: a shared object in the place of the archive */
 	bool verbose;	/* commands are printed */
 	bool dry;	/* and not executed */
 	bool strip;	/* -g0: no debug information in the image */

@@ -364,10 +364,27 @@ static void stage_app(struct stages *stages, const char *image)
 	words_add(&stages->host_objects, object);
 }
 
+/* --shared: the host's part as a library that programs load.  What it calls of libflexio they
+ * bring along. */
+static void stage_shared(struct stages *stages, const char *joined)
+{
+	const struct options *options = stages->options;
+	char *library = steps_path(&stages->steps, "hostStubs.so");
+	struct words command = {0};
+
+	words_add(&command, options->host_compiler);
+	words_split(&command, "-shared -fPIC");
+	words_add(&command, joined);
+	words_add(&command, "-o");
+	words_add(&command, library);
+	steps_run(&stages->steps, &command);
+	steps_copy(&stages->steps, library, options->output);
+}
+
 static void stages_program(struct stages *stages)
 {
 	char *image = steps_path(&stages->steps, "device_exec");
-	char *joined = steps_path(&stages->steps, "%.200s.host_stubs.o", stages->options->app);
+	char *joined = steps_path(&stages->steps, "hostStubs.o");
 	struct words member = {0};
 
 	stage_link(stages, image);
@@ -376,7 +393,10 @@ static void stages_program(struct stages *stages)
 	/* One member: whatever of it a program names, it gets all. */
 	stage_join(stages, &stages->host_objects, joined);
 	words_add(&member, joined);
-	steps_archive(&stages->steps, stages->options->output, &member);
+	if (stages->options->shared)
+		stage_shared(stages, joined);
+	else
+		steps_archive(&stages->steps, stages->options->output, &member);
 }
 
 static void stages_libraries(struct stages *stages)

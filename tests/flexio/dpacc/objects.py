@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Objects instead of sources."""
-from bench import on_library_bench
+from bench import HERE, ROOT, on_library_bench
 from harness import expect
 from programs import sum_of
 
@@ -75,8 +75,28 @@ def compiled_objects(place):
     place.refused("rpc.dpa.o", "rpc.c", "-o", "x.a", said=["multiple definition"])
 
 
+def shared(place):
+    """--shared makes what a program loads; the archive's member has the name that scripts take out."""
+    two(place)
+    place.dpacc("rpc.c", "twice.c", "-o", "app.a", "--app-name=app", "--unchecked")
+    expect(place.good("ar", "t", "app.a").out == "hostStubs.o\n", "the archive's member has another name")
+    place.good("ar", "x", "app.a")
+    both(place, "hostStubs.o")
+    place.dpacc("rpc.c", "-c", "-o", "rpc.o", "--unchecked")
+    place.dpacc("rpc.o", "twice.c", "-shared", "-o", "libapp.so", "--app-name=app", "--unchecked",
+                "-device-libs= ")
+    for name in ("rpc.o", "hostStubs.o", "app.a"):
+        (place.directory / name).unlink()
+    place.good("gcc", *place.host_flags, "-I", ROOT / "src", "-rdynamic", "both.c", HERE / "registry.c", "libapp.so",
+               "-Wl,-rpath,.", "-o", "host")
+    expect(place.good("./host").out.startswith("2 5 41\n"), "wrong results of the shared object")
+    place.refused("rpc.c", "--shared", "--gen-libs", "-o", "x", said=["--shared"])
+    place.refused("rpc.c", "--shared", "-c", said=["--shared"])
+
+
 def cases():
     return [(f"dpacc {name}", on_library_bench(test)) for name, test in {
         "objects of the device": device_objects,
         "--compile": compiled_objects,
+        "--shared": shared,
     }.items()]

@@ -86,6 +86,18 @@ def forms(place):
     sums(place)
 
 
+def values(place):
+    """Options whose value is the next word keep it, also one that looks like an option of the linker."""
+    sum_of(place, "rpc")
+    place.write("inc/one.h", "#define ONE 1\n")
+    place.write("rpc.c", "#if !ONE || !TWO\n#error options\n#endif\n" + SUM.format(name="rpc"))
+    place.dpacc("rpc.c", "-o", "rpc.a", "--app-name=rpc_app", "--unchecked",
+                "--devicecc-options=-O1 -mllvm -lto-embed-bitcode=optimized -isystem inc "
+                "-include one.h -D TWO -mcmodel=medany")
+    place.host("rpc_host.c", "rpc.a")
+    sums(place)
+
+
 def default_name(place):
     sum_of(place, "rpc", "__dpa_a_out")
     place.dpacc("rpc.c", "-o", "rpc.a", "--unchecked")
@@ -316,6 +328,7 @@ def cases():
         "Q295 the SDK's build script": sdk_script,
         "Q296 the samples' build script": samples_script,
         "Q296 options in all forms": forms,
+        "Q296 options with values": values,
         "Q297 the default name": default_name,
         "Q299 -dryrun": dry_run,
         "Q300 --keep-dir": kept,
