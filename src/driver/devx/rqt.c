@@ -182,6 +182,7 @@ static int devx_modify_rqt(struct devx_call *c)
 	rqt_free_lists(rqt);
 	rqt->rqs = changed.rqs;
 	rqt->wqs = changed.wqs;
+	rqt->nqueues = changed.nqueues;
 	rqt->log_size = changed.log_size;
 	return 0;
 }

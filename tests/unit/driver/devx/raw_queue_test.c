@@ -184,6 +184,18 @@ static void test_tables(void)
 	prm_set(context(), RQTC_ACTUAL, 8);
 	CHECK(modify(rqt, RQT_BYTES) == -EREMOTEIO);
 	CHECK(destroy(rqt) == -EBUSY && destroy(b.handle) == -EBUSY);
+	/* lists of another length, the last one of one queue */
+	for (uint32_t n = 4; n; n /= 4) {
+		begin(PRM_OP_MODIFY_RQT);
+		prm_set(in, CMD_IN_NUMBER, rqtn);
+		prm_set(in, RAW_MODIFY_BITMASK, MODIFY_RQT_LIST);
+		prm_set(context(), RQTC_ACTUAL, n);
+		for (uint32_t i = 0; i < n; i++)
+			prm_set(context(), RQTC_ENTRY(i), b.number);
+		CHECK(!modify(rqt, (uint16_t)(RQT_FIXED_BYTES + n * RQTC_ENTRY_BYTES)));
+		CHECK(!query(PRM_OP_QUERY_RQT, rqt, rqtn, RQT_FIXED_BYTES + 4 * RQTC_ENTRY_BYTES));
+		CHECK(prm_get(out + RAW_CONTEXT, RQTC_ACTUAL) == n);
+	}
 	flow_destroy(flow);
 	CHECK(!destroy(tir) && !destroy(rqt));
 	queue_down(&b);
