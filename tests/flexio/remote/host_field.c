@@ -95,6 +95,9 @@ static void rnr_timer(void)
 	l.attr.next_state = FLEXIO_QP_STATE_RTS;
 	l.attr.min_rnr_nak_timer = 1;
 	OK(flexio_qp_modify(l.e.qp, &l.attr, &mask));
+	/* which without it stays */
+	l.attr.min_rnr_nak_timer = 0;
+	OK(flexio_qp_modify(l.e.qp, &l.attr, NULL));
 	for (unsigned i = 0; i < 5; i++) {
 		peer_do(&l.p, "post %d 0 64", IBV_WR_SEND);
 		begin = seconds();
@@ -109,6 +112,44 @@ static void rnr_timer(void)
 		CHECK(i < 4);
 	}
 	link_close(&l);
+}
+
+/* The peer's request of that kind here, where it has one of the rights, by the mask, which stays without it. */
+static int right_asked(int right, enum ibv_wr_opcode opcode)
+{
+	struct flexio_qp_attr_opt_param_mask mask = {.qp_access_mask = true};
+	struct link l;
+	int status;
+
+	link_open(&l, false);
+	l.attr.qp_access_mask = 0;
+	link_join(&l, 1);
+	l.attr.next_state = FLEXIO_QP_STATE_RTS;
+	l.attr.qp_access_mask = right;
+	OK(flexio_qp_modify(l.e.qp, &l.attr, &mask));
+	l.attr.qp_access_mask = RIGHTS & ~right;
+	OK(flexio_qp_modify(l.e.qp, &l.attr, NULL));
+	peer_do(&l.p, "post %d 0 8 %llu %u", (int)opcode, (unsigned long long)l.e.data, l.e.key);
+	status = peer_wait(&l.p).status;
+	link_close(&l);
+	return status;
+}
+
+static void rights(void)
+{
+	static const struct {
+		int right;
+		enum ibv_wr_opcode opcode;
+	} rows[] = {
+		{IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_WRITE},
+		{IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_READ},
+		{IBV_ACCESS_REMOTE_ATOMIC, IBV_WR_ATOMIC_FETCH_AND_ADD},
+	};
+
+	for (unsigned has = 0; has < 3; has++)
+		for (unsigned asks = 0; asks < 3; asks++)
+			CHECK(right_asked(rows[has].right, rows[asks].opcode) ==
+			      (has == asks ? IBV_WC_SUCCESS : IBV_WC_REM_INV_REQ_ERR));
 }
 
 /* A peer that does not ask again hears that there is no receive, and nothing has come here. */
@@ -264,19 +305,22 @@ static void looped_back(void)
 	}
 }
 
+/* The device has one, which is named by 0, too. */
 static void other_port(void)
 {
-	struct link l;
+	for (uint8_t right = 0; right < 2; right++) {
+		struct link l;
 
-	link_open(&l, false);
-	l.attr.vhca_port_num = 2;
-	l.attr.next_state = FLEXIO_QP_STATE_INIT;
-	FAILS(flexio_qp_modify(l.e.qp, &l.attr, NULL));
-	CHECK(flexio_qp_state_get(l.e.qp) == FLEXIO_QP_STATE_RST);
-	l.attr.vhca_port_num = 1;
-	link_join(&l, 1);
-	end_done(&l.e, POST_WRITE);
-	link_close(&l);
+		link_open(&l, false);
+		l.attr.vhca_port_num = 2;
+		l.attr.next_state = FLEXIO_QP_STATE_INIT;
+		FAILS(flexio_qp_modify(l.e.qp, &l.attr, NULL));
+		CHECK(flexio_qp_state_get(l.e.qp) == FLEXIO_QP_STATE_RST);
+		l.attr.vhca_port_num = right;
+		link_join(&l, 1);
+		end_done(&l.e, POST_WRITE);
+		link_close(&l);
+	}
 }
 
 /* The object of the last modification: the library's calls come here first. */
@@ -318,6 +362,7 @@ static void context(void)
 const struct host_case field_cases[] = {
 	{"path_mtu", path_mtu},
 	{"rnr_timer", rnr_timer},
+	{"rights", rights},
 	{"rnr_gives_up", rnr_gives_up},
 	{"rnr_here", rnr_here},
 	{"retry_count", retry_count},

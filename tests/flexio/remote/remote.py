@@ -38,6 +38,7 @@ CASES = (
     ("completion_modes", "which requests complete H141"),
     ("path_mtu", "all sizes of packets K213"),
     ("rnr_timer", "how long the peer waits for a receive K208"),
+    ("rights", "a right lets its kind of request in, and no other K207"),
     ("rnr_gives_up", "a peer that does not wait for a receive"),
     ("rnr_here", "a request waits for a receive of the peer's"),
     ("retry_count", "retries, of a peer that is not there K213"),

@@ -128,7 +128,7 @@ static void test_tables(void)
 {
 	struct queue a, b, sq;
 	uint64_t rqt, tir;
-	uint32_t rqtn;
+	uint32_t rqtn, tirn;
 	struct flow *flow;
 	unsigned to_a = 0, to_b = 0;
 
@@ -147,7 +147,7 @@ static void test_tables(void)
 	for (unsigned i = 0; i < RSS_KEY_BYTES; i++)
 		context()[TIRC_HASH_KEY + i] = (uint8_t)(i * 37 + 11);
 	prm_set(context(), TIRC_OUTER_FIELDS, TIRC_SRC_IP | TIRC_DST_IP);
-	(void)made(TIR_BYTES, &tir);
+	tirn = made(TIR_BYTES, &tir);
 	flow = rule_to(tir);
 	for (uint16_t i = 0; i < ENTRIES; i++) {
 		put_frame(&sq, i, (uint8_t)(i * 29), key);
@@ -157,7 +157,25 @@ static void test_tables(void)
 		CHECK(to_a + to_b == i + 1u);
 	}
 	CHECK(to_a && to_b);
+	a.record[DBREC_RECV] = be32_of(to_a + ENTRIES);
 	b.record[DBREC_RECV] = be32_of(to_b + ENTRIES);
+	/* what the hash does not look at is the first queue's */
+	begin(PRM_OP_MODIFY_TIR);
+	prm_set(in, CMD_IN_NUMBER, tirn);
+	prm_set(in, RAW_MODIFY_BITMASK, MODIFY_TIR_HASH);
+	prm_set(context(), TIRC_HASH, TIRC_HASH_TOEPLITZ);
+	prm_set(context(), TIRC_OUTER_L3, 1);
+	prm_set(context(), TIRC_OUTER_FIELDS, TIRC_SRC_IP);
+	CHECK(!modify(tir, TIR_BYTES));
+	prm_set(context(), TIRC_HASH, TIRC_HASH_NONE); /* nothing would choose */
+	CHECK(modify(tir, TIR_BYTES) == -EREMOTEIO);
+	for (uint16_t i = 0; i < ENTRIES; i++) {
+		put_frame(&sq, (uint16_t)(ENTRIES + i), (uint8_t)(i * 29), key);
+		CHECK(ring(&sq, (uint16_t)(ENTRIES + i + 1)) && polled(&sq) && polled(&a));
+	}
+	CHECK(!query(PRM_OP_QUERY_TIR, tir, tirn, TIR_BYTES));
+	CHECK(prm_get(out + RAW_CONTEXT, TIRC_OUTER_L3) &&
+	      prm_get(out + RAW_CONTEXT, TIRC_OUTER_FIELDS) == TIRC_SRC_IP);
 	/* the table changes under the TIR: all to one, and the other one is free */
 	CHECK(destroy(a.handle) == -EBUSY);
 	begin(PRM_OP_MODIFY_RQT);
@@ -167,8 +185,8 @@ static void test_tables(void)
 	CHECK(!modify(rqt, RQT_BYTES));
 	queue_down(&a);
 	for (uint16_t i = 0; i < ENTRIES; i++) {
-		put_frame(&sq, (uint16_t)(ENTRIES + i), (uint8_t)(i * 29), key);
-		CHECK(ring(&sq, (uint16_t)(ENTRIES + i + 1)) && polled(&sq) && polled(&b));
+		put_frame(&sq, (uint16_t)(2 * ENTRIES + i), (uint8_t)(i * 29), key);
+		CHECK(ring(&sq, (uint16_t)(2 * ENTRIES + i + 1)) && polled(&sq) && polled(&b));
 	}
 	CHECK(!query(PRM_OP_QUERY_RQT, rqt, rqtn, RQT_BYTES));
 	CHECK(prm_get(out + RAW_CONTEXT, RQTC_ACTUAL) == 2 &&
