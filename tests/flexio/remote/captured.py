@@ -166,18 +166,24 @@ def look_at(data, transport, way, want, own):
     expect(f.imm == (IMM if "imm" in forms else 0), f"immediate data {f}")
 
 
-def packets_sent(session, transport, way, program):
+def frames_sent(session, script, count, program):
+    """At least so many."""
     path, lines = session.runtime / "sent.pcap", session.runtime / "script"
-    lines.write_text("\n".join(packet_script(transport, *way)) + "\n")
+    lines.write_text("\n".join(script) + "\n")
     ties.tie(session, "mlx5_0", f"out={path}")
     with lines.open() as stdin:
         session.run_ok(*map(str, program), stdin=stdin)
-    wanted = expected(transport)
-    ties.counted_at_least(session, "out", len(wanted))
+    ties.counted_at_least(session, "out", count)
     expect(session.tool("fabric", "untie", "mlx5_0").status == 0, "untie")
-    frames = first_of_each(ties.frames_of(path))
+    sent = ties.frames_of(path)
     path.unlink()
     lines.unlink()
+    return sent
+
+
+def packets_sent(session, transport, way, program):
+    wanted = expected(transport)
+    frames = first_of_each(frames_sent(session, packet_script(transport, *way), len(wanted), program))
     own = bytes.fromhex(ties.port_of(session)["gids"][way[0]]["gid"].replace(":", ""))
     expect(list(frames) == list(wanted), f"numbers {[hex(n) for n in frames]}")
     for psn, want in wanted.items():
@@ -212,6 +218,20 @@ def packets(session):
             packets_sent(session, "uc", way, (place / "host", "script_uc"))
 
 
+def retries(session):
+    """What nobody answers goes once, and again as often as was asked for."""
+    place = remote.PROGRAMS.place(session)
+    gid_index, dgid, port = V2
+    with ties.fabric(session):
+        for count in (0, 1, 3):
+            script = (f"from {gid_index} {port} {count}", f"connect {QPN} 0 {dgid.hex()} 3 0 {FIRST_PSN} 4",
+                      f"post {SEND} 0 100", "lost 1")
+            sent = frames_sent(session, script, count + 1, (place / "host", "script_rc"))
+            numbers = [roce_frames.take(data).psn for data in sent if roce_frames.is_roce(data)]
+            expect(numbers == [FIRST_PSN] * (count + 1), f"{len(numbers)} packets for {count} retries: {numbers}")
+
+
 def cases():
     return [("captured: frames of a send queue, inline, gathered, cut, in rows, are those of verbs J188 J189", frames),
-            ("captured: packets of queue pairs, by address, UDP port and operation, are those of verbs K204", packets)]
+            ("captured: packets of queue pairs, by address, UDP port and operation, are those of verbs K204", packets),
+            ("captured: retries, as many as were asked for K213", retries)]

@@ -50,10 +50,41 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* All sizes carry messages of several packets. */
+/* What the port says of packets that have gone out. */
+static unsigned long port_count(const struct end *e, const char *counter)
+{
+	char path[128];
+	unsigned long count;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/counters/%s",
+		 ibv_get_device_name(e->ctx->device), counter);
+	f = fopen(path, "r");
+	CHECK(f && fscanf(f, "%lu", &count) == 1);
+	fclose(f);
+	return count;
+}
+
+/* The same of a write and its answer; more than once, as a busy machine may send again. */
+static unsigned long write_counts(struct end *e, const char *counter)
+{
+	unsigned long least = ULONG_MAX;
+
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned long n = port_count(e, counter);
+
+		end_done(e, POST_WRITE);
+		n = port_count(e, counter) - n;
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
+/* All sizes carry messages of several packets, which are no larger. */
 static void path_mtu(void)
 {
 	for (unsigned mtu = 1; mtu <= 5; mtu++) {
+		unsigned long least = (20000 + (128ul << mtu) - 1) / (128ul << mtu), sent;
 		struct link l;
 
 		link_open(&l, mtu & 1);
@@ -61,7 +92,9 @@ static void path_mtu(void)
 		link_join(&l, 1);
 		l.e.post.bytes = 20000;
 		end_call(&l.e, &fill, l.e.data, 20000, mtu);
-		end_done(&l.e, POST_WRITE);
+		sent = write_counts(&l.e, "port_xmit_packets");
+		CHECK_SAY(sent > least && sent < least + least / 2 + 2,
+			  "%lu packets of 20000 bytes", sent);
 		CHECK(peer_ask(&l.p, "same %u 20000 %u", AT, mtu) == 20000);
 		end_done(&l.e, POST_READ);
 		CHECK(l.e.last.bytes == 20000);
@@ -230,36 +263,6 @@ static void packet_numbers(void)
 	link_close(&l);
 }
 
-/* Words of packets that have gone out at the port. */
-static unsigned long port_words(const struct end *e)
-{
-	char path[128];
-	unsigned long words;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/counters/port_xmit_data",
-		 ibv_get_device_name(e->ctx->device));
-	f = fopen(path, "r");
-	CHECK(f && fscanf(f, "%lu", &words) == 1);
-	fclose(f);
-	return words;
-}
-
-/* Those of a write and its answer; more than once, as a busy machine may send again. */
-static unsigned long write_words(struct end *e)
-{
-	unsigned long least = ULONG_MAX;
-
-	for (unsigned i = 0; i < 8; i++) {
-		unsigned long words = port_words(e);
-
-		end_done(e, POST_WRITE);
-		words = port_words(e) - words;
-		least = words < least ? words : least;
-	}
-	return least;
-}
-
 /* With a global route header the entry of the own GID counts, and one that there is not is refused; each packet
  * is longer. */
 static void global_route(void)
@@ -283,7 +286,7 @@ static void global_route(void)
 		l.e.post.bytes = 64;
 		l.e.post.remote = l.p.memory + AT;
 		l.e.post.rkey = l.p.rkey;
-		words[grh] = write_words(&l.e);
+		words[grh] = write_counts(&l.e, "port_xmit_data");
 		link_close(&l);
 	}
 	CHECK_SAY(words[1] >= words[0] + GRH_WORDS && words[0] >= 64 / 4, "%lu and %lu words",
