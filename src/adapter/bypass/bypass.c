@@ -9,6 +9,9 @@
 
 /* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
+/* What a message to memory that is mapped is made in at a time: it stays in the second cache, and what
+ * each part costs by itself counts little. */
+#define MAPPED_PART_BYTES (128u << 10)
 /* Atomics to a key whose memory is not mapped, before it is looked at again. */
 #define ATOMICS_IN_VAIN 255u
 
@@ -98,6 +101,7 @@ struct staged_move {
 	const struct bypass_peer *r;
 	const struct send_wqe *w;
 	struct remote_move *m;
+	uint64_t most; /* bytes of a part */
 };
 
 /*
@@ -116,6 +120,7 @@ static bool move_in_parts(void *user, uint8_t *stage, uint64_t bytes)
 				  : transfer_sent)(s->qp, w, (uint16_t)s->qp->req.next_block);
 	uint64_t n;
 
+	bytes = min_u64(bytes, s->most);
 	for (uint64_t off = 0; off < w->len; off += n) {
 		uint64_t va = w->raddr + off, lead = va % STAGE_ALIGN;
 		struct run part = {stage + lead, n = min_u64(bytes - lead, w->len - off)};
@@ -147,15 +152,13 @@ static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct
 			struct remote_move *m)
 {
 	enum key_way way = remote_way(r, m->right, m->ranges);
-	struct staged_move s = {qp, r, w, m};
+	struct staged_move s = {qp, r, w, m, way == KEY_MAPPED ? MAPPED_PART_BYTES : STAGE_BYTES};
 
 	m->why = "local-memory";
 	if (way == KEY_PACKETS)
 		return false;
-	/* To memory that is mapped no call is made for each part. */
-	return way == KEY_KERNEL && w->len > STAGE_SMALL_BYTES
-		       ? stage_work(&qp->adapter->stage, move_in_parts, &s)
-		       : stage_work_small(move_in_parts, &s);
+	return w->len > STAGE_SMALL_BYTES ? stage_work(&qp->adapter->stage, move_in_parts, &s)
+					  : stage_work_small(move_in_parts, &s);
 }
 
 static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,

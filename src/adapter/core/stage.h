@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A buffer in which a message is made that goes from there to another process by system calls.
- * Each call costs as much as the copy of some ten kilobytes, so it is large, larger than stacks
- * allow: one for all threads of the adapter.  Who finds it taken does with less.
+ * A buffer in which a message is made that goes from there to another process.  Each part costs
+ * something by itself, a system call as much as the copy of some ten kilobytes, so it is large,
+ * larger than stacks allow: one for all threads of the adapter.  Who finds it taken does with less.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define STAGE_ALIGN 64u
 
 struct stage {
-	struct spin lock; /* tried, never waited for: whoever has it makes system calls */
+	struct spin lock; /* tried, never waited for: whoever has it may make system calls */
 	uint8_t *bytes;	  /* NULL: there is none */
 };
 
