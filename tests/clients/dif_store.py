@@ -10,9 +10,8 @@ import signal
 import socket
 import struct
 import tempfile
-import time
 
-from harness import Failure, expect, free_port, wait_listening
+from harness import Failure, data_flows, expect, free_port, wait_listening
 from pairs import LINKS
 
 HEADER, PI, APP_TAG = 4096, 8, 0xD1F5
@@ -305,17 +304,20 @@ def two_clients(device):
 def deaths(device):
     """A client that is killed in the middle is nothing to the target, and the other way round."""
     def test(store):
+        def under_way(process):
+            expect(data_flows(store.session, [process], device) and process.poll() is None,
+                   "the benchmark has ended too soon")
+
         with store.target(device) as client:
-            process = client("bench", "--ms", "20000", background=True)
-            time.sleep(1)
-            expect(process.poll() is None, "the benchmark has ended too soon")
+            process = client("bench", "--ms", "120000", background=True)
+            under_way(process)
             process.send_signal(signal.SIGKILL)
             store.session.finish(process)
             client("verify")
-            process = client("bench", "--ms", "20000", background=True)
-            time.sleep(1)
+            process = client("bench", "--ms", "120000", background=True)
+            under_way(process)
             client.target.send_signal(signal.SIGINT)
-            result = store.session.finish(process, 20)
+            result = store.session.finish(process)
             expect(result.status == 3, f"client: {result.status}\n{result.text()}")
     return test
 

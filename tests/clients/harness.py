@@ -15,6 +15,7 @@ import time
 
 TIME_LIMIT = 60  # seconds for one program
 LEAVE_LIMIT = 30  # seconds for a daemon to leave after its last client, which takes milliseconds
+TRAFFIC_LIMIT = 60  # seconds until two programs must have met
 NAP = 0.02
 
 
@@ -154,6 +155,28 @@ def within(limit, done):
             return True
         time.sleep(NAP)
     return done()
+
+
+def data_sent(session, device, host="host1"):
+    """What the port has sent, in words of 4 bytes."""
+    path = f"/sys/class/infiniband/{device}/ports/1/counters/port_xmit_data"
+    result = session.tool("run", "--host", host, "--", "cat", path)
+    expect(result.status == 0, result.text())
+    return int(result.out)
+
+
+def data_flows(session, processes, device, hosts=("host1",), limit=TRAFFIC_LIMIT):
+    """Waits until data flows over the device of one of the hosts, or one of the processes has ended;
+    whether it flows."""
+    before = {host: data_sent(session, device, host) for host in hosts}
+    flows = []
+
+    def enough():
+        flows[:] = [any(data_sent(session, device, host) != before[host] for host in hosts)]
+        return flows[0] or any(p.poll() is not None for p in processes)
+
+    expect(within(limit, enough), f"no data within {limit} s")
+    return flows[0]
 
 
 def settled(read, wanted, limit=LEAVE_LIMIT):

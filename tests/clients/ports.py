@@ -7,15 +7,13 @@ import re
 import signal
 import tempfile
 import threading
-import time
 
-from harness import expect, free_port, wait_listening
+from harness import data_flows, expect, free_port, wait_listening
 from pairs import LINKS, both_ended_well
 from tool import complains
 
 EVENT_LIMIT = 60  # seconds until a program must have seen an event
 ERROR_LIMIT = 120  # seconds until traffic over a dead port must have ended
-TRAFFIC_LIMIT = 60  # seconds until two programs must have met
 
 
 @contextlib.contextmanager
@@ -181,21 +179,10 @@ def rates_of_a_file(session):
         session.tool("fabric", "down")
 
 
-def sent_data(session, device, host):
-    path = f"/sys/class/infiniband/{device}/ports/1/counters/port_xmit_data"
-    result = session.tool("run", "--host", host, "--", "cat", path)
-    expect(result.status == 0, result.text())
-    return int(result.out)
-
-
 def await_data(session, pair, device, hosts):
-    """Until data flows over the device of one of the hosts, or a program of the pair ends."""
-    before = {host: sent_data(session, device, host) for host in hosts}
-    end = time.monotonic() + TRAFFIC_LIMIT
-    while all(sent_data(session, device, host) == before[host] for host in hosts):
-        expect(all(p.poll() is None for p in pair), "the pair ended by itself")
-        expect(time.monotonic() < end, f"no data within {TRAFFIC_LIMIT} s")
-        time.sleep(0.1)
+    """Until data flows over the device of one of the hosts; the pair has not ended."""
+    expect(data_flows(session, pair, device, hosts) and all(p.poll() is None for p in pair),
+           "the pair ended by itself")
 
 
 def traffic_ends(program, device, options=(), host="host1"):
