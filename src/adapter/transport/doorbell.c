@@ -36,8 +36,12 @@ void qp_run(struct qp *qp)
 	} while (!baton_leave(&qp->sq));
 }
 
+/* What the other queue pairs owe goes in front of it as well: an answer may go by another one than its question has come by. */
 void qp_doorbell(struct qp *qp)
 {
+	if (unlikely(runq_ready(&qp->adapter->runq)) &&
+	    !atomic_load_explicit(&qp->resp.ack_owed, memory_order_relaxed))
+		adapter_run(qp->adapter);
 	qp_run(qp);
 	adapter_run(qp->adapter);
 }
