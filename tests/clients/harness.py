@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-TIME_LIMIT = 60  # seconds for one program
+TIME_LIMIT = 180  # seconds for one program: two that poll in turns may have to share a processor with others
 LEAVE_LIMIT = 30  # seconds for a daemon to leave after its last client, which takes milliseconds
 TRAFFIC_LIMIT = 60  # seconds until two programs must have met
 NAP = 0.02

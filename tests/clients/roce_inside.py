@@ -16,7 +16,7 @@ import threading
 
 import roce_frames
 import ties
-from harness import Failure, Session, expect, free_port, wait_listening, within
+from harness import TIME_LIMIT, Failure, Session, expect, free_port, wait_listening, within
 
 ETH_P_ALL = 3
 MTU = 4300
@@ -157,10 +157,10 @@ def pair(session, *argv, good=True):
     server = side(0)
     try:
         wait_listening(int(port), server)
-        client = session.finish(side(1, "127.0.0.1"), 60 if good else 8)
+        client = session.finish(side(1, "127.0.0.1"), TIME_LIMIT if good else 8)
         expect(not good or client.status == 0, f"{argv}: {client.status}\n{client.text()}")
         # Without the one there is nothing more for the other to be heard of.
-        other = session.finish(server, 60 if good else 1)
+        other = session.finish(server, TIME_LIMIT if good else 1)
         expect(not good or other.status == 0, f"{argv}: {other.status}\n{other.text()}")
         expect(max(client.status, other.status) < 128, f"{argv}\n{client.text()}\n{other.text()}")
     except Failure:

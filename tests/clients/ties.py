@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 
-from harness import Failure, Skip, expect, within
+from harness import TIME_LIMIT, Failure, Skip, expect, within
 
 HERE = pathlib.Path(__file__).resolve().parent
 MAGIC = {"microseconds": 0xa1b2c3d4, "nanoseconds": 0xa1b23c4d}
@@ -301,7 +301,7 @@ def cable(session):
         expect(roce_between(session, "host3"), "RoCE on the segment")
 
 
-def roce_between(session, host, limit=60):
+def roce_between(session, host, limit=TIME_LIMIT):
     from harness import free_port, wait_listening
     port = str(free_port())
     argv = ["ibv_ud_pingpong", "-d", "mlx5_0", "-g", "1", "-n", "10", "-p", port]
@@ -325,7 +325,7 @@ def inside(session, program):
     if probe.returncode or not os.path.exists("/dev/net/tun"):
         raise Skip("no network namespace or no /dev/net/tun: " + probe.stderr.decode().strip())
     result = session.call("unshare", "-rn", sys.executable, str(HERE / program), str(session.build),
-                          limit=180)
+                          limit=900)
     expect(result.status == 0 and "done" in result.out, result.text())
 
 
