@@ -10,6 +10,8 @@ from table import Missing, Row
 
 HERE = pathlib.Path(__file__).resolve().parent
 TRANSPORTS = ("rc_x", "ud_x", "dc_x")
+# Those of verbs, which ring the device by calls, and which of the device's own does the same.
+VERBS = {"rc_v": "rc_x", "ud_v": "ud_x"}
 # Devices of a fabric are of one model, and UCX looks at it.
 RUN = ("--fabric", "ucx", "--model", "connectx-7", "--")
 ROUNDS = 5000
@@ -36,20 +38,25 @@ def rows(bench):
         path = str(bench.build / "bench/fault")
         return bench.once("fault", lambda: bench.plain([path]))["busy_p50"]
 
-    def row(key, what, measure, note):
-        return Row(key, what, "us", measure, "a fault and its signal", floor, ("<=", 3), note,
-                   rounds=3)
     prefix = [*bench.softhca[:2], *RUN]
-    for transport in TRANSPORTS:
-        def tag_lat(column, transport=transport):
-            return bench.once(("tag_lat", transport), lambda: bench.ucx_over(
-                prefix, transport, ROUNDS))[column]
 
-        def half(name, transport=transport):
-            return mpi(bench, prefix, transport)[name]
-        yield row(f"ucx-{transport[:2]}", f"ucx_perftest tag_lat 8 B, UCX_TLS={transport}",
-                  lambda tag_lat=tag_lat: tag_lat(1),
-                  lambda tag_lat=tag_lat: f"mean {tag_lat(3):.1f} us")
-        yield row(f"ucx-mpi-{transport[:2]}", f"MPI, half a round trip of 8 B, UCX_TLS={transport}",
-                  lambda half=half: half("pingpong"),
-                  lambda half=half: f"mean {half('pingpong_mean'):.1f} us")
+    def tag_lat(transport, column):
+        return bench.once(("tag_lat", transport), lambda: bench.ucx_over(
+            prefix, transport, ROUNDS))[column]
+
+    def half(transport, name):
+        return mpi(bench, prefix, transport)[name]
+
+    def pair(transport, key, peer_name, tag_peer, half_peer, target):
+        yield Row(f"ucx-{key}", f"ucx_perftest tag_lat 8 B, UCX_TLS={transport}", "us",
+                  lambda: tag_lat(transport, 1), peer_name, tag_peer, target,
+                  lambda: f"mean {tag_lat(transport, 3):.1f} us", rounds=3)
+        yield Row(f"ucx-mpi-{key}", f"MPI, half a round trip of 8 B, UCX_TLS={transport}", "us",
+                  lambda: half(transport, "pingpong"), peer_name, half_peer, target,
+                  lambda: f"mean {half(transport, 'pingpong_mean'):.1f} us", rounds=3)
+    for transport in TRANSPORTS:
+        yield from pair(transport, transport[:2], "a fault and its signal", floor, floor, ("<=", 3))
+    for transport, own in VERBS.items():
+        yield from pair(transport, f"{transport[:2]}-verbs", f"the same over {own}",
+                        lambda own=own: tag_lat(own, 1), lambda own=own: half(own, "pingpong"),
+                        ("<=", 1))

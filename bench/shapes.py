@@ -14,7 +14,7 @@ from table import Missing, Row
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPICAL, MEAN, RATE, BANDWIDTH = 4, 5, 4, 3  # columns of perftest's *_lat and *_bw
-LATENCY_RUNS, RATE_RUNS = 5000, 200000
+LATENCY_RUNS, RATE_RUNS = 5000, 1000000
 BLOCKS = {65536: 4000, 1 << 20: 1000}
 RANKS, ALLTOALLS = 16, 500
 FILE_BYTES = 1 << 24
@@ -204,6 +204,12 @@ def memories():
             ("file", "a file of a disk", (), "/var/tmp")):
         yield (f"{key}-write", f"ib_write_lat 8 B, {text}", "us",
                latency("write", *options, directory=directory), *TCP, ("<=", 1))
+    for way, peer in (("read", TCP_BOTH_WAYS), ("send", TCP)):
+        yield (f"huge-{way}", f"ib_{way}_lat 8 B, huge pages", "us",
+               latency(way, "--use_hugepages"), *peer, ("<=", 1))
+    yield ("huge-block-write", "ib_write_bw 1 MiB, huge pages", "MiB/s",
+           bandwidth("write", 1 << 20, "--use_hugepages"), "the kernel's copy", floor("copy_1024"),
+           (">=", 0.8))
     for name, way, peer in (("write_lat", "WRITE 8 B polled", TCP), ("read_lat", "READ 8 B", TCP_BOTH_WAYS),
                             ("atomic_lat", "FETCH_ADD", TCP_BOTH_WAYS)):
         yield (f"stack-{name[:-4]}", f"{way}, the stack", "us",

@@ -58,12 +58,13 @@ def sample(measure, into):
     return None
 
 
-def measure_group(bench, rows, rounds):
+def measure_group(benches, rows, rounds):
     """Subject and peer in turn, so that a disturbance of the machine meets both.  rounds: None: as
     many as the rows want."""
     found = {row.key: Samples() for row in rows}
     for _ in range(rounds or max((row.rounds for row in rows), default=0)):
-        bench.shared = {}
+        for bench in benches:
+            bench.shared = {}
         for row in rows:
             s = found[row.key]
             if not s.trouble:
