@@ -8,6 +8,8 @@
  *	fetch	RDMA READ of a key with signatures in memory, checked; none on the wire
  *	two	copies all of the data, then runs the CRC over each block (two passes)
  *	fused	ISA-L's stitched copy, of which there is one for T10-DIF alone
+ *	call	runs the CRC over each block, then has the kernel copy all of the data into the other process
+ *		(process_vm_writev): what two processes can do that share no memory; far alone
  *	crc, memcpy	one of the two passes alone
  *
  * signed [DEVICE [near|far]]: near (the default) both sides are in this process, far in two, on
@@ -23,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
@@ -31,7 +34,9 @@
 #include "verbs_device.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
-enum { MEMORY = 2 * ROOM + DEPTH * DATA };
+/* In large pages wherever it lies, as far as the kernel has any: the rows are to differ by what is
+ * measured. */
+enum { LARGE = 2 << 20, MEMORY = (2 * ROOM + DEPTH * DATA + LARGE - 1) / LARGE * LARGE };
 
 #define SLICE_NS 10000000u
 #define ACCESS	 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
@@ -113,8 +118,8 @@ static void side_open(struct side *s, const char *device)
 	device_port_open_by(&s->port, device, -1, open_devx);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 128, NULL, NULL, 0);
-	s->data = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!s->pd || !s->cq || s->data == MAP_FAILED)
+	s->data = aligned_alloc(LARGE, MEMORY);
+	if (!s->pd || !s->cq || !s->data)
 		device_die("set-up: %m");
 	memset(s->data, 0, MEMORY);
 	s->mr = ibv_reg_mr(s->pd, s->data, MEMORY, ACCESS);
@@ -266,16 +271,17 @@ static void key_configure(struct side *s, int which, enum kind kind, uint32_t bl
 
 /* ---- what is measured ---- */
 
-enum column { STRIP, ADD, FETCH, TWO, FUSED, CRC, MEMCPY, COLUMNS };
+enum column { STRIP, ADD, FETCH, TWO, FUSED, CALL, CRC, MEMCPY, COLUMNS };
 
 static const char *const column_names[COLUMNS] = {
-	[STRIP] = "strip", [ADD] = "add", [FETCH] = "fetch",   [TWO] = "two",
-	[FUSED] = "fused", [CRC] = "crc", [MEMCPY] = "memcpy",
+	[STRIP] = "strip", [ADD] = "add",   [FETCH] = "fetch", [TWO] = "two",
+	[FUSED] = "fused", [CALL] = "call", [CRC] = "crc",     [MEMCPY] = "memcpy",
 };
 
 struct bench {
 	struct side me;
 	struct hello peer;
+	pid_t other;   /* the peer's process, or 0 */
 	uint8_t *copy; /* for what is done without the device */
 	enum kind kind;
 	uint32_t block;
@@ -339,6 +345,14 @@ static uint64_t crc_of(enum kind kind, const uint8_t *data, uint32_t n)
 	}
 }
 
+static void by_call(const struct bench *b)
+{
+	struct iovec from = {b->me.plain, DATA}, to = {(void *)(uintptr_t)b->peer.plain, DATA};
+
+	if (process_vm_writev(b->other, &from, 1, &to, 1, 0) != DATA)
+		device_die("process_vm_writev: %m");
+}
+
 static void by_hand(struct bench *b, enum column column)
 {
 	const uint8_t *from = b->me.plain;
@@ -349,9 +363,11 @@ static void by_hand(struct bench *b, enum column column)
 		for (uint32_t at = 0; at < DATA; at += b->block)
 			b->sink += crc16_t10dif_copy(0xffff, b->copy + at,
 						     (uint8_t *)(uintptr_t)(from + at), b->block);
-	if (column == TWO || column == CRC)
+	if (column == TWO || column == CALL || column == CRC)
 		for (uint32_t at = 0; at < DATA; at += b->block)
 			b->sink += crc_of(b->kind, (column == TWO ? b->copy : from) + at, b->block);
+	if (column == CALL)
+		by_call(b);
 	/* The compiler must not find out that one copy would do. */
 	__asm__ volatile("" : : "r"(b->copy), "r"(from) : "memory");
 }
@@ -380,7 +396,7 @@ static void row(struct bench *b)
 		for (enum column c = 0; c < COLUMNS; c++) {
 			uint64_t took, n;
 
-			if (c == FUSED && b->kind != T10DIF)
+			if ((c == FUSED && b->kind != T10DIF) || (c == CALL && !b->other))
 				continue;
 			n = slice(b, c, &took);
 			if (i) { /* the first ones warm caches up */
@@ -444,17 +460,16 @@ static void serve(const char *device, int fd)
 	}
 }
 
-static int fork_server(const char *device)
+static int fork_server(const char *device, pid_t *pid)
 {
 	int fd[2];
-	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		device_die("socketpair: %m");
-	pid = fork();
-	if (pid < 0)
+	*pid = fork();
+	if (*pid < 0)
 		device_die("fork: %m");
-	if (!pid) {
+	if (!*pid) {
 		close(fd[0]);
 		talk_pin(1);
 		serve(device, fd[1]);
@@ -469,8 +484,8 @@ int main(int argc, char **argv)
 	static const uint32_t blocks[] = {512, 4096};
 	const char *device = argc > 1 ? argv[1] : NULL;
 	bool far = argc > 2 && !strcmp(argv[2], "far");
-	int fd = far ? fork_server(device) : -1;
 	static struct bench b;
+	int fd = far ? fork_server(device, &b.other) : -1;
 	static struct side other;
 
 	if (far) {
