@@ -118,13 +118,13 @@ int flexio_dev_get_thread_ctx(struct flexio_dev_thread_ctx **dtctx);
 
 /**
  * flexio_dev_get_thread_id() - the number of a thread, flexio_event_handler_get_id() of the host.
- * @dtctx: the thread's context
+ * @dtctx: the thread's context, or NULL for the calling thread
  */
 uint32_t flexio_dev_get_thread_id(struct flexio_dev_thread_ctx *dtctx);
 
 /**
  * flexio_dev_get_thread_local_storage() - the address that the host gave the thread.
- * @dtctx: the thread's context
+ * @dtctx: the thread's context, or NULL for the calling thread
  *
  * Returns flexio_event_handler_attr.thread_local_storage_daddr; 0 if there is none.
  */

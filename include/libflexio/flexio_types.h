@@ -474,7 +474,7 @@ struct flexio_mkey_attr {
 
 /** Attributes of a command queue. */
 struct flexio_cmdq_attr {
-	/** DPA threads that run tasks, at least 1. */
+	/** DPA threads that run tasks, at least 1; there may be more of them than EUs. */
 	int workers;
 	/** Tasks that one worker runs before it gives its EU back, at least 1. */
 	int batch_size;

@@ -155,7 +155,7 @@ static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
 		a.thread = p->idle;
 		if (a.thread)
 			p->idle = a.thread->idle;
-		else if (dpa_process_thread(p, answerer_main, NULL, &a.thread))
+		else if (dpa_process_thread(p, dpa_thread_number(), answerer_main, NULL, &a.thread))
 			a.thread = NULL;
 	}
 	if (a.thread) {

@@ -122,7 +122,7 @@ static int worker_start(struct dpa_cmdq *q, struct cmdq_worker *w)
 	w->queue = q;
 	pthread_mutex_lock(&q->lock);
 	pthread_mutex_lock(&q->process->lock);
-	ret = dpa_process_thread(q->process, worker_main, w, &w->thread);
+	ret = dpa_process_thread(q->process, dpa_thread_number(), worker_main, w, &w->thread);
 	pthread_mutex_unlock(&q->process->lock);
 	q->nworkers += ret == 0;
 	pthread_mutex_unlock(&q->lock);

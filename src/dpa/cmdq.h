@@ -10,7 +10,9 @@
 
 #include "base/compiler.h"
 
-#define DPA_CMDQ_WORKERS 512u
+/* Workers are threads like others, and share the units: more of them than there are units is no
+ * mistake. */
+#define DPA_CMDQ_WORKERS DPA_THREADS
 
 struct dpa_cmdq;
 struct dpa_process;

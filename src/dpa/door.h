@@ -77,7 +77,7 @@ struct flexio_dev_thread_ctx {
 	uint64_t window_config_base;
 	uint64_t metadata_parameter;
 	uint32_t thread_errno; /* "errno": the runtime sets it, the library reads and resets it */
-	uint32_t thread_id;    /* flexio_event_handler_get_id; 0xffffffff for an RPC */
+	uint32_t thread_id;    /* flexio_event_handler_get_id, or another one */
 	uint64_t thread_local_storage; /* address in DPA memory, or 0 */
 };
 

@@ -27,6 +27,9 @@ struct dpa_thread;
 /* The fate of a process without an error. */
 #define DPA_CODE_FINISHED 0x40u
 
+/* The next number of a thread, from 1, which device code asks for: no two of a program have one. */
+uint32_t dpa_thread_number(void);
+
 /*
  * The device, which a thread that waits for an event makes work meanwhile, as a program does that polls: so what
  * others send comes to the handler on the handler's thread.

@@ -166,9 +166,8 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 	h->attr = *attr;
 	/* Its main waits for the lock before it looks at the thread. */
 	pthread_mutex_lock(&p->lock);
-	ret = dpa_process_thread(p, handler_main, h, &h->thread);
+	ret = dpa_process_thread(p, attr->id, handler_main, h, &h->thread);
 	if (ret == 0) {
-		h->thread->id = attr->id;
 		h->thread->yield = handler_yield;
 		h->thread->stand_in = p->attr.stand_in;
 		h->eu = (struct dpa_eu_wait){.thread = h->thread, .eu = attr->eu};

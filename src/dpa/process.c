@@ -206,8 +206,8 @@ void dpa_process_end(struct dpa_process *p)
 
 /* ---- threads ---- */
 
-int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,
-		       struct dpa_thread **out)
+int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct dpa_thread *t),
+		       void *user, struct dpa_thread **out)
 {
 	struct dpa_thread *t;
 	int ret;
@@ -221,7 +221,7 @@ int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t
 	t->process = p;
 	t->main = main;
 	t->user = user;
-	t->id = UINT32_MAX;
+	t->id = id;
 	atomic_store(&t->partner, DPA_NOWHERE);
 	atomic_store(&t->place, DPA_NOWHERE);
 	ret = dpa_slot_take(p, &t->slot);

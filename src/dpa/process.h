@@ -102,9 +102,10 @@ uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
 /* Of DPA_SIGNAL_STACK_BYTES. */
 uint8_t *dpa_slot_signal_stack(const struct dpa_process *p, uint32_t slot);
 
-/* A new thread of the process with that main; the lock is held. */
-int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,
-		       struct dpa_thread **out) must_check;
+/* A new thread of the process with that main, for which device code has that number; the lock is
+ * held. */
+int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct dpa_thread *t),
+		       void *user, struct dpa_thread **out) must_check;
 /* Out of device code, wherever it is there, and out of its main, which looks at end; then it is
  * gone. */
 void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);

@@ -167,6 +167,13 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+uint32_t dpa_thread_number(void)
+{
+	static _Atomic(uint32_t) number;
+
+	return atomic_fetch_add(&number, 1) % 0xffffff + 1;
+}
+
 int dpa_thread_start(struct dpa_thread *t)
 {
 	const struct own_thread_attr attr = {

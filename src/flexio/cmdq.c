@@ -7,6 +7,9 @@
 #include "flexio/internal.h"
 #include "prm/cmd_general.h"
 
+/* That a process can have. */
+#define THREADS_MAX 1024
+
 struct flexio_cmdq {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
@@ -25,9 +28,9 @@ static bool cmdq_attr_check(const struct flexio_cmdq_attr *attr, const char *fun
 {
 	if (!flx_given(attr, function, "fattr"))
 		return false;
-	if (attr->workers < 1 || attr->workers > USER_EUS_LIMIT)
+	if (attr->workers < 1 || attr->workers > THREADS_MAX)
 		flx_fail(function, "fattr->workers: %d, not of 1 to %d", attr->workers,
-			 USER_EUS_LIMIT);
+			 THREADS_MAX);
 	else if (attr->batch_size < 1)
 		flx_fail(function, "fattr->batch_size: %d is less than 1", attr->batch_size);
 	else if (attr->state != FLEXIO_CMDQ_STATE_PENDING &&

@@ -20,16 +20,23 @@ int flexio_dev_get_thread_ctx(struct flexio_dev_thread_ctx **dtctx)
 	return ctx ? 0 : -1;
 }
 
+/* For functions that read the context: of none that is handed over they read the caller's. */
+static struct flexio_dev_thread_ctx *thread_ctx_read(struct flexio_dev_thread_ctx *dtctx)
+{
+	if (!dtctx)
+		return image_door()->thread_ctx();
+	thread_ctx_touch(dtctx);
+	return dtctx;
+}
+
 uint32_t flexio_dev_get_thread_id(struct flexio_dev_thread_ctx *dtctx)
 {
-	thread_ctx_touch(dtctx);
-	return dtctx->thread_id;
+	return thread_ctx_read(dtctx)->thread_id;
 }
 
 flexio_uintptr_t flexio_dev_get_thread_local_storage(struct flexio_dev_thread_ctx *dtctx)
 {
-	thread_ctx_touch(dtctx);
-	return dtctx->thread_local_storage;
+	return thread_ctx_read(dtctx)->thread_local_storage;
 }
 
 /* The runtime does not return from an end; if one did, device code would run on where it must
@@ -76,20 +83,17 @@ void flexio_dev_error(uint8_t error)
 
 uint64_t flexio_dev_get_errno(struct flexio_dev_thread_ctx *dtctx)
 {
-	thread_ctx_touch(dtctx);
-	return __atomic_load_n(&dtctx->thread_errno, __ATOMIC_RELAXED);
+	return __atomic_load_n(&thread_ctx_read(dtctx)->thread_errno, __ATOMIC_RELAXED);
 }
 
 void flexio_dev_rst_errno(struct flexio_dev_thread_ctx *dtctx)
 {
-	thread_ctx_touch(dtctx);
-	__atomic_store_n(&dtctx->thread_errno, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread_ctx_read(dtctx)->thread_errno, 0, __ATOMIC_RELAXED);
 }
 
 uint64_t flexio_dev_get_and_rst_errno(struct flexio_dev_thread_ctx *dtctx)
 {
-	thread_ctx_touch(dtctx);
-	return __atomic_exchange_n(&dtctx->thread_errno, 0, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(&thread_ctx_read(dtctx)->thread_errno, 0, __ATOMIC_RELAXED);
 }
 
 /*

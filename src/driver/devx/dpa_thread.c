@@ -3,7 +3,6 @@
 #include "driver/devx/dpa_thread.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 
 #include "dpa/eu.h"
 #include "driver/devx/dpa.h"
@@ -33,9 +32,8 @@ static const struct devx_class devx_dpa_thread_class = {
 
 int devx_create_dpa_thread(struct devx_call *c, struct devx_obj *obj)
 {
-	static _Atomic(uint32_t) number;
 	struct devx_dpa_thread *t = container_of(obj, struct devx_dpa_thread, obj);
-	uint32_t id = atomic_fetch_add(&number, 1) % 0xffffff + 1;
+	uint32_t id = dpa_thread_number();
 	struct dpa_handler_attr attr = {
 		.function = prm_get(c->in, DPA_THREAD_FUNCTION),
 		.local_storage = prm_get(c->in, DPA_THREAD_LOCAL_STORAGE),

@@ -124,7 +124,7 @@ FIELDS = {
     "flexio_qp_attr_opt_param_mask": {"qp_access_mask": [], "min_rnr_nak_timer": []},
     "flexio_app_attr": {"app_name": ["= NULL", '= ""', "= bad_name"], "app_ptr": ["= NULL", "= bad_text"],
                         "app_bsize": ["= 0", "= 63"], "app_sig_sec_name": []},
-    "flexio_cmdq_attr": {"workers": ["= 0", "= -1", "= USER_EUS_LIMIT + 1"], "batch_size": ["= 0", "= -1"],
+    "flexio_cmdq_attr": {"workers": ["= 0", "= -1", "= 1025"], "batch_size": ["= 0", "= -1"],
                          "state": ["= (enum flexio_cmdq_state)2", "= (enum flexio_cmdq_state)-1"]},
     "flexio_event_handler_attr": {
         "host_stub_func": ["= NULL", "= &bad_function"], "continuable": [], "arg": [],

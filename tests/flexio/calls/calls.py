@@ -31,6 +31,8 @@ CASES = (
     ("handler", "an error handler says its last word O275"),
     ("cmdq_states cmdq_order", "a command queue runs its tasks G124 G125 G127 G128 G129 G130 F123"),
     ("cmdq_workers", "workers run as many tasks at a time as there are G126 G130 G131"),
+    ("cmdq_numbers", "each worker has a number, which a NULL context gets too"),
+    ("cmdq_crowd", "a command queue of more workers than units"),
     ("cmdq_once", "each of 100,000 tasks runs once G132"),
     ("cmdq_many", "many tasks of many threads G131 G133"),
     ("cmdq_busy", "command queues go in any state G135 F114"),

@@ -193,6 +193,21 @@ __dpa_global__ void meet_task(uint64_t addr)
 	(void)meet(addr, ((const uint64_t *)(uintptr_t)addr)[1]);
 }
 
+/* Puts its number behind the third word, where those stand that came before, and waits until as many
+ * have come as the second word says. */
+__dpa_global__ void number_task(uint64_t addr)
+{
+	uint64_t *words = (uint64_t *)(uintptr_t)addr;
+	uint64_t place = __atomic_fetch_add(&words[2], 1, __ATOMIC_SEQ_CST);
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_get_thread_id(NULL) == flexio_dev_get_thread_id(ctx) &&
+	    !flexio_dev_get_thread_local_storage(NULL) && !flexio_dev_get_and_rst_errno(NULL))
+		words[3 + place] = flexio_dev_get_thread_id(NULL);
+	(void)meet(addr, words[1]);
+}
+
 /* Counts in the first word, and in the second how often it found another one at it. */
 __dpa_global__ void lonely_task(uint64_t addr)
 {

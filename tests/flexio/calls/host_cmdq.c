@@ -100,6 +100,43 @@ static void cmdq_workers(void)
 	OK(flexio_process_destroy(p));
 }
 
+/* Each worker has a number of its own, which it gets without a context too. */
+static void cmdq_numbers(void)
+{
+	enum { WORKERS = 4 };
+	struct flexio_process *p = host_process();
+	struct flexio_cmdq *q = queue(p, WORKERS, 1, FLEXIO_CMDQ_STATE_RUNNING);
+	uint64_t words[3 + WORKERS] = {0, WORKERS};
+	flexio_uintptr_t at;
+
+	OK(flexio_copy_from_host(p, words, sizeof(words), &at));
+	for (unsigned i = 0; i < WORKERS; i++)
+		OK(flexio_cmdq_task_add(q, &number_task, at));
+	await_empty(q);
+	for (unsigned i = 3; i < 3 + WORKERS; i++) {
+		words[i] = RESULT(p, &load, at + 8 * i);
+		CHECK(words[i] && words[i] < 4096);
+		for (unsigned before = 3; before < i; before++)
+			CHECK(words[before] != words[i]);
+	}
+	OK(flexio_process_destroy(p));
+}
+
+/* More of them than the DPA has units. */
+static void cmdq_crowd(void)
+{
+	struct flexio_process *p = host_process();
+	flexio_uintptr_t word = word_of(p);
+	struct flexio_cmdq *q = queue(p, 512, 1, FLEXIO_CMDQ_STATE_PENDING);
+
+	for (unsigned i = 0; i < 2000; i++)
+		OK(flexio_cmdq_task_add(q, &task, word));
+	OK(flexio_cmdq_state_running(q));
+	await_empty(q);
+	CHECK(RESULT(p, &load, word) == 2000);
+	OK(flexio_process_destroy(p));
+}
+
 /* Each of 100,000 has a byte of its own, and adds one to it. */
 static void cmdq_once(void)
 {
@@ -202,7 +239,7 @@ static void cmdq_bad(void)
 
 	FAILS(flexio_cmdq_create(p, &attr, &q));
 	CHECK(!q);
-	attr.workers = 255;
+	attr.workers = 1025;
 	FAILS(flexio_cmdq_create(p, &attr, &q));
 	attr = (struct flexio_cmdq_attr){1, 0, FLEXIO_CMDQ_STATE_RUNNING};
 	FAILS(flexio_cmdq_create(p, &attr, &q));
@@ -231,5 +268,6 @@ const struct host_case cmdq_cases[] = {
 	{"cmdq_states", cmdq_states}, {"cmdq_many", cmdq_many},
 	{"cmdq_order", cmdq_order},   {"cmdq_busy", cmdq_busy},
 	{"cmdq_bad", cmdq_bad},	      {"cmdq_workers", cmdq_workers},
-	{"cmdq_once", cmdq_once},     {NULL, NULL},
+	{"cmdq_once", cmdq_once},     {"cmdq_numbers", cmdq_numbers},
+	{"cmdq_crowd", cmdq_crowd},   {NULL, NULL},
 };
