@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,8 +23,6 @@
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
 static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel takes that");
-/* A shorter frame is filled before the line that the receiver looks at has come over. */
-#define LINE_LAST_MIN 256u
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
@@ -248,20 +247,17 @@ static bool may_drop(struct channel *ch, const struct pkt *p)
 /*
  * The receiver looks at the record's first line all the time.  It has it back as soon as something is stored
  * there, and the line must come over once more for what is stored later, the ring's word at least.  So of a
- * long frame that line is filled last.
+ * long frame that line is filled last.  A shorter one is filled before it has come over.
  */
-static bool record_fill_line_last(uint8_t *record, const struct pkt *p)
+static void record_fill_line_last(uint8_t *record, const struct pkt *p)
 {
 	uint32_t header = record_header_bytes(p);
 	uint32_t first = header < RING_ALIGN ? RING_ALIGN - header : 0;
 	uint8_t *payload = record + header, *from = p->runs[0].addr;
-	const struct run to[] = {{payload, first}, {payload + first, p->payload_len - first}};
-	const struct run of[] = {{from, first}, {from + first, p->payload_len - first}};
 
-	if (!payload_pull_runs(&to[1], 1, p, &of[1], 1))
-		return false;
+	memcpy(payload + first, from + first, p->payload_len - first);
 	(void)record_pack(record, p, false);
-	return !first || payload_pull_runs(&to[0], 1, p, &of[0], 1);
+	memcpy(payload, from, first);
 }
 
 /* All but the ring's word.  along: bytes of the payload that go in the record. */
@@ -269,8 +265,10 @@ static bool record_fill(void *record, const struct pkt *p, bool by_reference, ui
 {
 	struct run to;
 
-	if (pkt_transport(p) == BTH_RAW && along >= LINE_LAST_MIN && p->nruns == 1 && !p->source)
-		return record_fill_line_last(record, p);
+	if (along && payload_is_long_frame(p)) {
+		record_fill_line_last(record, p);
+		return true;
+	}
 	to = (struct run){record_pack(record, p, by_reference), along};
 	return !along || payload_pull(&to, 1, p);
 }
@@ -498,8 +496,10 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 	ch->frames = record_is_frame(record);
 	/* Whether another one follows is looked at before the program gets this one.  Behind others it is the
 	 * sender's. */
-	ring_fetch(record, bytes + (record_comes_alone(record) ? RING_ALIGN : 0));
+	if (record_comes_alone(record))
+		__builtin_prefetch((const uint8_t *)record + bytes);
 	if (!ch->frames) {
+		ring_fetch(record, bytes);
 		*out = train_deliver(&ch->rx, record, bytes, to);
 		if (unlikely(out->rest))
 			return deliver_record(ch, out->rest, out->rest_bytes, out->rest_part,

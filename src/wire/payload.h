@@ -12,6 +12,18 @@ bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p) mus
 bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p,
 		       const struct run *src, uint32_t nsrc) must_check;
 /*
+ * A frame lies in one piece, in memory of softhca's own or in a channel.  No touch of it can fault, so
+ * memcpy may copy it, which knows the widest moves; a short one gains nothing by them.
+ */
+#define PAYLOAD_FRAME_MIN 256u
+
+static inline bool payload_is_long_frame(const struct pkt *p)
+{
+	return pkt_transport(p) == BTH_RAW && p->payload_len >= PAYLOAD_FRAME_MIN &&
+	       p->nruns == 1 && !p->foreign && !p->source;
+}
+
+/*
  * Puts bytes [off, off + the runs' sum) of the answer to a READ of another process where the request
  * wants them, unless it was taken back.  False: not all of them, and packets have to bring them.
  */

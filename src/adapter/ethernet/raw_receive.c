@@ -448,7 +448,9 @@ static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
 	/* A frame of our own process is in one piece, on the sender's stack.  A peer may go on
 	 * writing while we read, so its frame is copied. */
 	if (pkt->batched || pkt->nruns != 1) {
-		if (!payload_pull(&whole, 1, pkt))
+		if (payload_is_long_frame(pkt))
+			memcpy(copy, pkt->runs[0].addr, in->bytes);
+		else if (!payload_pull(&whole, 1, pkt))
 			return false;
 		in->frame = copy;
 	} else {
