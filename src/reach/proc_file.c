@@ -79,18 +79,24 @@ void proc_file_fork_child(void)
 	users = 0;
 }
 
-static int proc_file_open(const char *name)
+static int proc_file_open_bare(const char *name)
 {
-	const struct hidden dir = hidden_read(&proc);
 	char path[96];
 	long fd;
 
-	if (hidden_ours(&dir)) {
-		fd = syscall(SYS_openat, dir.fd, name, O_RDONLY | O_CLOEXEC);
-	} else {
-		snprintf(path, sizeof(path), "/proc/%s", name);
-		fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	}
+	snprintf(path, sizeof(path), "/proc/%s", name);
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int proc_file_open(const char *name)
+{
+	const struct hidden dir = hidden_read(&proc);
+	long fd;
+
+	if (!hidden_ours(&dir))
+		return proc_file_open_bare(name);
+	fd = syscall(SYS_openat, dir.fd, name, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -132,4 +138,12 @@ ssize_t proc_file_read(const char *name, char *text, size_t size)
 	if (fd >= 0)
 		return read_whole(fd, text, size);
 	return fd == -EMFILE || fd == -ENFILE ? read_by_spare(name, text, size) : fd;
+}
+
+ssize_t proc_file_read_bare(const char *name, char *text, size_t size)
+{
+	int fd = proc_file_open_bare(name);
+
+	text[0] = '\0';
+	return fd < 0 ? fd : read_whole(fd, text, size);
 }

@@ -15,5 +15,7 @@ void proc_file_drop(void);
 /* Reads a small file whole, by its name below /proc, and ends it with a zero: its length, or
  * negative errno. */
 ssize_t proc_file_read(const char *name, char *text, size_t size);
+/* The same without what is kept, so without its lock, which the caller may have interrupted. */
+ssize_t proc_file_read_bare(const char *name, char *text, size_t size);
 /* In a forked child, which has not got the descriptors. */
 void proc_file_fork_child(void);

@@ -155,6 +155,17 @@ bool task_is_runnable(pid_t pid, pid_t tid)
 	return thread_state(pid, tid, &ran_ms) == 'R';
 }
 
+bool task_beside_is_runnable(pid_t tid)
+{
+	const char *state = NULL;
+	char name[64], stat[1024];
+
+	snprintf(name, sizeof(name), "self/task/%d/stat", (int)tid);
+	if (proc_file_read_bare(name, stat, sizeof(stat)) > 0)
+		state = stat_after_name(stat);
+	return state && *state == 'R';
+}
+
 static bool thread_goes_on(pid_t pid, pid_t tid)
 {
 	uint64_t ran_ms;

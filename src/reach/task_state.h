@@ -29,6 +29,8 @@ bool task_goes_on(pid_t pid);
 
 /* Does the thread run, or wait for a processor?  False also if /proc does not tell. */
 bool task_is_runnable(pid_t pid, pid_t tid);
+/* The same of another thread of the caller's process, for callers who may have interrupted anything. */
+bool task_beside_is_runnable(pid_t tid);
 
 /* When a process began, in some unit; 0 if /proc does not tell. */
 uint64_t task_began(pid_t pid);

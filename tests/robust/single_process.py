@@ -111,7 +111,7 @@ def cases(programs):
           for d in devices
           for how in ("poll", "ppoll", "select", "pselect", "epoll", "epoll-edge", "epoll-once",
                       "epoll_pwait", "epoll_pwait2", "epoll-dup", "epoll-nested", "crowded",
-                      "jumped", "cancelled", "forking")),
+                      "beside", "jumped", "cancelled", "forking")),
         *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
           for d in devices),
         *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "knocked", d, how))

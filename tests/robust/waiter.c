@@ -11,6 +11,8 @@
  *	             set in a set)
  *	epoll_pwait  and epoll_pwait2, as ppoll
  *	crowded      by poll, and a second thread waits for the same in epoll
+ *	beside       by epoll, on two processors; a second thread polls a queue of its own for a while, computes,
+ *	             sleeps, and so on
  *	jumped       by poll; a handler leaves waits by siglongjmp
  *	cancelled    by epoll; threads are cancelled that wait in poll and in epoll
  *	forking      by epoll; another thread makes processes, which wait for the same set
@@ -19,6 +21,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,6 +37,7 @@
 
 #define DISTURBANCE 300 /* us */
 #define SHORT_MS    3
+#define PHASE_US    5000
 
 enum { CHANNEL = 1, TICKS = 2 }; /* what is there, as a set */
 
@@ -44,7 +48,7 @@ struct how {
 	/* What is there; 0: the time is over, or a signal came. */
 	int (*wait)(struct listener *l, int ms);
 	uint32_t flags; /* of members of the set */
-	bool masked, precise, twice, nested, crowd, jumps, cancels, forks;
+	bool masked, precise, twice, nested, crowd, jumps, cancels, forks, polls;
 };
 
 struct listener {
@@ -201,6 +205,7 @@ static const struct how hows[] = {
 	{.name = "epoll-dup", .wait = by_epoll, .twice = true},
 	{.name = "epoll-nested", .wait = by_epoll, .nested = true},
 	{.name = "crowded", .wait = by_poll, .crowd = true},
+	{.name = "beside", .wait = by_epoll, .polls = true},
 	{.name = "jumped", .wait = by_poll, .jumps = true},
 	{.name = "cancelled", .wait = by_epoll, .cancels = true},
 	{.name = "forking", .wait = by_epoll, .forks = true},
@@ -388,6 +393,43 @@ static void *crowd_main(void *arg)
 	return NULL;
 }
 
+static void polls_for_a_while(struct ibv_cq *cq, bool asks)
+{
+	for (uint64_t began = now_us(); now_us() - began < PHASE_US;)
+		if (asks && ibv_poll_cq(cq, 1, &(struct ibv_wc){0}))
+			device_die("a completion of nothing");
+}
+
+static void *polls_main(void *arg)
+{
+	struct listener *l = arg;
+	struct ibv_cq *cq = ibv_create_cq(l->pair.port.ctx, 1, NULL, NULL, 0);
+
+	if (!cq)
+		device_die("ibv_create_cq: %m");
+	while (!atomic_load(&l->over)) {
+		polls_for_a_while(cq, true);
+		polls_for_a_while(cq, false);
+		usleep(PHASE_US);
+	}
+	return NULL;
+}
+
+/* The device relies on threads that wait for a processor where those are few. */
+static void keep_to_two_processors(void)
+{
+	cpu_set_t all, own;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		device_die("sched_getaffinity: %m");
+	CPU_ZERO(&own);
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&own) < 2; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &own);
+	if (sched_setaffinity(0, sizeof(own), &own))
+		device_die("sched_setaffinity: %m");
+}
+
 /* A child of fork has the set, and no channel. */
 static void *fork_main(void *arg)
 {
@@ -470,6 +512,8 @@ static void listener_start(struct listener *l)
 		thread_start(l, crowd_main);
 	if (l->how->forks)
 		thread_start(l, fork_main);
+	if (l->how->polls)
+		thread_start(l, polls_main);
 }
 
 static unsigned answered(struct listener *l)
@@ -534,5 +578,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		device_die("usage: waiter DEVICE listen|connect TCP-PORT HOW");
 	l.how = how_find(argv[4]);
+	if (l.how->polls)
+		keep_to_two_processors();
 	return answers_main(&l.pair, argv, listen_begin, &l);
 }

@@ -49,3 +49,10 @@ bool poller_goes_on(const struct poller *p, uint64_t most_ns)
 	return who == p->marked && poller_ran(who, &ns) && ns - p->ran_ns <= most_ns &&
 	       task_is_runnable(getpid(), (pid_t)(who >> 32));
 }
+
+bool poller_is_another(const struct poller *p)
+{
+	pid_t who = (pid_t)(poller_who(p) >> 32);
+
+	return who && who != gettid() && task_beside_is_runnable(who);
+}

@@ -24,3 +24,5 @@ void poller_mark(struct poller *p, uint32_t polls);
 /* Does it run or wait for a processor, and has had one for so long at most since the mark?  False: it sleeps, was
  * busy with something else, or is not known. */
 bool poller_goes_on(const struct poller *p, uint64_t most_ns);
+/* Is there one that is not the calling thread, and runs or waits for a processor? */
+bool poller_is_another(const struct poller *p);

@@ -16,6 +16,9 @@
 /* One that waits for longer is told of its next event up to a nap of the engine later. */
 #define CROWDED_NS 1000000000u
 
+/* A thread that has polled within this time may do so again. */
+#define POLLED_LATELY_NS 20000000u
+
 /* So many threads are between stand_in_enter and stand_in_leave, where the process does not go away. */
 static _Atomic(unsigned) inside;
 
@@ -129,6 +132,18 @@ bool stand_in_give_back(struct process *p, uint32_t word)
 }
 
 /*
+ * Has another thread polled lately that runs, or waits for a processor?  Where those are few, to be woken here would take one
+ * from it, and it takes what comes when it has one.  The engine, which naps then, looks within a millisecond.
+ */
+static bool another_polls(const struct engine *e)
+{
+	uint64_t noticed_ns = atomic_load_explicit(&e->noticed_at, memory_order_relaxed);
+
+	return e->few && noticed_ns && clock_ns() < noticed_ns + POLLED_LATELY_NS &&
+	       poller_is_another(&e->poller);
+}
+
+/*
  * The engine's place, and a last look for work after it was taken; the partners are senders, between their
  * store of work and their load of the word.  True: there was some.
  */
@@ -140,6 +155,8 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	bool done, event;
 
 	*next = STAND_IN_DECLINES;
+	if (!engine_is_stood_for(word) && another_polls(e))
+		return false;
 	if ((word != SLOT_POLLED && word != SLOT_ASLEEP) || !engine_can_be_replaced(e) ||
 	    !spin_try(&e->polling)) {
 		*next = stand_in_declines(p, word);
