@@ -107,7 +107,6 @@ WRAP(int, sendmmsg, (int fd, struct mmsghdr *m, unsigned n, int flags), (fd, m, 
      -1)
 WRAP(int, mprotect, (void *at, size_t bytes, int rights), (at, bytes, rights), ENOMEM, -1)
 WRAP(int, madvise, (void *at, size_t bytes, int how), (at, bytes, how), ENOMEM, -1)
-WRAP(int, mincore, (void *at, size_t bytes, unsigned char *there), (at, bytes, there), EAGAIN, -1)
 WRAP(int, munlock, (const void *at, size_t bytes), (at, bytes), ENOMEM, -1)
 WRAP(ssize_t, process_vm_readv,
      (pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,

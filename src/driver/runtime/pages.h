@@ -13,11 +13,3 @@
  * program wait.  False: all is as it was.
  */
 bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset) must_check;
-
-/*
- * Puts private memory that is there into large pages, as far as it fills them: others reach it by the
- * kernel, which looks each page up, and that takes longer than to copy 4 KiB.  Grows nothing, and may
- * do nothing: the kernel has no large page, or the program (MADV_NOHUGEPAGE, PR_SET_THP_DISABLE) or
- * another holder of the pages is against it.
- */
-void pages_join(uint64_t addr, uint64_t bytes);

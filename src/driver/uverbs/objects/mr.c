@@ -13,7 +13,6 @@
 
 #include "base/explain.h"
 #include "base/log.h"
-#include "driver/runtime/pages.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/share.h"
 #include "driver/uverbs/objects/families.h"
@@ -179,16 +178,6 @@ free_mr:
 	return ret;
 }
 
-/* Peers reach the memory, of regions without remote rights that of messages that are sent from there. */
-static void umr_open(const struct ufile *f, struct umr *mr)
-{
-	ushare_region(f, mr);
-	/* Pages that are only read may be those of a file, or all the same one. */
-	if (!mr->share && mr->attr.access & ACCESS_WRITABLE &&
-	    !(mr->attr.access & IB_ACCESS_ON_DEMAND))
-		pages_join((uintptr_t)mr->attr.addr, mr->attr.length);
-}
-
 static int cmd_reg_mr(struct ureq *req)
 {
 	struct ib_uverbs_reg_mr cmd;
@@ -220,7 +209,7 @@ static int cmd_reg_mr(struct ureq *req)
 	ret = umr_create(req->file, pd, &attr, &mr);
 	if (ret < 0)
 		return ret;
-	umr_open(req->file, mr);
+	ushare_region(req->file, mr);
 	resp.mr_handle = mr->uobj.handle;
 	resp.lkey = resp.rkey = mkey_key(mr->mkey);
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -271,7 +260,7 @@ static int umr_rereg(struct ureq *req, struct umr *mr, const struct mkey_attr *a
 		mr->attr = *attr;
 	share_end(mr->share);
 	mr->share = NULL;
-	umr_open(req->file, mr);
+	ushare_region(req->file, mr);
 	if (ret < 0)
 		return ret;
 	mr->pd->uobj.users--;

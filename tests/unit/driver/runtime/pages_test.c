@@ -121,102 +121,11 @@ static void test_signals(void)
 	munmap(counted, BYTES);
 }
 
-#define LARGE ((size_t)2 << 20)
-
-/* Four times LARGE from a multiple of it on, of which the pages [first, end) are touched. */
-static uint8_t *map_touched(size_t first, size_t end)
-{
-	uint8_t *map =
-		mmap(NULL, 5 * LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint8_t *p = map + (LARGE - (uintptr_t)map % LARGE) % LARGE;
-
-	CHECK(map != MAP_FAILED);
-	if (p != map)
-		munmap(map, (size_t)(p - map));
-	if (p + 4 * LARGE != map + 5 * LARGE)
-		munmap(p + 4 * LARGE, (size_t)(map + LARGE - p));
-	for (size_t at = first; at < end; at += PAGE)
-		p[at] = (uint8_t)(at / PAGE * 3);
-	return p;
-}
-
-static bool is_touched(const uint8_t *p, size_t first, size_t end)
-{
-	for (size_t at = 0; at < 4 * LARGE; at += PAGE)
-		if (p[at] != (at < first || at >= end ? 0 : (uint8_t)(at / PAGE * 3)) || p[at + 1])
-			return false;
-	return true;
-}
-
-static size_t resident(uint8_t *p)
-{
-	static uint8_t there[4 * LARGE / PAGE];
-	size_t n = 0;
-
-	CHECK(!mincore(p, 4 * LARGE, there));
-	for (size_t i = 0; i < sizeof(there); i++)
-		n += there[i] & 1;
-	return n * PAGE;
-}
-
-/* How much of [p, p + 4 LARGE) lies in large pages. */
-static size_t large_bytes(const uint8_t *p)
-{
-	FILE *f = fopen("/proc/self/smaps", "r");
-	unsigned long start, end, kib, sum = 0;
-	bool inside = false;
-	char line[512];
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
-			inside = start <= (uintptr_t)p && (uintptr_t)p < end;
-		else if (inside && sscanf(line, "AnonHugePages: %lu", &kib) == 1)
-			sum += kib;
-	fclose(f);
-	return sum << 10;
-}
-
-/* The kernel may have no large page at the moment. */
-static bool kernel_joins(uint8_t *at, size_t bytes)
-{
-	return !madvise(at, bytes, 25 /* MADV_COLLAPSE */);
-}
-
-static void joined(size_t touched, size_t touched_end, size_t first, size_t end, size_t want,
-		   size_t at)
-{
-	uint8_t *p = map_touched(touched, touched_end);
-	size_t before = resident(p), large = large_bytes(p), found;
-
-	pages_join((uintptr_t)p + first, end - first);
-	CHECK(resident(p) == before);
-	found = large_bytes(p);
-	/* Where the kernel joins by itself there is nothing to be seen. */
-	if (!large && found != want)
-		CHECK_SAY(found < want && !kernel_joins(p + at, want), "%zu, not %zu", found, want);
-	CHECK(is_touched(p, touched, touched_end));
-	munmap(p, 4 * LARGE);
-}
-
-/* Whole large pages, and those at the ends if the rest of them is there. */
-static void test_join(void)
-{
-	joined(0, 4 * LARGE, LARGE, 3 * LARGE, 2 * LARGE, LARGE);
-	joined(0, 4 * LARGE, LARGE + 100, 3 * LARGE - 100, 2 * LARGE, LARGE);
-	joined(LARGE + PAGE, 3 * LARGE, LARGE + PAGE, 3 * LARGE, LARGE, 2 * LARGE);
-	joined(LARGE, 3 * LARGE - PAGE, LARGE, 3 * LARGE - PAGE, LARGE, LARGE);
-	joined(LARGE + PAGE, 2 * LARGE - PAGE, LARGE + PAGE, 2 * LARGE - PAGE, 0, 0);
-	joined(0, 4 * LARGE, LARGE, LARGE + PAGE, 0, 0);
-	pages_join(PAGE, LARGE);
-}
-
 int main(void)
 {
 	test_fault_catch();
 	test_there_and_back();
 	test_signals();
 	test_refused();
-	test_join();
 	return 0;
 }
