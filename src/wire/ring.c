@@ -9,6 +9,12 @@
 #define CLEAR_AHEAD  (4u * RING_ALIGN)
 #define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; larger ones are not waited for */
 
+/* As long as the consumer keeps up, the producer uses this part of the ring only (turn_early). */
+#define RING_NEAR_SHARE 8u
+/* So much is returned without a wish: less than a record may take (RING_LARGEST_SHARE), and enough for
+ * the producer to see that the consumer keeps up. */
+#define RING_SETTLE_SHARE (4u * RING_NEAR_SHARE)
+
 static _Atomic(uint32_t) *ring_word(const struct ring *r, uint32_t off)
 {
 	return (_Atomic(uint32_t) *)(void *)(r->data + off);
@@ -82,10 +88,24 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
 	return -ENOSPC;
 }
 
+/*
+ * The first touch of each page costs both processes a fault, and memory that is used again soon lies
+ * in the caches.  So the producer goes back to the beginning long before the end, if the consumer has
+ * taken nearly all.  Until the consumer has turned, too, the ring has only so much room as lies in
+ * front of the turn: what is left of that must not become scarce.
+ */
+static bool turn_early(struct ring *r, uint32_t bytes, uint32_t to_end)
+{
+	uint32_t near = r->size / RING_NEAR_SHARE;
+
+	return unlikely(r->off >= near) && !refresh_tail(r) &&
+	       ring_has_room(r, (uint64_t)to_end + bytes + near / 2);
+}
+
 int ring_reserve(struct ring *r, uint32_t bytes, void **record)
 {
 	uint32_t to_end = r->size - r->off;
-	uint32_t skip = bytes > to_end ? to_end : 0;
+	uint32_t skip = bytes > to_end || turn_early(r, bytes, to_end) ? to_end : 0;
 	uint64_t need = (uint64_t)skip + bytes;
 	int rc;
 
@@ -251,7 +271,7 @@ bool ring_settle(struct ring *r)
 	uint64_t owed = r->tail - r->given;
 
 	/* The line of the wish hardly ever changes; the store of the tail would cost a line. */
-	if (!owed || (owed < r->size / RING_LARGEST_SHARE &&
+	if (!owed || (owed < r->size / RING_SETTLE_SHARE &&
 		      !atomic_load_explicit(&r->shared->want_room, memory_order_relaxed)))
 		return false;
 	return ring_give_back(r);

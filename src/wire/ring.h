@@ -4,7 +4,8 @@
  *
  * Records are contiguous and aligned to 64 bytes.  The first 32-bit word of a record is its length,
  * a multiple of 64, and says that it is there: the producer stores it last.  RING_TURN in its place
- * means that the rest of the ring is unused and the next record is at the beginning.  Where the
+ * means that the rest of the ring is unused and the next record is at the beginning.  A producer whose
+ * consumer keeps up turns long before the end, so that few pages are touched.  Where the
  * next record will begin there is 0 until then.  So a consumer that waits looks at the line that
  * the record will come in, and a short record takes one cache line from one processor to the other.
  *
