@@ -123,7 +123,7 @@ static void *answerer_main(struct dpa_thread *t)
 /* What a caller has got. */
 struct answerer {
 	struct dpa_thread *thread; /* NULL: none */
-	struct dpa_patience patience;
+	struct patience patience;
 	bool sleeps;
 	uint32_t place; /* its processor */
 };
@@ -217,11 +217,11 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 {
 	/* It may have to wake a processor, as its own has become another. */
 	if (a->place == DPA_BETWEEN)
-		return dpa_patience_look_on(call_is_done, c);
+		return patience_look_on(call_is_done, c);
 	/* On this one it goes on best if the caller leaves it. */
 	if (a->place == dpa_place_here())
 		return call_is_done(c);
-	return dpa_patience_look(&a->patience, call_is_done, c, NULL);
+	return patience_look(&a->patience, call_is_done, c, NULL);
 }
 
 /* True: in time. */
@@ -237,7 +237,7 @@ static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_cal
 		(void)call_sleep(c, UINT64_MAX);
 		return c->outcome != DPA_OUT_STOPPED;
 	}
-	dpa_patience_learn(&a->patience, c->done_ns > begin ? c->done_ns - begin : 0);
+	patience_learn(&a->patience, c->done_ns > begin ? c->done_ns - begin : 0);
 	return true;
 }
 

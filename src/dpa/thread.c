@@ -108,12 +108,12 @@ static void thread_leaves_device(struct dpa_thread *t)
 
 static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
 {
-	const struct dpa_meanwhile meanwhile = {thread_polls, t};
+	const struct patience_meanwhile meanwhile = {thread_polls, t};
 	uint32_t here = dpa_place_here();
 	bool stands_in;
 
 	if (here == atomic_load_explicit(&t->partner, memory_order_relaxed)) {
-		if (!dpa_patience_leaves(&t->patience)) {
+		if (!patience_leaves(&t->patience)) {
 			thread_settle(t, here);
 			return false;
 		}
@@ -123,7 +123,7 @@ static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), con
 	}
 	thread_settle(t, here);
 	stands_in = t->stand_in && t->stand_in->wanted(&t->stand_in_polls);
-	return dpa_patience_look(&t->patience, over, arg, stands_in ? &meanwhile : NULL);
+	return patience_look(&t->patience, over, arg, stands_in ? &meanwhile : NULL);
 }
 
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
@@ -144,7 +144,7 @@ void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const
 	}
 	/* What the kernel needs to wake a thread does not count. */
 	roused = atomic_load_explicit(&t->roused_ns, memory_order_relaxed);
-	dpa_patience_learn(&t->patience, (roused >= begin ? roused : clock_ns()) - begin);
+	patience_learn(&t->patience, (roused >= begin ? roused : clock_ns()) - begin);
 }
 
 /* ---- the thread ---- */

@@ -21,7 +21,7 @@
 #include "dpa/door.h"
 #include "dpa/dpa.h"
 #include "dpa/outbox.h"
-#include "dpa/patience.h"
+#include "base/patience.h"
 #include "dpa/window.h"
 
 /* How device code was left. */
@@ -88,7 +88,7 @@ struct dpa_thread {
 	void *runtime_sp;
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
-	struct dpa_patience patience;
+	struct patience patience;
 	const struct dpa_stand_in *stand_in; /* while it waits it makes the device work; or NULL */
 	uint32_t stand_in_polls;
 	bool relied_on;		/* it has, and has not said that it will not any more */
@@ -113,7 +113,7 @@ struct dpa_thread {
 	/* of an answerer of calls (dpa/call.c): by whoever calls */
 	struct dpa_ask ask;
 	struct dpa_thread *idle cacheline_aligned;
-	struct dpa_patience callers;
+	struct patience callers;
 };
 
 /* The calling thread, if it is one of a DPA process. */

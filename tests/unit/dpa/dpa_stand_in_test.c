@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "dpa/handler.h"
-#include "dpa/patience.h"
+#include "base/patience.h"
 #include "dpa/thread.h"
 #include "dpa_control.h"
 #include "dpa_fixture.h"
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	cpu_set_t set;
 
 	CHECK(argc == 2);
-	dpa_patience_init();
+	patience_init();
 	test_none(argv[1]);
 	test_bells();
 	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < 2) {

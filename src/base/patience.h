@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 
 /* Of one who waits, or of several of whom only one waits at a time. */
-struct dpa_patience {
+struct patience {
 	bool brisk; /* the last wait was short, or would have been */
 	uint32_t penalty_ns;
 	uint64_t not_before_ns;
@@ -27,19 +27,19 @@ struct dpa_patience {
 };
 
 /* Which processors there are, as the calling thread sees it. */
-void dpa_patience_init(void);
+void patience_init(void);
 /* What a looker does meanwhile. */
-struct dpa_meanwhile {
+struct patience_meanwhile {
 	bool (*work)(void *user); /* true if there was something to do */
 	void *user;
 };
 
 /* Looks for it, if that is worth it; meanwhile may be NULL.  True: over(arg) holds. */
-bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg,
-		       const struct dpa_meanwhile *meanwhile);
+bool patience_look(struct patience *p, bool (*over)(const void *arg), const void *arg,
+		   const struct patience_meanwhile *meanwhile);
 /* Who is waited for is on its way to this processor, or from it: looks, whatever was before. */
-bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg);
+bool patience_look_on(bool (*over)(const void *arg), const void *arg);
 /* One more wait on the processor of who is waited for.  True: it is time to leave it. */
-bool dpa_patience_leaves(struct dpa_patience *p) must_check;
+bool patience_leaves(struct patience *p) must_check;
 /* After a sleep: so long after the waiting began was it over. */
-void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns);
+void patience_learn(struct patience *p, uint64_t took_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See patience.h. */
-#include "dpa/patience.h"
+#include "base/patience.h"
 
 #include <sched.h>
 
@@ -41,7 +41,7 @@ static struct {
 	_Atomic(uint64_t) starved_for_ns;
 } machine;
 
-void dpa_patience_init(void)
+void patience_init(void)
 {
 	cpu_set_t set;
 
@@ -60,7 +60,7 @@ static __attribute__((cold)) void looker_starved(uint64_t now)
 	atomic_store(&machine.starved_until_ns, now + for_ns);
 }
 
-static bool may_look(const struct dpa_patience *p, uint64_t now)
+static bool may_look(const struct patience *p, uint64_t now)
 {
 	return now >= p->not_before_ns &&
 	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
@@ -71,7 +71,7 @@ static bool may_look(const struct dpa_patience *p, uint64_t now)
 struct look {
 	bool (*over)(const void *arg);
 	const void *arg;
-	const struct dpa_meanwhile *meanwhile; /* or NULL */
+	const struct patience_meanwhile *meanwhile; /* or NULL */
 	uint64_t now; /* the clock, which is then not looked at once more */
 };
 
@@ -117,8 +117,8 @@ static bool look_on(struct look *l, uint64_t end)
 	return found;
 }
 
-bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg,
-		       const struct dpa_meanwhile *meanwhile)
+bool patience_look(struct patience *p, bool (*over)(const void *arg), const void *arg,
+		   const struct patience_meanwhile *meanwhile)
 {
 	struct look l = {.over = over, .arg = arg, .meanwhile = meanwhile};
 	uint64_t begin;
@@ -142,14 +142,14 @@ bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), co
 	return false;
 }
 
-bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg)
+bool patience_look_on(bool (*over)(const void *arg), const void *arg)
 {
 	struct look l = {.over = over, .arg = arg, .now = clock_ns()};
 
 	return look_on(&l, l.now + MOVE_NS);
 }
 
-bool dpa_patience_leaves(struct dpa_patience *p)
+bool patience_leaves(struct patience *p)
 {
 	if (!p->brisk) {
 		p->near = 0;
@@ -162,7 +162,7 @@ bool dpa_patience_leaves(struct dpa_patience *p)
 	return true;
 }
 
-void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns)
+void patience_learn(struct patience *p, uint64_t took_ns)
 {
 	p->brisk = took_ns < LOOK_NS;
 	if (!p->penalty_ns) {

@@ -3,7 +3,7 @@
  * Who looks before it sleeps, who leaves its processor for that, and that it may run afterwards
  * where it might before.
  */
-#include "dpa/patience.h"
+#include "base/patience.h"
 
 #include <sched.h>
 #include <time.h>
@@ -39,12 +39,12 @@ static bool soon(const void *arg)
 }
 
 /* Waits beside the partner, until it is time to leave. */
-static unsigned waits(struct dpa_patience *p)
+static unsigned waits(struct patience *p)
 {
 	unsigned n = 1;
 
 	/* After the processor was taken away none leaves for a while. */
-	while (!dpa_patience_leaves(p)) {
+	while (!patience_leaves(p)) {
 		CHECK(n++ < WAITS_MANY);
 		if (n % 1024 == 0)
 			pause_ms(1);
@@ -54,39 +54,39 @@ static unsigned waits(struct dpa_patience *p)
 
 static void test_leaves(void)
 {
-	struct dpa_patience p = {0};
+	struct patience p = {0};
 	uint32_t stay, first;
 
-	CHECK(!dpa_patience_leaves(&p)); /* it has learnt nothing yet */
-	dpa_patience_learn(&p, LONG_NS);
+	CHECK(!patience_leaves(&p)); /* it has learnt nothing yet */
+	patience_learn(&p, LONG_NS);
 	for (unsigned i = 0; i < WAITS_MANY; i++)
-		CHECK(!dpa_patience_leaves(&p));
-	dpa_patience_learn(&p, SHORT_NS);
+		CHECK(!patience_leaves(&p));
+	patience_learn(&p, SHORT_NS);
 	first = p.stay;
 	CHECK(first > 1 && waits(&p) >= first);
 	/* It has not helped yet: the next takes longer. */
 	stay = p.stay;
 	CHECK(stay > first && waits(&p) >= stay && p.stay > stay);
 	/* A long one: from the beginning. */
-	CHECK(!dpa_patience_leaves(&p));
-	dpa_patience_learn(&p, LONG_NS);
-	CHECK(!dpa_patience_leaves(&p) && p.near == 0);
+	CHECK(!patience_leaves(&p));
+	patience_learn(&p, LONG_NS);
+	CHECK(!patience_leaves(&p) && p.near == 0);
 }
 
 /* Those who have left and find what they look for may leave as soon again. */
 static void test_found(void)
 {
-	struct dpa_patience p = {0};
+	struct patience p = {0};
 	unsigned n = 0, looks = 0;
 	uint32_t first;
 
-	dpa_patience_learn(&p, SHORT_NS);
+	patience_learn(&p, SHORT_NS);
 	first = p.stay;
 	(void)waits(&p);
 	CHECK(p.stay > first);
 	while (p.stay > first) {
 		CHECK(looks++ < WAITS_MANY);
-		if (!dpa_patience_look(&p, soon, &n, NULL)) {
+		if (!patience_look(&p, soon, &n, NULL)) {
 			n = 0;
 			pause_ms(1);
 		}
@@ -96,16 +96,16 @@ static void test_found(void)
 
 static void test_look(void)
 {
-	struct dpa_patience p = {0};
+	struct patience p = {0};
 	bool yes = true;
 
-	CHECK(!dpa_patience_look(&p, never, NULL, NULL));
-	CHECK(dpa_patience_look(&p, over, &yes, NULL));
-	dpa_patience_learn(&p, SHORT_NS);
-	CHECK(!dpa_patience_look(&p, never, NULL, NULL));
+	CHECK(!patience_look(&p, never, NULL, NULL));
+	CHECK(patience_look(&p, over, &yes, NULL));
+	patience_learn(&p, SHORT_NS);
+	CHECK(!patience_look(&p, never, NULL, NULL));
 	CHECK(p.not_before_ns); /* there is a pause now */
-	CHECK(!dpa_patience_look_on(never, NULL));
-	CHECK(dpa_patience_look_on(over, &yes));
+	CHECK(!patience_look_on(never, NULL));
+	CHECK(patience_look_on(over, &yes));
 }
 
 static void allowed(cpu_set_t *set)
@@ -150,7 +150,7 @@ int main(void)
 {
 	cpu_set_t set;
 
-	dpa_patience_init();
+	patience_init();
 	allowed(&set);
 	if (CPU_COUNT(&set) < 2) {
 		printf("one processor: nobody looks, and nobody leaves it\n");
