@@ -11,6 +11,8 @@
 
 /* As long as the consumer keeps up, the producer uses this part of the ring only (turn_early). */
 #define RING_NEAR_SHARE 8u
+/* So many records as the next one find room right after an early turn. */
+#define TURN_RECORDS 8u
 /* So much is returned without a wish: less than a record may take (RING_LARGEST_SHARE), and enough for
  * the producer to see that the consumer keeps up. */
 #define RING_SETTLE_SHARE (4u * RING_NEAR_SHARE)
@@ -91,15 +93,15 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
 /*
  * The first touch of each page costs both processes a fault, and memory that is used again soon lies
  * in the caches.  So the producer goes back to the beginning long before the end, if the consumer has
- * taken nearly all.  Until the consumer has turned, too, the ring has only so much room as lies in
- * front of the turn: what is left of that must not become scarce.
+ * taken nearly all.  Until the consumer has turned, too, the ring has only as much room as lies in
+ * front of the turn.  That has to be enough for a while, so large records go on to the end.
  */
 static bool turn_early(struct ring *r, uint32_t bytes, uint32_t to_end)
 {
 	uint32_t near = r->size / RING_NEAR_SHARE;
+	uint64_t room = max_u64(near / 2, (uint64_t)TURN_RECORDS * bytes);
 
-	return unlikely(r->off >= near) && !refresh_tail(r) &&
-	       ring_has_room(r, (uint64_t)to_end + bytes + near / 2);
+	return unlikely(r->off >= near) && !refresh_tail(r) && ring_has_room(r, to_end + room);
 }
 
 int ring_reserve(struct ring *r, uint32_t bytes, void **record)

@@ -118,6 +118,14 @@ static void test_keeps_to_the_beginning(void)
 		take_one();
 	}
 	CHECK(furthest <= (const char *)data + SIZE / 4);
+	/* Large ones would find too little room there if the consumer stopped. */
+	for (unsigned n = 0; n < 20; n++) {
+		const char *at = send_one(SIZE / RING_LARGEST_SHARE);
+
+		furthest = at > furthest ? at : furthest;
+		take_one();
+	}
+	CHECK(furthest >= (const char *)data + SIZE - 2 * SIZE / RING_LARGEST_SHARE);
 }
 
 /* One that has fallen behind finds the whole ring's worth of records, wherever it stopped. */
