@@ -64,7 +64,8 @@ static bool may_look(const struct patience *p, uint64_t now)
 {
 	return now >= p->not_before_ns &&
 	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
-	       atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1;
+	       (p->elsewhere ||
+		atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1);
 }
 
 /* One of those who look. */
@@ -106,12 +107,13 @@ static bool look_until(struct look *l, uint64_t end)
 	return false;
 }
 
-static bool look_on(struct look *l, uint64_t end)
+static bool look_on(struct look *l, uint64_t end, bool elsewhere)
 {
+	/* All of them, and one who works, unless that is somebody of another process. */
+	uint32_t room = atomic_load(&machine.processors) + elsewhere;
 	bool found = false;
 
-	/* All of them, and one who works. */
-	if (atomic_fetch_add(&machine.lookers, 1) + 1 < atomic_load(&machine.processors))
+	if (atomic_fetch_add(&machine.lookers, 1) + 1 < room)
 		found = look_until(l, end);
 	atomic_fetch_sub(&machine.lookers, 1);
 	return found;
@@ -130,7 +132,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
 		return false;
-	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + LOOK_NS)) {
+	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + LOOK_NS, p->elsewhere)) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;
@@ -146,7 +148,7 @@ bool patience_look_on(bool (*over)(const void *arg), const void *arg)
 {
 	struct look l = {.over = over, .arg = arg, .now = clock_ns()};
 
-	return look_on(&l, l.now + MOVE_NS);
+	return look_on(&l, l.now + MOVE_NS, false);
 }
 
 bool patience_leaves(struct patience *p)

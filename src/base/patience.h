@@ -24,6 +24,8 @@ struct patience {
 	uint32_t found; /* looks one upon the other */
 	uint32_t near;	/* short waits beside the partner */
 	uint32_t stay;	/* so many of them before one leaves */
+	/* Who is waited for belongs to another process, which may use processors that we may not. */
+	bool elsewhere;
 };
 
 /* Which processors there are, as the calling thread sees it. */

@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 19u
+#define REGISTRY_VERSION 20u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -182,6 +182,8 @@ struct slot {
 	_Atomic(int32_t) knock_fd_plus_1;
 	_Atomic(uint64_t) knock_id;	  /* of the file that must be there */
 	_Atomic(uint32_t) knocks_in_vain; /* a peer cannot knock, so nobody is to rely on it */
+	/* CLOCK_MONOTONIC, when a sender last woke a thread that slept in the engine's place. */
+	_Atomic(uint64_t) roused_ns;
 	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

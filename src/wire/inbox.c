@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "wire/knock.h"
 
@@ -47,9 +48,11 @@ static void wake_up(struct slot *to)
 		futex_store_and_wake(&to->wake, SLOT_AWAKE);
 		break;
 	case SLOT_READER:
+		atomic_store_explicit(&to->roused_ns, clock_ns(), memory_order_relaxed);
 		futex_store_and_wake(&to->wake, SLOT_POLLED);
 		break;
 	case SLOT_WAITER:
+		atomic_store_explicit(&to->roused_ns, clock_ns(), memory_order_relaxed);
 		/* In this order: who is stopped in between leaves an engine that looks. */
 		futex_store_and_wake(&to->wake, SLOT_POLLED);
 		knock_at(to);

@@ -527,12 +527,14 @@ int engine_start(struct process *p)
 		.state = ENGINE_PARK,
 		.place.leaves = p->engine_leaves,
 		.door = HIDDEN_NONE,
+		.patience.elsewhere = true,
 	};
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
 		e->spin_min_ns = FEW_SPIN_MIN_NS;
 		e->spin_max_ns = FEW_SPIN_MAX_NS;
 		e->few = true;
 	}
+	patience_init();
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
 	ret = feeder_start(p->wire_process, kick_process, p, &e->feeder);

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/hidden.h"
+#include "base/patience.h"
 #include "base/spin.h"
 #include "driver/runtime/beside.h"
 #include "driver/runtime/poller.h"
@@ -48,7 +49,11 @@ struct engine {
 	_Atomic(bool) stand_in_sleeps;	    /* also while it has been woken and does not run yet */
 	_Atomic(uint64_t) crowded_until_ns; /* others wait for events who have not got the place */
 	struct hidden door;		    /* where peers knock, under 'polling' */
-	uint64_t seen_ns;		    /* the last look at the clock while awake */
+	/* Of the thread that has the place, or is about to take it (stand_in.c); under 'gazing'. */
+	struct patience patience;
+	struct spin gazing;	    /* only ever tried: one thread looks before it sleeps */
+	uint64_t stand_in_slept_ns; /* since when it sleeps there */
+	uint64_t seen_ns;	    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
 	struct poller poller;

@@ -104,6 +104,7 @@ void reader_rouse(void)
 {
 	struct process *p;
 
+	stand_in_note_event();
 	if (stand_in_looks())
 		return;
 	p = stand_in_enter();

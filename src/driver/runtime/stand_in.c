@@ -22,6 +22,9 @@
 /* So many threads are between stand_in_enter and stand_in_leave, where the process does not go away. */
 static _Atomic(unsigned) inside;
 
+/* So many events were made in this process. */
+static _Atomic(uint32_t) events;
+
 static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
 
 struct process *stand_in_enter(void)
@@ -49,6 +52,11 @@ void stand_in_await_none(void)
 void stand_in_fork_child(void)
 {
 	atomic_store(&inside, 0);
+}
+
+void stand_in_note_event(void)
+{
+	atomic_fetch_add_explicit(&events, 1, memory_order_relaxed);
 }
 
 bool stand_in_looks(void)
@@ -80,6 +88,18 @@ static bool engine_is_missed(const struct engine *e)
 	return until_ns && clock_ns() < until_ns;
 }
 
+/* How long did it sleep, without what the kernel needed to wake it? */
+static void stand_in_learn(struct process *p)
+{
+	uint64_t slept = p->engine->stand_in_slept_ns;
+	uint64_t roused = atomic_load_explicit(&p->slot->roused_ns, memory_order_relaxed);
+
+	if (!spin_try(&p->engine->gazing))
+		return;
+	patience_learn(&p->engine->patience, (roused >= slept ? roused : clock_ns()) - slept);
+	spin_unlock(&p->engine->gazing);
+}
+
 void stand_in_works(struct process *p)
 {
 	struct engine *e = p->engine;
@@ -87,6 +107,7 @@ void stand_in_works(struct process *p)
 	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
 	engine_note_poll(e);
 	if (!in_device() && spin_try(&e->polling)) {
+		stand_in_learn(p);
 		(void)stand_in_look(p, NULL);
 		spin_unlock(&e->polling);
 	}
@@ -170,6 +191,7 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	}
 	atomic_store_explicit(&e->stand_in_sleeps, true, memory_order_relaxed);
 	done = stand_in_look(p, &deadline_ns);
+	e->stand_in_slept_ns = clock_ns();
 	spin_unlock(&e->polling);
 	event = s->has_event && s->has_event(s->fd);
 	/* An engine that naps is late for a timer that is near; one that sleeps knows of it. */
@@ -187,12 +209,62 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	return done && !event;
 }
 
+/* ---- a look before the sleep ---- */
+
+struct stand_in_gaze {
+	struct process *process;
+	uint32_t events; /* there were, when it began */
+};
+
+static bool gaze_is_over(const void *arg)
+{
+	const struct stand_in_gaze *g = arg;
+
+	return atomic_load_explicit(&events, memory_order_relaxed) != g->events;
+}
+
+static bool gaze_works(void *user)
+{
+	struct process *p = ((struct stand_in_gaze *)user)->process;
+	struct engine *e = p->engine;
+	bool done;
+
+	if (!spin_try(&e->polling))
+		return false;
+	engine_note_poll(e);
+	done = stand_in_look(p, NULL);
+	spin_unlock(&e->polling);
+	return done;
+}
+
+/*
+ * What comes within some microseconds is found without a sleep, if the last wait was that short.  Only
+ * while the engine naps: a sender would wake it otherwise, although we look.  True: there is an event.
+ */
+static bool stand_in_gazes(struct process *p)
+{
+	struct engine *e = p->engine;
+	struct stand_in_gaze g = {p, atomic_load_explicit(&events, memory_order_relaxed)};
+	const struct patience_meanwhile meanwhile = {gaze_works, &g};
+	bool found;
+
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) != SLOT_POLLED ||
+	    !engine_can_be_replaced(e) || another_polls(e) || !spin_try(&e->gazing))
+		return false;
+	found = patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
+	spin_unlock(&e->gazing);
+	return found;
+}
+
 enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
 {
 	enum stand_in_next next;
 
 	if (unlikely(in_device()))
 		return STAND_IN_DECLINES;
+	/* If the event is another's, the engine looks for this thread's, after its nap. */
+	if (stand_in_gazes(p) && (!s->has_event || s->has_event(s->fd)))
+		return STAND_IN_EVENT;
 	while (stand_in_takes(p, s, &next))
 		;
 	return next;

@@ -39,6 +39,8 @@ void stand_in_works(struct process *p);
 enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s) must_check;
 /* It sleeps there no more, and nobody has taken the place from it.  True: the engine naps, and knows of nobody. */
 bool stand_in_give_back(struct process *p, uint32_t word);
+/* Some thread has made an event. */
+void stand_in_note_event(void);
 /* Does this thread see by itself what events its work makes? */
 bool stand_in_looks(void);
 

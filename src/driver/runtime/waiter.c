@@ -53,12 +53,16 @@ static int waiter_door(struct process *p)
 static int waiter_step(struct process *p)
 {
 	int fd = waiter_door(p);
+	enum stand_in_next next;
 
 	if (fd < 0) {
 		engine_yield(p);
 		return -1;
 	}
-	return stand_in_begin(p, &waiter) == STAND_IN_SLEEPS ? fd : -1;
+	next = stand_in_begin(p, &waiter);
+	/* Who has found its event without a sleep goes on waiting in this way, too. */
+	waits = next != STAND_IN_DECLINES;
+	return next == STAND_IN_SLEEPS ? fd : -1;
 }
 
 int waiter_begin(void)
@@ -67,11 +71,11 @@ int waiter_begin(void)
 	int saved_errno = errno, fd = -1;
 	struct process *p = stand_in_enter();
 
+	waits = false;
 	if (p) {
 		fd = waiter_step(p);
 		stand_in_leave();
 	}
-	waits = fd >= 0;
 	told = false;
 	errno = saved_errno;
 	return fd;

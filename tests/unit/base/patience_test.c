@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Who looks before it sleeps, who leaves its processor for that, and that it may run afterwards
- * where it might before.
- */
+/* Who looks before it sleeps, and when it is time to leave the processor for that. */
 #include "base/patience.h"
 
 #include <sched.h>
 #include <time.h>
 
 #include "check.h"
-#include "dpa/place.h"
 
 #define SHORT_NS   1000u
 #define LONG_NS	   1000000u
 #define WAITS_MANY 100000u
-#define LIMIT_S	   60
 
 static bool never(const void *arg)
 {
@@ -108,50 +103,32 @@ static void test_look(void)
 	CHECK(patience_look_on(over, &yes));
 }
 
-static void allowed(cpu_set_t *set)
+/* Whom another process's processor serves is looked for on the only one of our own, too. */
+static void test_elsewhere(void)
 {
-	CHECK(sched_getaffinity(0, sizeof(*set), set) == 0);
-}
+	struct patience here = {0}, there = {.elsewhere = true};
+	cpu_set_t all, one;
 
-/* Where the kernel puts it next is its own affair: so once is enough. */
-static void test_leave(void)
-{
-	time_t end = time(NULL) + LIMIT_S;
-	cpu_set_t before, after;
-	uint32_t here;
-
-	allowed(&before);
-	do {
-		CHECK(time(NULL) < end);
-		here = dpa_place_here();
-		CHECK(dpa_place_leave(here));
-		allowed(&after);
-		CHECK(CPU_EQUAL(&before, &after));
-	} while (dpa_place_here() == here);
-}
-
-static void test_leave_nowhere(void)
-{
-	uint32_t here = dpa_place_here();
-	cpu_set_t all, one, after;
-
-	allowed(&all);
+	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
 	CPU_ZERO(&one);
-	CPU_SET(here, &one);
+	CPU_SET((size_t)sched_getcpu(), &one);
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
-	CHECK(!dpa_place_leave(here));
-	allowed(&after);
-	CHECK(CPU_EQUAL(&one, &after) && dpa_place_here() == here);
-	CHECK(!dpa_place_leave(DPA_NOWHERE) && !dpa_place_leave(DPA_BETWEEN));
+	patience_init();
+	patience_learn(&here, SHORT_NS);
+	patience_learn(&there, SHORT_NS);
+	CHECK(!patience_look(&here, never, NULL, NULL) && !here.not_before_ns);
+	CHECK(!patience_look(&there, never, NULL, NULL) && there.not_before_ns);
 	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
+	patience_init();
 }
 
 int main(void)
 {
 	cpu_set_t set;
 
-	patience_init();
-	allowed(&set);
+	/* First of all: whoever has waited for a processor does not look for some time. */
+	test_elsewhere();
+	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
 	if (CPU_COUNT(&set) < 2) {
 		printf("one processor: nobody looks, and nobody leaves it\n");
 		return 0;
@@ -159,7 +136,5 @@ int main(void)
 	test_look();
 	test_found();
 	test_leaves();
-	test_leave();
-	test_leave_nowhere();
 	return 0;
 }
