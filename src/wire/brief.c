@@ -39,7 +39,7 @@ static uint32_t brief_header(bool has_ack)
 	return (uint32_t)(sizeof(struct record_base) + (has_ack ? sizeof(struct record_ack) : 0));
 }
 
-/* With the payloads of n. */
+/* Bytes of a record with the payloads of n requests. */
 static uint32_t brief_bytes(uint32_t payload_len, uint32_t n, bool has_ack)
 {
 	uint32_t payloads = (n - 1) * record_part_bytes(payload_len) + payload_len;
@@ -60,7 +60,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	struct record_base *base = way->record;
 	struct record_ack *ack = (struct record_ack *)(base + 1);
 
-	/* all but the ring's word */
+	/* all fields but the ring's word */
 	base->opcode = b->opcode;
 	base->flags = (uint8_t)((b->solicited ? RECORD_SOLICITED : 0) |
 				(b->ack_req ? RECORD_ACK_REQ : 0) | (b->has_ack ? RECORD_ACK : 0));
@@ -125,7 +125,7 @@ static bool brief_kind(const struct record_base *b)
 	return record_may_share(b->opcode) && b->parts <= BRIEF_TRAIN;
 }
 
-/* Do they lie within the record, whose header is that long? */
+/* True if the payloads lie within the record, whose header has that length. */
 static bool brief_payloads_fit(const struct record_base *b, uint32_t header, uint32_t bytes)
 {
 	uint32_t room = bytes - header;
@@ -144,7 +144,7 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	uint32_t header;
 
 	memcpy(&base, at, sizeof(base));
-	/* The peer may write on: from here the compiler has to use the copy. */
+	/* The peer may go on writing; from here on the compiler has to use the copy. */
 	__asm__ volatile("" : : : "memory");
 	header = brief_header(base.flags & RECORD_ACK);
 	if (!brief_kind(&base) || base.npkts != 1 ||

@@ -49,9 +49,11 @@ enum bth_transport {
 	BTH_UD = 0x60,
 	BTH_CNP = 0x80,
 	BTH_XRC = 0xa0,
-	/* Dynamically connected: no transport of the specification; an opcode for manufacturers. */
+	/* Dynamically connected: the specification has no such transport, so it uses an opcode for
+	 * manufacturers. */
 	BTH_DC = 0xc0,
-	/* No BTH at all (the opcode is for manufacturers): an Ethernet frame as its payload. */
+	/* An Ethernet frame, which has no BTH (the opcode is for manufacturers); the payload is the
+	 * frame. */
 	BTH_RAW = 0xe0,
 };
 
@@ -68,7 +70,7 @@ struct bth_props {
 	bool write : 1;
 	bool read : 1;
 	bool atomic : 1;
-	/* Extended headers, in their order behind those of the transport. */
+	/* Extended headers, in the order in which they stand behind the transport's own. */
 	bool reth : 1;
 	bool atomic_eth : 1;
 	bool aeth : 1;
@@ -165,9 +167,9 @@ static inline uint32_t bth_ext_octets(const struct bth_props *p)
 }
 
 /*
- * The same for a packet that stands for several of the path MTU.  Headers that begin or end the
- * message stand in one of them, but the first and the last packet of a read response both have an
- * AETH.
+ * The same for a packet that stands for several packets of the path MTU.  Headers that begin or end
+ * the message stand in only one of those, but the first and the last packet of a read response both
+ * have an AETH.
  */
 static inline uint32_t bth_ext_octets_of_many(const struct bth_props *p)
 {
@@ -184,5 +186,5 @@ static inline uint32_t bth_transport_octets(uint8_t opcode)
 	       (t->dc && request ? DC_OCTETS : 0);
 }
 
-/* For traces. */
+/* The operation's name for traces. */
 const char *bth_op_name(uint8_t opcode);

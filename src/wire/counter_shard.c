@@ -5,7 +5,7 @@
 
 _Thread_local unsigned shard_plus_1;
 
-/* Bit n: shard n is taken.  Shard 0 is everybody's. */
+/* Bit n: shard n is taken.  Shard 0 belongs to everybody. */
 static _Atomic(uint32_t) taken = 1;
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -2,8 +2,8 @@
 /*
  * Counts without contention.  Every packet counts four times, so counters must cost next to
  * nothing.  Each thread counts in a shard of its own, with plain loads and stores; readers add the
- * shards up.  There are SLOT_THREAD_SHARDS of them.  All threads that find no other free share
- * shard 0, with atomic additions.
+ * shards up.  There are SLOT_THREAD_SHARDS of them.  Threads that find no free shard share shard 0,
+ * with atomic additions.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ extern _Thread_local unsigned shard_plus_1;
 /* Takes a shard for this thread, until it ends. */
 unsigned shard_take(void);
 
-/* This thread's own shard of the counters, for shard_add; NULL: it shares shard 0. */
+/* This thread's own shard of the counters, for shard_add; NULL: the thread shares shard 0. */
 static inline _Atomic(uint64_t) *shard_own(_Atomic(uint64_t) *counters)
 {
 	unsigned shard = likely(shard_plus_1) ? shard_plus_1 - 1 : shard_take();
@@ -40,7 +40,7 @@ static inline void shard_add(_Atomic(uint64_t) *own, enum port_counter c, uint64
 	shard_add_at(&own[c], n);
 }
 
-/* The same in a shard that others count in as well. */
+/* Adds in a shard in which other threads count as well. */
 static inline void shard_add_shared(_Atomic(uint64_t) *shard, enum port_counter c, uint64_t n)
 {
 	atomic_fetch_add_explicit(&shard[c], n, memory_order_relaxed);
@@ -48,7 +48,7 @@ static inline void shard_add_shared(_Atomic(uint64_t) *shard, enum port_counter 
 
 typedef void shard_add_fn(_Atomic(uint64_t) *shard, enum port_counter c, uint64_t n);
 
-/* counters: those of one port in shard 0. */
+/* Counts for this thread.  counters: those of one port in shard 0. */
 static inline void shard_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
 {
 	_Atomic(uint64_t) *own = shard_own(counters);

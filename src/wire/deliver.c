@@ -6,7 +6,7 @@
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 
-/* Hands a packet to the wire's client, counting it.  In a reader's section. */
+/* Hands a packet to the wire's client and counts it.  Call it in a reader's section. */
 static bool wire_deliver(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
@@ -23,7 +23,8 @@ static bool wire_deliver(struct wire *w, const struct pkt *p)
 	return true;
 }
 
-/* Of a process that carries what its port sends out of the fabric.  In a reader's section. */
+/* Hands the packet to a process that carries what its port sends out of the fabric.  Call it in a
+ * reader's section. */
 static bool wire_carry(struct wire_process *h, const struct pkt *p)
 {
 	struct wire *from = wire_process_wire(h, p->path->src_port);

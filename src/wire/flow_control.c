@@ -7,14 +7,15 @@
 #include "wire/inbox.h"
 #include "wire/process.h"
 
-/* Another one each time that it begins, so that flows of the time before are told apart. */
+/* A new word each time that control begins, so that flows of an earlier time have another word. */
 static uint64_t flow_control_word(const struct wire_process *h)
 {
 	return (uint64_t)atomic_load(&h->slot->alive) << 32 |
 	       (uint32_t)(h->flows_begun * REGISTRY_SLOTS) | h->attr.slot;
 }
 
-/* It is controlled from now on, unless it is already. */
+/* Puts the flows of the slot's port under control.  False: another process controls them
+ * already. */
 static bool slot_take(struct slot *s, unsigned port, uint64_t by)
 {
 	uint64_t nobody = 0;
@@ -31,7 +32,7 @@ void flow_control_forget(struct slot *own, unsigned port, uint64_t by)
 		atomic_fetch_sub(&own->observers, 1);
 }
 
-/* The next slot of a process on our host, from that one on; REGISTRY_SLOTS: there is none. */
+/* The next slot, from 'slot' on, that a process on our host has; REGISTRY_SLOTS: there is none. */
 static uint32_t next_beside(const struct wire_process *h, uint32_t slot)
 {
 	const struct registry *r = h->attr.registry;
@@ -48,7 +49,7 @@ static uint32_t next_beside(const struct wire_process *h, uint32_t slot)
 	return min_u32(slot, REGISTRY_SLOTS);
 }
 
-/* Who says so in its slot and lives, or 0. */
+/* The word of the process that says in its slot that it controls the port, or 0. */
 static uint64_t port_controller(const struct wire_process *h, unsigned port)
 {
 	struct slot *slots = h->attr.slots;
@@ -88,7 +89,8 @@ int flow_control_begin(struct wire_process *h, unsigned port,
 		return ret;
 	by = flow_control_word(h);
 	(void)slot_take(h->slot, port, by);
-	/* First we say so, then we look for the others: one that comes in between sees it, or is seen. */
+	/* Say so first, then look for the others: a process that starts in between sees our word,
+	 * or we see the process. */
 	atomic_fetch_or(&h->slot->flows_controlled, 1u << port);
 	for (uint32_t s = next_beside(h, 0); s < REGISTRY_SLOTS; s = next_beside(h, s + 1)) {
 		uint64_t old = atomic_load(&slots[s].flows_by[port]);
@@ -128,7 +130,7 @@ static void slot_look(struct wire_process *h, uint16_t slot)
 void flow_control_look(struct wire_process *h)
 {
 	spin_lock(&h->flows_lock);
-	/* The summary first, as in inbox_collect. */
+	/* Clear the summary first, as in inbox_collect. */
 	atomic_fetch_and(&h->slot->inbox_summary, ~INBOX_FLOWS);
 	for (uint32_t w = 0; w < INBOX_WORDS; w++) {
 		uint64_t slots = atomic_exchange(&h->slot->flow_inbox[w], 0);

@@ -4,9 +4,9 @@
  * are chosen by rules that only the receiving processes know.
  *
  * Each process publishes in its slot a filter of what it listens to, one bit for several groups.  A
- * sender copies the packet into the channel of each process whose filter has the bit; the exact
- * choice is made there.  The registry names the slots in use, so that the sender does not touch the
- * others.
+ * sender copies the packet into the channel of each process whose filter has the bit; that process
+ * then makes the exact choice.  The registry names the slots in use, so that the sender does not
+ * touch the others.
  */
 #include "base/rcu.h"
 #include "base/trace.h"
@@ -50,7 +50,7 @@ static bool is_frame(const struct pkt *p)
 	return pkt_transport(p) == BTH_RAW;
 }
 
-/* To a single station? */
+/* True if the packet goes to a single station. */
 static bool is_unicast(const struct pkt *p)
 {
 	return is_frame(p) && !(p->path->dgid.raw[0] & 1);
@@ -73,7 +73,7 @@ static bool multicast_listens(const struct slot *s, unsigned group)
 
 /* ---- receiving ---- */
 
-/* Do the tables of switches lead it to that port? */
+/* True if the tables of switches lead the packet to that port. */
 static bool group_comes_to(const struct wire *w, const struct pkt *p)
 {
 	const struct subnet_packet packet = {p->path->dlid, p->pkey, ib_mtu_for(p->payload_len)};
@@ -82,13 +82,13 @@ static bool group_comes_to(const struct wire *w, const struct pkt *p)
 	       subnet_group_reaches(w->host->attr.subnet, p->path->src_port, &packet, w->port_row);
 }
 
-/* Does the cable of the port that it comes from lead there? */
+/* True if the cable of the sending port leads to this port. */
 static bool ethernet_comes_to(const struct wire *w, uint32_t from)
 {
 	return !w->ethernet || subnet_ethernet_reaches(w->host->attr.subnet, from, w->port_row);
 }
 
-/* Does somebody there want it? */
+/* Delivers to one port; false: nobody there wants the packet. */
 static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
@@ -98,7 +98,7 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 		return false;
 	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
 		return false;
-	/* A switch keeps from a port what nobody there wants: it does not count. */
+	/* A switch keeps from a port what nobody there wants, so the packet does not count. */
 	if (!client->receive_group(client->user, p))
 		return false;
 	if (slot_observed(w->host->slot))
@@ -116,7 +116,7 @@ bool multicast_deliver(struct wire_process *h, const struct pkt *p)
 	uint32_t from = p->path->src_port;
 	bool wanted = false;
 
-	/* from outside */
+	/* the packet comes from outside the fabric */
 	if (from >= s->nports)
 		return false;
 	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++) {
@@ -137,8 +137,9 @@ struct listeners {
 };
 
 /*
- * May the process of a slot want what the port sends?  A carrier has no use for what others send, and
- * what a tied port sends has none for those at the segment: they need not take it to drop it.
+ * True if the process of a slot may want what the port sends.  A carrier has no use for what other
+ * ports send.  Of what a tied port sends, only the port's own host and the host at the other end of
+ * the tie have any use: the other processes need not take it only to drop it.
  */
 static bool peer_concerned(const struct wire_process *h, uint16_t peer, uint32_t from)
 {
@@ -158,7 +159,7 @@ static bool peer_concerned(const struct wire_process *h, uint16_t peer, uint32_t
 	       host == subnet_node_of(s, tie - 1)->host + 1;
 }
 
-/* Of what the port sends. */
+/* Finds the listeners to what the port sends. */
 static void listeners_find(struct wire_process *h, unsigned group, uint32_t from,
 			   struct listeners *out)
 {
@@ -190,7 +191,8 @@ static bool listeners_have_room(struct wire_process *h, const struct listeners *
 	return true;
 }
 
-/* Nobody in this process wants a packet that it has sent itself, nor does another one listen. */
+/* Explains that nobody in this process wants a packet that it has sent itself, and that no other
+ * process listens. */
 static __attribute__((cold)) void explain_unheard(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
@@ -216,8 +218,8 @@ static enum wire_verdict xmit_copy(struct wire_process *h, uint16_t peer, const 
 	return l->ops->xmit(l, peer + 1u, p);
 }
 
-/* What became of a copy.  A listener that cannot be reached, or takes nothing, does not concern the
- * sender. */
+/* Counts and explains a copy that was not sent.  A listener that cannot be reached, or takes
+ * nothing, does not concern the sender. */
 static void copy_sent(struct wire *w, enum wire_verdict v, const struct pkt *p)
 {
 	if (likely(v == WIRE_SENT))
@@ -240,13 +242,14 @@ static void multicast_count(struct wire *w, const struct pkt *p)
 		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
 }
 
-/* All or none: whoever tries again must not send a second copy to those who had room.  False: none. */
+/* Sends all copies or none, because a sender that tries again must not send a second copy to those
+ * who had room.  False: none. */
 static bool send_copies(struct wire *w, const struct listeners *to, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
 	enum wire_verdict v;
 
-	/* One need not be asked first. */
+	/* A single listener's link says itself whether it has room. */
 	if (likely(to->n == 1 && !slot_observed(h->slot))) {
 		v = xmit_copy(h, to->slot[0], p);
 		if (v == WIRE_BUSY)
@@ -273,7 +276,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	struct listeners to;
 	bool wanted = false;
 
-	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
+	/* A connection has one peer (IBTA 9.6.1.2.1), so none of its packets is for a group. */
 	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) || !subnet_port_active(s, w->port_row)) {
 		multicast_lost(p, subnet_port_active(s, w->port_row) ? "connected" : "port-down");
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));

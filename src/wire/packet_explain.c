@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* To whom a packet with many receivers goes. */
+/* Says to whom a packet with many receivers goes. */
 static const char *group_text(const struct pkt *p, char text[INET6_ADDRSTRLEN])
 {
 	const uint8_t *b = p->path->dgid.raw;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the wire itself says about packets that are dropped; after explaining() (base/explain.h). */
+/* Explains packets that the wire itself drops; call these after explaining() (base/explain.h). */
 #pragma once
 
 #include "base/explain.h"
 #include "subnet/subnet.h"
 #include "wire/pkt.h"
 
-/* A datagram to a group, or a frame, that this port sends or that has come to this process. */
+/* Explains a datagram to a group, or a frame, that this port sends or that has come to this
+ * process. */
 void packet_explain_group(const struct subnet *s, uint32_t row, const struct pkt *p,
 			  const char *why) __attribute__((cold));
-/* A packet that names a sender that its process has not got. */
+/* Explains a packet that names a sender which the sending process has not got. */
 void packet_explain_sender(const struct subnet *s, const struct pkt *p) __attribute__((cold));

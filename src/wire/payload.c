@@ -6,7 +6,7 @@
 #include "usermem/usermem.h"
 #include "wire/channel.h"
 
-/* From another process. */
+/* Copies from another process. */
 static enum way_verdict payload_fetch(const struct run *dst, uint32_t ndst, const struct pkt *p,
 				      const struct run *src, uint32_t nsrc)
 {
@@ -24,7 +24,8 @@ bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p
 {
 	if (p->foreign)
 		return payload_fetch(dst, ndst, p, src, nsrc) == WAY_DONE;
-	/* The words of the target's memory are kept whole, not those of the requester's. */
+	/* Keeps whole the words of the memory that the request targets, not those of the
+	 * requester's. */
 	return (pkt_props(p)->response ? usermem_pull_answer : usermem_pull)(dst, ndst, src, nsrc);
 }
 
@@ -48,7 +49,8 @@ bool payload_refused(const struct pkt *p)
 {
 	if (!p->foreign || !p->foreign->refused)
 		return false;
-	/* Release: before the answer to this packet; partner: the acquire in hear_answer. */
+	/* Release: the word changes before we answer this packet; partner: the acquire in
+	 * hear_answer. */
 	if (p->foreign->readable)
 		atomic_store_explicit(p->foreign->readable, READABLE_NO, memory_order_release);
 	return true;

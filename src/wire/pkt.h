@@ -28,30 +28,30 @@ enum aeth_nak {
 	NAK_REMOTE_ACCESS = 2,
 	NAK_REMOTE_OPERATIONAL = 3,
 	NAK_INVALID_RD_REQUEST = 4,
-	/* Reserved on a real wire; here: the sender's own payload memory has gone (sent by
-	   reference). */
+	/* Reserved on a real wire.  Here: the memory of the payload, which the sender sent by
+	 * reference, no longer exists. */
 	NAK_SENDER_FAULT = 0x1f,
 };
-/* Of a syndrome with AETH_NAK; for traces. */
+/* The name of the NAK in a syndrome with AETH_NAK; for traces. */
 const char *aeth_nak_name(uint8_t syndrome);
 
-/* The memory of a connection, see wire/route.h.  0: nothing is known. */
+/* What a connection remembers of its route, see wire/route.h.  0: it knows nothing. */
 struct route {
 	_Atomic(uint64_t) word; /* epoch, number and owner */
 	_Atomic(uint64_t) here; /* the epoch in which the owner was this process, */
 	_Atomic(uint64_t) away; /* or another one */
-	/* Cells plus one (wire/traffic.h) of what goes there and what comes back; 0: not looked up.  No
-	 * epoch changes them. */
+	/* Cells plus one (wire/traffic.h) for what the connection sends and for what comes back; 0:
+	 * not looked up.  They stay the same when the epoch changes. */
 	_Atomic(uint32_t) traffic, traffic_back;
 };
 
-/* Where it goes, resolved once per connection (RC, UC) or per datagram. */
+/* Where a packet goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {
 	uint32_t src_port; /* rows of the fabric registry */
 	uint32_t dst_port;
 	uint16_t slid;
 	uint16_t dlid;
-	/* Of the packets, for switches on the way; 0: not checked there. */
+	/* The P_Key of the packets, which switches on the way check; 0: they do not check it. */
 	uint16_t pkey;
 	uint8_t mtu; /* enum ib_mtu */
 	uint8_t sl;
@@ -63,12 +63,13 @@ struct path {
 	bool roce_v1;
 	union ib_gid sgid;
 	union ib_gid dgid; /* Ethernet frame: the destination address in the first 6 bytes */
-	/* RoCE, of packets that leave the fabric (wire/roce.h): the station that they go to, 0: whoever has dgid. */
+	/* For RoCE packets that leave the fabric (wire/roce.h): the station that they go to; 0:
+	 * whoever has dgid. */
 	uint8_t dmac[6];
 	_Atomic(uint16_t) udp_sport; /* may change while packets are sent */
-	/* Of the headers in front of the BTH (size.h); 0: not known yet. */
+	/* Octets of the headers in front of the BTH (size.h); 0: not known yet. */
 	uint32_t routing_octets;
-	struct route *route; /* the connection's memory of it; NULL: looked up per packet */
+	struct route *route; /* the connection's memory; NULL: looked up per packet */
 };
 
 /*
@@ -78,28 +79,29 @@ struct path {
 struct pkt_dc {
 	uint64_t key;	     /* access key of the target */
 	uint64_t connection; /* a later one of the same initiator has a higher number */
-	uint32_t psn;	     /* all before this one has been answered */
-	uint32_t process;    /* of the initiator: its slot 9:0, the slot's generation 31:10 */
+	uint32_t psn;	     /* requests before this one have all been answered */
+	uint32_t process;    /* the initiator's: its slot 9:0, the slot's generation 31:10 */
 };
 
 struct way_peer;
 
-/* Where payloads by reference lie. */
+/* The process in which payloads by reference lie. */
 struct pkt_foreign {
 	struct way_peer *process; /* NULL: out of reach */
-	/* Where that process looks whether we may read its memory.  May be NULL. */
+	/* The word in which that process looks whether we may read its memory.  May be NULL. */
 	_Atomic(uint32_t) *readable;
-	bool refused; /* the last one could not be read, though its memory may be there */
+	bool refused; /* the last payload could not be read although its memory may exist */
 };
 
-/* Of a packet of a connection that has come from outside of the fabric: it does not say who sent it. */
+/* The sqpn of a packet of a connection from outside the fabric: the packet does not say who sent
+ * it. */
 #define PKT_SQPN_UNKNOWN 0xffffffffu
 
 struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
 	bool ack_req;
-	/* An atomic that its sender has executed in memory of both, but could not count. */
+	/* An atomic that its sender has executed in memory that both map, but could not count. */
 	bool executed;
 	uint8_t aeth; /* syndrome byte, where the operation has an AETH */
 	uint16_t pkey;
@@ -121,49 +123,52 @@ struct pkt {
 	const struct path *path;
 	uint32_t payload_len;
 	uint32_t nruns;
-	/* The payload; readable until the call that passes the packet returns.  Of a READ request: the
-	 * places of its answer, dma_len bytes, or none. */
+	/* The payload; readable until the call that passes the packet returns.  For a READ request:
+	 * the places for its answer, dma_len bytes, or none. */
 	const struct run *runs;
 	/*
-	 * On the sending side: the memory key that each run was found under, 0: it stays readable
-	 * in any case.  NULL: the payload cannot go by reference.
+	 * On the sending side: the memory key under which the requester found each run; 0: that run
+	 * stays readable in any case.  NULL: the payload cannot go by reference.
 	 */
 	const uint32_t *run_keys;
-	/* Loopback: set by a receiver that finds the payload's memory gone.  May be NULL. */
+	/* Loopback: a receiver sets it if the payload's memory no longer exists.  May be NULL. */
 	bool *payload_gone;
-	/* It came in a batch from another process: an answer may wait until the batch's end. */
+	/* The packet came in a batch from another process: an answer may wait until the batch's
+	 * end. */
 	bool batched;
-	/* Of an unreliable transport: packets for other processes wait behind it, so it does not
-	 * wait for room on the way to one. */
+	/* On an unreliable transport: packets for other processes wait behind this one, so it does
+	 * not wait for room in one process's channel. */
 	bool no_wait;
-	/* Not NULL: runs are addresses in another process; wire/payload.h reads them, or writes
-	 * there. */
+	/* Not NULL: the runs are addresses in another process; wire/payload.h reads and writes
+	 * them. */
 	struct pkt_foreign *foreign;
-	/* An answer to a READ whose payload is in its places already, and is not here. */
+	/* An answer to a READ whose payload already lies in its places, so the packet does not
+	 * carry it. */
 	bool placed;
 	/*
-	 * Not 0: the sender has given the request up, and its payload is no longer what it was.  On
-	 * the sending side a word of the queue pair, where a payload comes by reference one of its
-	 * record, otherwise NULL.
+	 * Not 0: the sender has given the request up, and its payload has changed.  The sender
+	 * points to a word of the queue pair.  A receiver points to a word of the record if the
+	 * payload comes by reference; otherwise the pointer is NULL.
 	 */
 	const _Atomic(uint32_t) *withdrawn;
-	/* Not NULL: the payload is nowhere yet, and this instead of runs makes it. */
+	/* Not NULL: the payload does not exist yet, and this source makes it in place of the
+	 * runs. */
 	struct pkt_source *source;
 };
 
 /*
- * A payload that is made where it is wanted: of data that changes on its way or is scattered over
- * more runs than a packet carries, so that it goes in one pass from the sender's memory into the
- * channel or, on loopback, to its destination.
+ * Makes a payload where it is wanted.  The data changes on its way, or is scattered over more runs
+ * than a packet carries; so it goes in one pass from the sender's memory into the channel or, on
+ * loopback, to its destination.
  */
 struct pkt_source {
 	/*
 	 * Writes bytes [off, off + the runs' sum) of the payload, as usermem_pull would copy them.
-	 * Cheap if off is where the last call ended.  False: memory has gone, the maker's or the
-	 * taker's.
+	 * Cheap if off is where the last call ended.  False: either the maker's memory or the
+	 * taker's no longer exists.
 	 */
 	bool (*pull)(struct pkt_source *s, uint64_t off, const struct run *dst, uint32_t ndst);
-	bool gone; /* it was the maker's */
+	bool gone; /* the maker's memory no longer exists */
 };
 
 static inline uint8_t pkt_transport(const struct pkt *p)
@@ -171,7 +176,7 @@ static inline uint8_t pkt_transport(const struct pkt *p)
 	return p->opcode & BTH_TRANSPORT_MASK;
 }
 
-/* Is it sent again until it is answered?  Others may be lost. */
+/* True if the sender repeats the packet until it is answered.  Other packets may be lost. */
 static inline bool pkt_is_reliable(const struct pkt *p)
 {
 	uint8_t transport = pkt_transport(p);
@@ -190,8 +195,9 @@ static inline const struct bth_props *pkt_props(const struct pkt *p)
 }
 
 /*
- * Asked after the payload has been read: false means that it was the sender's when it was read.
- * The fence keeps the reads in front of the look; partner: the one in channel_withdraw.
+ * Call it after the payload has been read: false means that the sender had not taken the payload
+ * back when it was read.  The fence keeps the reads in front of the look; partner: the fence in
+ * channel_withdraw.
  */
 static inline bool pkt_withdrawn(const struct pkt *p)
 {
@@ -201,7 +207,7 @@ static inline bool pkt_withdrawn(const struct pkt *p)
 	return atomic_load_explicit(p->withdrawn, memory_order_relaxed);
 }
 
-/* Does it carry struct pkt_dc? */
+/* True if the packet carries struct pkt_dc. */
 static inline bool pkt_has_dc(const struct pkt *p)
 {
 	return bth_transport_props_of(p->opcode)->dc && pkt_props(p)->request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process on the wire: its links, and which of them leads where. */
+/* A process on the wire: its links, and where each of them leads. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -46,11 +46,11 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	*h = (struct wire_process){.attr = *attr, .slot = &attr->slots[attr->slot]};
 	pthread_mutex_init(&h->control, NULL);
 	process_open_links(h);
-	/* Under Yama's restricted mode (ptrace_scope 1) only descendants may be read otherwise.
-	 * Fails where there is no Yama, which is just as well. */
+	/* Under Yama's restricted mode (ptrace_scope 1) only ancestors could read our memory
+	 * otherwise.  The call fails where there is no Yama, which does no harm. */
 	if (attr->open_channel)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	/* Whoever had the slot before may have been killed. */
+	/* The process that had the slot before may have been killed. */
 	atomic_store(&h->slot->expose_fd_plus_1, 0);
 	atomic_store(&h->slot->knock_fd_plus_1, 0);
 	atomic_store(&h->slot->knocks_in_vain, 0);
@@ -117,7 +117,7 @@ static void marks_look(struct wire_process *h)
 		flow_control_look(h);
 	if (!inbox_marked(h->slot, INBOX_EMULATED))
 		return;
-	/* The mark first, as in inbox_collect. */
+	/* Clear the mark first, as in inbox_collect. */
 	atomic_fetch_and(&h->slot->inbox_summary, ~INBOX_EMULATED);
 	emulated = atomic_load(&h->emulated);
 	if (emulated)
@@ -131,7 +131,7 @@ bool wire_process_progress(struct wire_process *h)
 
 	if (inbox_marked(h->slot, INBOX_MARKS))
 		marks_look(h);
-	/* A program that polls asks all the time, mostly for nothing. */
+	/* A program that polls asks all the time, and mostly there is nothing. */
 	if (likely(h->nlinks == 1))
 		return (*l)->ops->drain(*l);
 	for (; l < h->links + h->nlinks; l++)

@@ -43,7 +43,7 @@ struct record_global {
 struct record_run {
 	uint64_t addr;
 	uint32_t len;
-	uint32_t key; /* for the sender alone */
+	uint32_t key; /* only the sender uses it */
 };
 
 static_assert(RUNS_MAX <= UINT8_MAX, "parts is one byte");
@@ -58,7 +58,7 @@ static bool is_read_request(uint8_t opcode)
 	return bth_props_of(opcode)->read && bth_props_of(opcode)->request;
 }
 
-/* Which optional parts a record has is told by what its packet is, never by what is in it. */
+/* What a packet is decides which optional parts its record has; what the packet holds does not. */
 
 static bool has_address(uint8_t opcode)
 {
@@ -72,13 +72,14 @@ static bool has_atomic(uint8_t opcode)
 	return bth_props_of(opcode)->atomic_eth;
 }
 
-/* What the memory held: the answer says it, and a request that its sender has executed. */
+/* What the memory held.  The answer to an atomic carries it, and so does a request that its sender
+ * has executed. */
 static bool has_orig(uint8_t opcode, uint8_t flags)
 {
 	return bth_props_of(opcode)->atomic_ack || (has_atomic(opcode) && flags & RECORD_EXECUTED);
 }
 
-/* Datagrams to many have a GRH (IBTA 9.6.1.2).  A frame has its address in front. */
+/* Datagrams to many have a GRH (IBTA 9.6.1.2).  A frame has its address in front instead. */
 static bool has_global(uint8_t opcode, bool grh, uint32_t dqpn)
 {
 	return grh || (dqpn == IB_MULTICAST_QPN && !is_frame(opcode));
@@ -89,13 +90,13 @@ static bool has_dc(uint8_t opcode)
 	return bth_transport_props_of(opcode)->dc && bth_props_of(opcode)->request;
 }
 
-/* A frame has none of them: nothing needs to be asked. */
+/* A frame without flags has no optional part, so nobody needs to ask for each. */
 static inline bool is_bare(uint8_t opcode, uint8_t flags)
 {
 	return opcode == (BTH_RAW | BTH_SEND_ONLY) && !flags;
 }
 
-/* The size of the record without payload and runs. */
+/* The size of the record without payload and without runs. */
 static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 {
 	if (is_bare(opcode, flags))
@@ -145,7 +146,8 @@ static void *record_put(void *at, const void *part, size_t n)
 	return (char *)at + n;
 }
 
-/* Field by field: a base made elsewhere and copied would be loaded before its narrow stores are done. */
+/* Stores field by field: a copy of a base made elsewhere would load it before its narrow stores are
+ * done. */
 static void *record_put_base(void *record, const struct pkt *p, bool by_reference)
 {
 	const struct path *path = p->path;
@@ -238,7 +240,7 @@ static bool record_take(struct reader *r, void *part, size_t n)
 	if (n > r->left)
 		return false;
 	memcpy(part, r->at, n);
-	/* The peer may write on: from here the compiler has to use the copy. */
+	/* The peer may go on writing; from here on the compiler has to use the copy. */
 	__asm__ volatile("" : : : "memory");
 	r->at += n;
 	r->left -= n;
@@ -249,7 +251,7 @@ static bool record_overlap(const struct record_run *part, const struct run *memo
 {
 	uint64_t begin = (uintptr_t)memory->addr;
 
-	/* either begins within the other */
+	/* true if either begins within the other */
 	return part->addr - begin < memory->len || begin - part->addr < part->len;
 }
 
@@ -276,7 +278,7 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 	struct record_rare *live = (void *)((struct record_base *)record + 1);
 	struct record_base base;
 
-	/* our own words, but they lie where the peer may write */
+	/* The words are our own, but they lie where the peer may write. */
 	if (!record_take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
 		return 0;
 	if (refs->sqpn ? base.sqpn != refs->sqpn
@@ -289,7 +291,7 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 	return base.sqpn;
 }
 
-/* What only some transports and payloads need. */
+/* Takes what only some transports and payloads need. */
 static bool take_rare(struct reader *r, const struct record_base *base, struct pkt *p)
 {
 	const struct bth_transport_props *t = bth_transport_props_of(base->opcode);
@@ -309,7 +311,7 @@ static bool take_rare(struct reader *r, const struct record_base *base, struct p
 	return true;
 }
 
-/* The acknowledgement in front of the packet. */
+/* Takes the acknowledgement in front of the packet. */
 static bool take_ack(struct reader *r, const struct record_base *base, struct record_pkt *out)
 {
 	struct record_ack ack;
@@ -367,7 +369,7 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	return true;
 }
 
-/* All that may stand between the base and the payload. */
+/* Takes all optional parts between the base and the payload. */
 static bool take_parts(struct reader *r, const struct record_base *base, struct record_pkt *out)
 {
 	if (!take_rare(r, base, &out->pkt) || !take_ack(r, base, out) ||
@@ -398,8 +400,8 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	return sum == total;
 }
 
-/* Of several SENDs in one record: makes the packet that of this one, and r what is left from its payload
- * on. */
+/* Makes 'out' the packet of one of several SENDs that share the record, and leaves in r what begins
+ * with its payload. */
 static bool take_shared(struct reader *r, const struct record_base *base, uint32_t part,
 			struct record_pkt *out)
 {
@@ -463,7 +465,8 @@ int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
 	if (!base.npkts || (!is_bare(base.opcode, base.flags) && !take_parts(&r, &base, out)))
 		return -EPROTO;
 	if (by_reference) {
-		/* Who offers places does not ask before whether we can write there. */
+		/* A READ may offer places although nobody has agreed on references: its sender does
+		 * not ask first whether we can write there. */
 		if (part || (!sender && !is_read_request(base.opcode)) ||
 		    !take_runs(&r, &base, out))
 			return -EPROTO;
@@ -482,7 +485,7 @@ int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
 	if (is_frame(base.opcode))
 		memcpy(out->path.dgid.raw, r.at, min_u32(base.payload_len, ETHERNET_ADDRESS));
 	if (base.payload_len) {
-		/* The receiver only reads it, although a run has no const. */
+		/* The receiver only reads the payload, although a run has no const. */
 		out->runs[0] = (struct run){(void *)(uintptr_t)r.at, base.payload_len};
 		out->pkt.nruns = 1;
 	}

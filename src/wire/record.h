@@ -20,44 +20,45 @@
 struct record_pkt {
 	struct pkt pkt;
 	bool has_ack;
-	struct pkt ack; /* was sent before it */
+	struct pkt ack; /* its sender sent it before pkt */
 	uint32_t parts; /* packets that the record holds, in their order */
 	struct path path;
 	struct pkt_dc dc;
 	struct run runs[RUNS_MAX];
 };
 
-/* Says which payloads by reference their sender takes back. */
+/* Selects the payloads by reference that their sender takes back. */
 struct record_refs {
 	uint32_t sqpn;	   /* of this queue pair; 0: of any */
-	uint32_t src_port; /* if of any: one that sends from this port, */
-	uint32_t key;	   /* and has some of the payload under this key */
-	struct run memory; /* in here */
+	uint32_t src_port; /* if any: only of queue pairs that send from this port */
+	uint32_t key;	   /* and that have some of the payload under this key */
+	struct run memory; /* in this memory */
 };
 
-/* What pkt.withdrawn is of a record. */
+/* Values of pkt.withdrawn for a record. */
 enum record_withdrawal {
 	RECORD_GIVEN_UP = 1,
-	RECORD_MEMORY_GONE, /* the request stands, but for its payload or the places of its answer */
+	RECORD_MEMORY_GONE, /* the request stands, but not its payload or places */
 };
 
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
 uint32_t record_bytes(const struct pkt *p, bool by_reference);
-/* Of these, those in front of a payload that goes along. */
+/* Bytes of the record in front of a payload that goes along. */
 uint32_t record_header_bytes(const struct pkt *p);
-/* Fills all but the ring's word, which is 0, and the payload; returns where the payload (if it goes
- * along) belongs. */
+/* Fills everything except the payload and the ring's word, which is 0.  Returns where the payload
+ * belongs if it goes along. */
 void *record_pack(void *record, const struct pkt *p, bool by_reference);
 /*
- * Takes the payload of a record back if it goes by reference and is among these: a receiver that
- * has not read it by now takes the packet for lost, or a READ of which only the places have gone for
- * one that offers none.  Returns the sender's queue pair, or 0.
+ * Takes the payload of a record back if it goes by reference and refs selects it.  A receiver that
+ * has not read it by now takes the packet for lost; if only the places of a READ no longer exist,
+ * it takes the READ for one that offers none.  Returns the sender's queue pair, or 0.
  */
 uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*
- * One packet of the record, by its place.  Checks every length against the record's own; the header is copied before it is looked at, the
- * payload stays in place.  sender: of payloads by reference, NULL if they were not agreed on.
- * -EPROTO if malformed, or if there is none there.
+ * Unpacks one packet of the record, by its place.  Checks every length against the record's own;
+ * copies the header before it looks at it, and leaves the payload in place.  sender: the process
+ * that payloads by reference belong to, NULL if both sides have not agreed on them.  -EPROTO if the
+ * record is malformed, or if it has no packet at that place.
  */
 int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
 		       struct pkt_foreign *sender, struct record_pkt *out) must_check;

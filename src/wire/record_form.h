@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes of a record (wire/record.h), for those who read or write them.  Behind the base come,
- * in this order: record_rare, record_ack, those that record.c alone knows, the payload.
+ * The bytes of a record (wire/record.h), for code that reads or writes them.  The base comes first,
+ * then record_rare, record_ack, the parts that only record.c knows, and the payload.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum record_flag {
 	RECORD_BY_REFERENCE = 1 << 4,
 	RECORD_ACK = 1 << 5,	  /* an acknowledgement goes in front of the packet */
 	RECORD_EXECUTED = 1 << 6, /* see struct pkt */
-	RECORD_PLACED = 1 << 7,	  /* the same */
+	RECORD_PLACED = 1 << 7,	  /* see struct pkt */
 };
 
 struct record_base {
@@ -33,8 +33,8 @@ struct record_base {
 	uint16_t slid;
 	uint16_t dlid;
 	uint8_t path_bits;
-	/* By reference: runs of the payload.  Else, if not 0: so many SENDs stand in the record, see
-	 * record_may_share. */
+	/* By reference: the number of runs of the payload.  Otherwise, if not 0: the number of
+	 * SENDs that share the record, see record_may_share. */
 	uint8_t parts;
 	uint32_t dqpn;
 	uint32_t sqpn;
@@ -43,18 +43,18 @@ struct record_base {
 	uint32_t src_port;
 	uint32_t dst_port;
 	uint32_t payload_len;
-	uint32_t arg; /* the MSN of what has an AETH, else immediate data or the like */
+	uint32_t arg; /* the MSN of a packet with an AETH, otherwise immediate data or the like */
 };
 
 /* Datagrams, requests of XRC and payloads by reference have these. */
 struct record_rare {
 	uint32_t number; /* Q_Key, shared receive queue */
 	/* By reference: not 0 if the sender has taken the payload back (enum record_withdrawal).
-	 * Written by it alone, at any time. */
+	 * Only the sender writes it, at any time. */
 	_Atomic(uint32_t) withdrawn;
 };
 
-/* Positive, of the connection that the packet belongs to. */
+/* A positive acknowledgement of the connection that the packet belongs to. */
 struct record_ack {
 	uint32_t psn;
 	uint32_t msn;
@@ -65,7 +65,7 @@ static_assert(sizeof(struct record_base) + sizeof(struct record_ack) + 8 == 64,
 static_assert(sizeof(struct record_base) + sizeof(struct record_rare) + 8 == 64,
 	      "so does a word in a datagram");
 
-/* A hint: the sender may still write there. */
+/* True if the record holds a frame.  Only a hint, because the sender may still write there. */
 static inline bool record_is_frame(const void *record)
 {
 	const struct record_base *base = record;
@@ -73,7 +73,7 @@ static inline bool record_is_frame(const void *record)
 	return (base->opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
 }
 
-/* Likewise: its sender hardly ever fills the next record already. */
+/* True if the sender has hardly ever filled the next record by now.  Only a hint, too. */
 static inline bool record_comes_alone(const void *record)
 {
 	const struct record_base *base = record;
@@ -82,8 +82,9 @@ static inline bool record_comes_alone(const void *record)
 }
 
 /*
- * SENDs of one packet in a row may share a record: everything is said once, the PSN of the first, and
- * their payloads, of one length, stand one behind the other, so far apart.
+ * SENDs of one packet that follow each other may share a record.  It says everything once, with the
+ * PSN of the first SEND.  The payloads have one length and stand one behind the other, this many
+ * bytes apart.
  */
 static inline uint32_t record_part_bytes(uint32_t payload_len)
 {

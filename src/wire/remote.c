@@ -12,7 +12,7 @@ struct remote *remote_at(const struct link_shm *l, uint16_t peer)
 	return remote_living(&l->remotes[peer]);
 }
 
-/* What that slot lays open of its keys and responders.  Under RCU. */
+/* What the process of that slot lays open of its keys and responders.  Call it under RCU. */
 static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 {
 	struct remote *f;
@@ -25,7 +25,7 @@ static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	/* As a rule that is all that there is to ask. */
+	/* The connection remembers the owner as a rule, so there is no more to ask. */
 	uint32_t owner = route_known(path, subnet_epoch(w->host->attr.subnet), dqpn);
 
 	return remote_of(w->host, likely(owner) ? owner : route_owner_plus_1(w, path, dqpn));
@@ -41,7 +41,7 @@ bool wire_owns(const struct wire *w, uint32_t qpn)
 	return route_number_owner_plus_1(w->host->attr.registry, qpn) == w->host->attr.slot + 1u;
 }
 
-/* Files that peers have taken back.  Under control. */
+/* Takes out the maps of files that peers have taken back.  Under the control lock. */
 static struct segment_map *remote_dead_maps(struct link_shm *l)
 {
 	struct segment_map *all = NULL;
@@ -68,7 +68,7 @@ static enum peer_found remote_found(const struct remote *f)
 	return rseq_available() ? PEER_MAPPED : PEER_NO_RSEQ;
 }
 
-/* Leaves word of what was found for people who ask.  f NULL: nothing. */
+/* Notes for people who ask what was found.  f NULL: nothing. */
 static void remote_note(struct expose *own, uint16_t peer, struct remote *f)
 {
 	if (!own->mem)
@@ -81,13 +81,13 @@ static void remote_note(struct expose *own, uint16_t peer, struct remote *f)
 	f->reach.note_closed = PEER_NO_KERNEL;
 }
 
-/* Lets others find it.  False: it stays the caller's. */
+/* Lets other threads find f.  False: f stays the caller's. */
 static bool remote_publish(struct link_shm *l, uint16_t peer, struct remote *f)
 {
 	bool published;
 
 	pthread_mutex_lock(&l->control);
-	/* The slot may have a new owner, and then the channel is that one's. */
+	/* The slot may have a new owner, and then the channel belongs to that owner. */
 	published = !atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer]) &&
 		    atomic_load(&l->attr->slots[peer].alive) == f->alive;
 	if (published)
@@ -130,7 +130,7 @@ static void remote_collect(struct link_shm *l)
 
 void wire_process_files_ended(struct wire_process *h)
 {
-	/* A process without a channel to us has mapped nothing of ours. */
+	/* A process without a channel to us has mapped none of our files. */
 	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
 		if (!atomic_load_explicit(&h->shm.channels[peer], memory_order_relaxed))
 			continue;
@@ -166,7 +166,7 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 		trace(peer, exposed, peer, "switched-off");
 		return;
 	}
-	/* The channel is how we hear of the peer's end. */
+	/* The channel tells us when the peer ends. */
 	if (link_shm_connect(l, peer))
 		remote_find(l, peer);
 }
@@ -179,7 +179,7 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 	if (w->host->link_to[owner] != &w->host->shm.link)
 		return;
 	remote_connect(&w->host->shm, (uint16_t)(owner - 1));
-	/* What the peer has registered by now is there when the first request needs it. */
+	/* Map now what the peer has registered so far, so that the first request finds it. */
 	rcu_enter();
 	f = remote_of(w->host, owner);
 	if (f)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Packets of frames; see roce.h.  A frame may come from anywhere: each length is held against what there
- * is, each header against the one in front of it, and nothing is taken before the CRC has said that
- * all of it is what was sent.
+ * Takes frames apart; see roce.h.  A frame may come from anywhere.  So the code compares each
+ * length with what there is, and each header with the one in front of it, and takes nothing before
+ * the CRC has said that all bytes are those that were sent.
  */
 #include <string.h>
 
@@ -14,9 +14,9 @@
 #define GRH_NEXT_HEADER 0x1bu
 #define ETHERTYPE_IPV4	0x0800u
 #define ETHERTYPE_IPV6	0x86ddu
-#define IPV4_FRAGMENT	0x3fffu /* more of them, or an offset */
+#define IPV4_FRAGMENT	0x3fffu /* more fragments follow, or an offset is set */
 
-/* What of the frame is left. */
+/* The rest of the frame. */
 struct part {
 	const uint8_t *at;
 	uint32_t left;
@@ -49,7 +49,8 @@ static const uint8_t *part_take(struct part *p, uint32_t n)
 	return at;
 }
 
-/* What is behind may be shorter than the frame, which has a least length.  False: it is longer. */
+/* Shortens the rest to n bytes, because the frame, which has a least length, may be longer than
+ * what it holds.  False: n is more than the rest. */
 static bool part_ends(struct part *p, uint32_t n)
 {
 	if (n > p->left)
@@ -79,7 +80,7 @@ static enum roce_verdict take_ipv4(struct part *in, struct path *path)
 {
 	const uint8_t *ip = part_take(in, IPV4_OCTETS);
 
-	/* With options it is no RoCE: an adapter does not look for it there. */
+	/* A header with options is no RoCE: an adapter does not look for it there. */
 	if (!ip || ip[0] != 0x45 || ip[9] != IP_PROTOCOL_UDP ||
 	    octets_get16(ip + 6) & IPV4_FRAGMENT)
 		return ROCE_NONE;
@@ -111,7 +112,7 @@ static enum roce_verdict take_ipv6(struct part *in, struct path *path)
 	memcpy(path->dgid.raw, ip + 24, 16);
 	if (!part_ends(in, octets_get16(ip + 4)))
 		return ROCE_FORM;
-	/* That is how IPv4 is written in a GID, and on no cable (RFC 4291, 2.5.5.2). */
+	/* A GID holds an IPv4 address in this form, which no cable carries (RFC 4291, 2.5.5.2). */
 	if (!path->roce_v1 && (ib_gid_is_ipv4(&path->sgid) || ib_gid_is_ipv4(&path->dgid)))
 		return ROCE_FORM;
 	return ROCE_TAKEN;
@@ -127,7 +128,7 @@ static bool take_udp(struct part *in, struct path *path)
 	return true;
 }
 
-/* Up to the BTH. */
+/* Takes the headers up to the BTH. */
 static enum roce_verdict take_routing(struct part *in, struct roce_packet *out)
 {
 	const uint8_t *eth = part_take(in, ETHERNET_OCTETS);
@@ -151,7 +152,7 @@ static enum roce_verdict take_routing(struct part *in, struct roce_packet *out)
 	return v;
 }
 
-/* UD has SENDs in one packet alone, UC no answers, READs or atomics (IBTA table 38). */
+/* UD only has SENDs of one packet; UC has no answers, READs or atomics (IBTA table 38). */
 static bool roce_has_opcode(uint8_t opcode)
 {
 	const struct bth_props *p = bth_props_of(opcode);
@@ -180,7 +181,7 @@ static void get_bth(const uint8_t *bth, struct pkt *p)
 	p->sqpn = PKT_SQPN_UNKNOWN;
 }
 
-/* 'at' has bth_transport_octets and bth_ext_octets. */
+/* 'at' has bth_transport_octets and bth_ext_octets octets. */
 static void get_extended(const uint8_t *at, struct pkt *p)
 {
 	const struct bth_transport_props *t = bth_transport_props_of(p->opcode);
@@ -221,7 +222,7 @@ static void get_extended(const uint8_t *at, struct pkt *p)
 		p->imm = octets_get32(at);
 }
 
-/* From the BTH on; what is left ends with the CRC. */
+/* Takes the frame from the BTH on; the rest ends with the CRC. */
 static enum roce_verdict take_transport(struct part *in, struct roce_packet *out)
 {
 	const uint8_t *bth = part_take(in, BTH_OCTETS), *ext;
@@ -239,7 +240,8 @@ static enum roce_verdict take_transport(struct part *in, struct roce_packet *out
 		return ROCE_FORM;
 	get_extended(ext, p);
 	p->payload_len = in->left - ICRC_OCTETS - pad;
-	/* A reserved code has no meaning between machines (IBTA 9.7.5.2.8), and one here. */
+	/* A reserved code has no meaning between machines (IBTA 9.7.5.2.8), but it has one inside
+	 * softhca. */
 	if (pkt_props(p)->aeth && p->aeth == (AETH_NAK | NAK_SENDER_FAULT))
 		return ROCE_FORM;
 	if (p->payload_len > 4096 || (p->payload_len && !pkt_props(p)->payload))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Frames of packets; see roce.h. */
+/* Makes frames of packets; see roce.h. */
 #include <string.h>
 
 #include "wire/payload.h"
@@ -11,7 +11,7 @@
 #define IPV4_DONT_FRAGMENT 0x4000u
 #define DEFAULT_HOPS	   64u
 
-/* Where the next header goes. */
+/* Returns where the next header goes. */
 static uint8_t *octets_put16(uint8_t *at, uint32_t v)
 {
 	at[0] = (uint8_t)(v >> 8);
@@ -98,7 +98,7 @@ static uint8_t *put_bth(uint8_t *at, const struct pkt *p, uint32_t pad)
 	return octets_put32(at, (p->ack_req ? 1u << 31 : 0) | (p->psn & IB_PSN_MASK));
 }
 
-/* Those of the transport, then those of the operation. */
+/* Puts the extended headers of the transport, then those of the operation. */
 static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 {
 	const struct bth_transport_props *t = bth_transport_props_of(p->opcode);
@@ -123,7 +123,7 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 	return at;
 }
 
-/* Has it a form on a cable? */
+/* True if the packet has a form on a cable. */
 static bool roce_has_frame(const struct pkt *p)
 {
 	uint8_t transport = pkt_transport(p);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The invariant CRC of RoCE: that of Ethernet, over what no switch or router changes (IBTA A17.3.3). */
+/* The invariant CRC of RoCE: Ethernet's CRC over what no switch or router changes (IBTA
+ * A17.3.3). */
 #include <isa-l/crc.h>
 #include <string.h>
 
 #include "wire/roce.h"
 #include "wire/size.h"
 
-/* What stands for the local route header. */
+/* Octets that stand for the local route header. */
 #define ICRC_LRH 8u
 
 #define BTH_RESERVED 4u /* the byte with the marks of congestion */

@@ -27,7 +27,7 @@ static enum subnet_way path_way(const struct wire *w, const struct path *path)
 	return subnet_route_packet(w->host->attr.subnet, w->port_row, &p, path->dst_port);
 }
 
-/* Who carries what the port sends out of the fabric, plus one; 0: nobody does. */
+/* The process that carries what the port sends out of the fabric, plus one; 0: there is none. */
 static uint32_t carrier_of(const struct wire_process *h, uint32_t row)
 {
 	for (uint32_t word = 0; word < REGISTRY_SLOTS / 64; word++) {
@@ -46,7 +46,7 @@ static uint32_t carrier_of(const struct wire_process *h, uint32_t row)
 	return 0;
 }
 
-/* Does the port's cable lead out of the fabric, and the path to another port? */
+/* True if the port's cable leads out of the fabric and the path leads to another port. */
 static bool path_leads_out(const struct wire *w, const struct path *path)
 {
 	return unlikely(subnet_ethernet_leads_out(w->host->attr.subnet, w->port_row)) &&
@@ -76,7 +76,7 @@ uint32_t route_owner_at(const struct wire *w, uint32_t dqpn)
 
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	/* Before the walk, see subnet.h. */
+	/* Read the epoch before the walk, see subnet.h. */
 	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
 	uint32_t owner = route_known(path, epoch, dqpn);
 
@@ -91,7 +91,7 @@ uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint3
 
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	/* Before the walk, see subnet.h. */
+	/* Read the epoch before the walk, see subnet.h. */
 	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
 
 	uint32_t owner = route_owner_plus_1(w, path, dqpn);
@@ -108,7 +108,7 @@ bool route_is_refused(const struct wire *w, const struct path *path)
 	return path_way(w, path) == SUBNET_PARTITION;
 }
 
-/* What the subnet has against it; NULL: nothing. */
+/* Why the subnet has no way there; NULL: it has one. */
 static const char *subnet_missing(const struct wire *w, const struct path *path)
 {
 	const struct subnet *s = w->host->attr.subnet;

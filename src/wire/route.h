@@ -4,12 +4,11 @@
  *
  * A number is no address: chunks of numbers have owners, but a packet arrives only if the owner is
  * on the host of the port that the packet is addressed to, and if links and the tables of switches
- * lead there.  What a port sends whose cable leads out of the fabric belongs to the process that
- * carries it there, whatever number it is for.  That takes a
- * walk through the subnet and the registry.  A connection remembers the answer, in one word: the
- * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  It does
- * not remember that there is no way: a way may appear without a new epoch, when somebody gets a
- * number.
+ * lead there.  If a port's cable leads out of the fabric, the process that carries its packets
+ * there gets them all, whatever their number.  To find the owner, the route walks through the
+ * subnet and the registry.  A connection remembers the answer in one word: the epoch of the walk,
+ * the number and the owner; so asking again costs a load and a compare.  It does not remember that
+ * there is no way, because a way may appear without a new epoch, when somebody gets a number.
  */
 #pragma once
 
@@ -28,26 +27,26 @@ static_assert(REGISTRY_SLOTS <= ROUTE_OWNER_MASK, "an owner is a slot plus one")
 
 struct wire;
 
-/* What the word of a connection says if the route to dqpn was walked in this epoch, less the
- * owner. */
+/* The word of a connection, less the owner, if the walk to dqpn was in this epoch. */
 static inline uint64_t route_key(uint64_t epoch, uint32_t dqpn)
 {
 	return (epoch << ROUTE_QPN_BITS | (dqpn & IB_QPN_MASK)) << ROUTE_OWNER_BITS;
 }
 
-/* Does it remember that the connection's peer is in this process? */
+/* True if the route remembers that the connection's peer is in this process. */
 static inline bool route_leads_here(const struct route *route, uint64_t epoch)
 {
 	return atomic_load_explicit(&route->here, memory_order_relaxed) == epoch;
 }
 
-/* Or in another one? */
+/* True if the route remembers that the peer is in another process. */
 static inline bool route_leads_away(const struct route *route, uint64_t epoch)
 {
 	return atomic_load_explicit(&route->away, memory_order_relaxed) == epoch;
 }
 
-/* The slot that the path's peer belongs to, plus one; 0: that is not remembered of this epoch. */
+/* The slot that the path's peer belongs to, plus one; 0: the route does not remember it in this
+ * epoch. */
 static inline uint32_t route_known(const struct path *path, uint64_t epoch, uint32_t dqpn)
 {
 	uint64_t key = route_key(epoch, dqpn), word;
@@ -58,7 +57,7 @@ static inline uint32_t route_known(const struct path *path, uint64_t epoch, uint
 	return likely((word ^ key) <= ROUTE_OWNER_MASK) ? (uint32_t)word & ROUTE_OWNER_MASK : 0;
 }
 
-/* When the path or the peer's number changes; nobody may be sending on it. */
+/* Call it when the path or the peer's number changes, while nobody sends on the path. */
 static inline void route_forget(struct route *route)
 {
 	atomic_store_explicit(&route->word, 0, memory_order_relaxed);
@@ -70,15 +69,17 @@ static inline void route_forget(struct route *route)
 
 /* The slot that owns a number plus one, wherever it is; 0: none. */
 uint32_t route_number_owner_plus_1(const struct registry *r, uint32_t qpn);
-/* The same if a way from the port along the path leads there, else 0.  Remembers nothing. */
+/* The same if a way leads there from the port along the path, else 0.  Remembers nothing. */
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* The same, from the path's memory if that is of the present epoch; else walks and remembers. */
+/* The same, but takes the answer from the route if it is of the present epoch; otherwise walks and
+ * remembers. */
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* Does the way to the path's peer, which has that number, end in this process?  Remembers too. */
+/* True if the way to the path's peer, which has that number, ends in this process.  Remembers the
+ * answer, too. */
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* Does a switch's port on the way not let its P_Key pass? */
+/* True if a switch's port on the way does not let the path's P_Key pass. */
 bool route_is_refused(const struct wire *w, const struct path *path) must_check;
-/* Which process at the port has that number, plus one; 0: none.  For what comes from outside. */
+/* The process at the port that has the number, plus one; 0: none.  For packets from outside. */
 uint32_t route_owner_at(const struct wire *w, uint32_t dqpn);
-/* For traces. */
+/* Says for traces why no way leads there. */
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);

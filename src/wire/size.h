@@ -11,7 +11,8 @@
 #include "base/compiler.h"
 #include "wire/pkt.h"
 
-/* In front of the BTH and behind the payload; annexes A16 and A17 for RoCE. */
+/* Octets of the headers in front of the BTH and behind the payload; annexes A16 and A17 for
+ * RoCE. */
 #define LRH_OCTETS	8u
 #define GRH_OCTETS	40u
 #define ICRC_OCTETS	4u
@@ -21,7 +22,7 @@
 #define IPV6_OCTETS	40u
 #define UDP_OCTETS	8u
 
-/* Packets on the wire; a read request that stands for many responses is one. */
+/* The number of packets on the wire; a read request that stands for many responses is one. */
 uint32_t pkt_wire_packets(const struct pkt *p);
 /* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */
 uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
@@ -42,8 +43,8 @@ struct message_sizes {
 	uint32_t messages;
 	uint32_t packets; /* of all of them */
 	uint64_t payload; /* likewise, each message padded to 4 octets */
-	bool unanswered;  /* no acknowledgement comes back */
-	uint8_t bth;	  /* enum bth_transport: whose headers each packet of a request has */
+	bool unanswered;  /* the peer sends no acknowledgement */
+	uint8_t bth;	  /* enum bth_transport of the headers that each packet of a request has */
 };
 
 static inline uint32_t routing_octets(const struct path *path, bool ethernet)
@@ -83,7 +84,7 @@ static inline uint64_t message_octets(const struct path *path, bool ethernet,
 	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }
 
-/* Octets of the request that such an answer belongs to, and of an acknowledgement. */
+/* Octets of the request for such an answer, and of an acknowledgement. */
 static inline uint64_t request_octets(const struct path *path, bool ethernet,
 				      const struct message_sizes *answer)
 {

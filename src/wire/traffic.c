@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See traffic.h.  Without a lock, for a handler of a signal may send too.  Two threads that look for the
- * same destination at once may take a cell each; the daemon does not mind.
+ * See traffic.h.  The code takes no lock, because a handler of a signal may send too.  Two threads
+ * that look for the same destination at once may take a cell each; the daemon does not mind.
  */
 #include "wire/traffic.h"
 
@@ -12,7 +12,7 @@ static uint32_t key_hash(uint64_t key)
 	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 32) % TRAFFIC_INDEX;
 }
 
-/* A cell plus one that nobody else has; TRAFFIC_NONE: there is none. */
+/* Takes a cell that nobody else has.  Returns the cell plus one; TRAFFIC_NONE: there is none. */
 static uint32_t cell_take(struct traffic *f, uint64_t key)
 {
 	uint32_t used = atomic_load_explicit(&f->used, memory_order_relaxed);
@@ -25,7 +25,7 @@ static uint32_t cell_take(struct traffic *f, uint64_t key)
 	return used + 1;
 }
 
-/* The index is never more than half full: the loop ends. */
+/* The loop ends because the index is never more than half full. */
 static uint32_t cell_find(struct traffic *f, uint64_t key)
 {
 	for (uint32_t i = key_hash(key), taken = 0;; i = (i + 1) % TRAFFIC_INDEX) {
@@ -41,7 +41,8 @@ static uint32_t cell_find(struct traffic *f, uint64_t key)
 		if (taken == TRAFFIC_NONE ||
 		    atomic_compare_exchange_strong(&f->index[i], &cell, (uint16_t)taken))
 			return taken;
-		/* Somebody else has put a cell there: perhaps one for the same key. */
+		/* Another thread has put a cell there, perhaps for the same key: look at it
+		 * again. */
 		i = (i + TRAFFIC_INDEX - 1) % TRAFFIC_INDEX;
 	}
 }

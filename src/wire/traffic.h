@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a port sends, by destination.
+ * What a port sends, counted by destination.
  *
  * Data passes no daemon and no switch, yet each switch's port on the way shows what it has carried.
- * So a port of InfiniBand counts what it sends in a cell of its processfor the LID and the service
- * level that it sends to, instead of among its counters.  The daemon adds the cells up: for the port itself, and, along the
- * tables of switches, for every port on the way (fabric/daemon/traffic.c).  That costs the sender what
- * the counters would.
+ * So an InfiniBand port does not count what it sends in its own counters, but in a cell of its
+ * process for the destination LID and the service level.  The daemon adds the cells up, for the
+ * port itself and, along the tables of switches, for every port on the way
+ * (fabric/daemon/traffic.c).  A cell costs the sender as much as the counters would.
  *
- * Whoever executes a request at the peer himself counts the peer's answer too, in a cell of his own
- * process: as sent by the peer's port.
+ * A process that executes a request in the peer's memory itself also counts the peer's answer, in a
+ * cell of its own that says that the peer's port has sent it.
  */
 #pragma once
 
@@ -20,12 +20,13 @@
 
 #define TRAFFIC_NONE UINT32_MAX /* all cells are taken */
 
-/* The cell plus one for what goes along the path, or comes back along it; TRAFFIC_NONE.  The connection
- * remembers it. */
+/* Finds or takes the cell for what the port sends along the path (or for what comes back along it),
+ * and stores it in the path's route, if there is one.  Returns the cell plus one, or
+ * TRAFFIC_NONE. */
 uint32_t traffic_find(struct traffic *f, const struct path *path);
 uint32_t traffic_find_back(struct traffic *f, const struct path *path);
 
-/* The same where f may be NULL, from the path's memory as a rule. */
+/* These take the cell from the path's route if it is known there.  f may be NULL. */
 static inline uint32_t traffic_there(struct traffic *f, const struct path *path)
 {
 	uint32_t cell = f && path->route
@@ -48,8 +49,8 @@ static inline uint32_t traffic_back(struct traffic *f, const struct path *path)
 	return f ? traffic_find_back(f, path) : TRAFFIC_NONE;
 }
 
-/* And for packets of the path that a switch's port, for their P_Key, does not let pass: for the daemon alone to tell which
- * port that is. */
+/* The cell for packets of the path whose P_Key a switch's port does not let pass.  Only the daemon
+ * can tell which port that is. */
 uint32_t traffic_find_refused(struct traffic *f, const struct path *path);
 
 static inline void traffic_add(struct traffic *f, uint32_t cell_plus_1, uint64_t words,
@@ -67,7 +68,7 @@ static inline void traffic_add(struct traffic *f, uint32_t cell_plus_1, uint64_t
 	}
 }
 
-/* Counts what has left a port along the path; counters: those of the port in shard 0. */
+/* Counts what has left a port along the path; counters: the port's own, in shard 0. */
 static inline void traffic_sent(struct traffic *f, _Atomic(uint64_t) *counters,
 				const struct path *path, uint64_t words, uint64_t packets)
 {

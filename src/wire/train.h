@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Brief requests that stand one behind the other in a channel and belong together: they are delivered in
- * one go. */
+/* Delivers brief requests that stand one behind the other in a channel and belong together, in one
+ * call. */
 #pragma once
 
 #include "wire/channel.h"
 
-/* How many packets, and the bytes of their records; some of the last one's are left over, from that one
- * on. */
+/* The packets and bytes of the records of which the client has taken at least one packet.  If it
+ * has left some of the last record, rest is that record, and rest_part is the first packet left. */
 struct train {
 	uint32_t packets;
 	uint32_t bytes;
@@ -16,7 +16,8 @@ struct train {
 	uint32_t rest_part;
 };
 
-/* Delivers the record that the ring was peeked at, and those behind it, if they are brief and belong
- * together.  No packets: it is of another kind, or refused, and has to be unpacked. */
+/* Delivers the record that the ring was peeked at, and the records behind it that are brief and
+ * belong to it.  Returns no packets if the record is of another kind, or if the client refuses it;
+ * then the caller has to unpack it. */
 struct train train_deliver(const struct ring *rx, const void *record, uint32_t bytes,
 			   const struct channel_sink *to) must_check;

@@ -60,7 +60,7 @@ void wire_destroy(struct wire *w)
 
 void wire_attach(struct wire *w, const struct wire_client *client)
 {
-	/* When it has returned, nobody is in the former client any more. */
+	/* When rcu_wait has returned, nobody is in the former client any more. */
 	if (atomic_exchange(&w->client, NULL))
 		rcu_wait();
 	if (client) {
@@ -109,7 +109,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 
 	if (unlikely(p->dqpn == IB_MULTICAST_QPN))
 		return multicast_xmit(w, p);
-	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
+	/* Count before the packet is sent: on loopback the receiver may reuse what it describes. */
 	octets = pkt_wire_octets(p, w->ethernet);
 	n = pkt_wire_packets(p);
 	to = route_owner_plus_1(w, p->path, p->dqpn);
@@ -173,7 +173,7 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	struct link *l = w->host->link_to[to];
 	uint32_t max = l->ops->max_payload(l, to, by_reference_ok);
 
-	/* mtu_bytes is at most 4096 and every link takes that. */
+	/* mtu_bytes is at most 4096, and every link takes that. */
 	if (unlikely(max == LINK_PATH_MTU) || slot_observed(w->host->slot))
 		return mtu_bytes ? mtu_bytes : LINK_MIN_PAYLOAD;
 	return mtu_bytes ? max - max % mtu_bytes : max;
@@ -181,7 +181,7 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 
 bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	/* The queue pair's memory of the route belongs to the requester. */
+	/* Walk: only the requester may use the queue pair's memory of the route. */
 	uint32_t to = route_walk(w, path, dqpn);
 	struct link *l = w->host->link_to[to];
 

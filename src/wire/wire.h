@@ -8,8 +8,8 @@
  *
  * Links (wire/link.h) carry the packets.  A packet to a queue pair of the same process is delivered
  * inside wire_xmit (loopback); one to another process goes through a channel in shared memory and
- * is delivered by that process's wire_process_progress. Which process owns a QP number is read from
- * the registry, which port owns an address and whether ports are up from the subnet.
+ * is delivered by that process's wire_process_progress.  The registry says which process owns a QP
+ * number; the subnet says which port owns an address, and whether ports are up.
  */
 #pragma once
 
@@ -29,36 +29,38 @@ struct remote;
 struct wire;
 struct wire_process;
 
-/* Outcome of a transmission. */
+/* What became of a transmission. */
 enum wire_verdict {
 	WIRE_SENT, /* delivered, or on its way */
 	WIRE_BUSY, /* no room; nothing was sent: try again at the next progress */
-	/* no route, port down, peer gone, or stopped and the transport is unreliable: a real wire
-	   drops it silently */
+	/* no route, port down, peer gone, or the peer is stopped and the transport is unreliable: a
+	 * real wire drops the packet silently */
 	WIRE_LOST,
-	/* The payload's own memory has gone: nothing was sent (local protection error). Loopback
-	 * never says so: there the receiver is the one who reads. */
+	/* The payload's memory no longer exists: nothing was sent (local protection error).
+	 * Loopback never says this, because there the receiver reads the payload. */
 	WIRE_FAULT,
 };
 
 /* What the wire calls in the adapter that it serves. */
 struct wire_client {
 	/*
-	 * A packet for this adapter.  On loopback it runs inside the sender's wire_xmit; from
-	 * another process inside wire_process_progress.  Packet and payload are valid until return.
+	 * Takes a packet for this adapter.  On loopback it runs inside the sender's wire_xmit; for
+	 * a packet from another process it runs inside wire_process_progress.  Packet and payload
+	 * are valid until it returns.
 	 */
 	void (*receive)(void *user, const struct pkt *pkt);
-	/* The same for packets to a group and for Ethernet frames; false if nobody here wants it.
-	 * NULL: nobody ever does. */
+	/* The same for packets to a group and for Ethernet frames; returns false if nobody here
+	 * wants the packet.  NULL: nobody ever wants one. */
 	bool (*receive_group)(void *user, const struct pkt *pkt);
 	/*
-	 * Packets from another process as wire/brief.h describes them, not counted yet; each follows on
-	 * the one before.  The client says how many it has taken whole and counted.  With the next
-	 * it has done nothing: that comes as packets.  May be NULL.
+	 * Takes packets from another process as wire/brief.h describes them, which are not counted
+	 * yet; each follows on the one before.  The client returns how many it has taken and
+	 * counted.  It has done nothing with the next one, which comes again as packets.  May be
+	 * NULL.
 	 */
 	uint32_t (*receive_briefs)(void *user, const struct brief *b, uint32_t n);
-	/* Of a process that carries: a packet that the port has sent out of the fabric, of at most one
-	 * path MTU.  May be NULL. */
+	/* Takes a packet that the port has sent out of the fabric, of at most one path MTU, in a
+	 * process that carries.  May be NULL. */
 	void (*carry)(void *user, const struct pkt *pkt);
 	void *user;
 };
@@ -68,88 +70,94 @@ struct key_violation;
 struct wire_process_attr {
 	const struct registry *registry;
 	const struct subnet *subnet;
-	struct slot *slots;	 /* REGISTRY_SLOTS entries */
-	uint16_t slot;		 /* our own */
-	struct traffic *traffic; /* our own; NULL: what ports send counts without its destination */
-	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
-	 * NULL: loopback only.  No lock of the wire is held, but the caller's may be. */
+	struct slot *slots; /* REGISTRY_SLOTS entries */
+	uint16_t slot;	    /* our own */
+	/* Our own; NULL: ports count what they send without its destination. */
+	struct traffic *traffic;
+	/* Gets the shared memory for the first packet to a process (slow path); as
+	 * fabric_open_channel.  NULL: loopback only.  The wire holds no lock, but its caller may
+	 * hold some. */
 	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
-	/* A switch's port has not let a packet of ours pass, and others before.  NULL: nobody wants to know. */
+	/* Hears that a switch's port has not let a packet of ours pass.  NULL: nobody wants to
+	 * know. */
 	void (*violated)(void *user, const struct key_violation *v);
 	bool expose; /* lay memory and responders open to peers */
-	/* It is no program, but carries what one port sends out of the fabric (tie/carrier.h): that comes in
-	 * packets of the path MTU, with their payloads. */
+	/* The process is no program, but carries what one port sends out of the fabric
+	 * (tie/carrier.h).  These packets come to it in packets of the path MTU, with their
+	 * payloads. */
 	bool carries;
 	void *user;
 };
 
-/* From now on that hears, in whichever thread makes progress, of emulated functions (registry/emulation.h) in which
- * something has happened. */
+/* From now on 'emulated' hears, in whichever thread makes progress, that something has happened in
+ * an emulated function (registry/emulation.h). */
 void wire_process_hear_emulated(struct wire_process *h, void (*emulated)(void));
 
 int wire_process_create(const struct wire_process_attr *attr, struct wire_process **out) must_check;
 void wire_process_destroy(struct wire_process *h);
-/* A peer opened a channel to us (fabric_client_ops.channel).  Takes over fd.  Harmless if we have
- * it already. */
+/* Adds the channel that a peer has opened to us (fabric_client_ops.channel).  Takes over fd.
+ * Harmless if we have the channel already. */
 int wire_process_add_channel(struct wire_process *h, uint16_t peer, int fd, size_t bytes, int side);
-/* That process is gone: drops its channel.  What it had sent is delivered first, by the next
- * progress, and the memory released then; so this never waits. */
+/* Drops the channel of a process that has ended.  The next progress delivers what it had sent, and
+ * only then releases the memory; so this never waits. */
 void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
 /* Delivers what other processes have sent.  O(1) when there is nothing.  True if anything was
- * delivered, or if what was told WIRE_BUSY should be tried again: a peer that makes room raises our
- * inbox. */
+ * delivered, or if the caller should try again what was told WIRE_BUSY: a peer that makes room
+ * raises our inbox. */
 bool wire_process_progress(struct wire_process *h);
 
-/* Links of a process that drain (wire/link.h). */
+/* The number of links of a process that drain (wire/link.h). */
 #define WIRE_PROCESS_LINKS 4u
-/* Their descriptors, of those that have one: readable when wire_process_progress has something to
- * do there.  Returns how many. */
+/* Stores the descriptors of the links that have one.  A descriptor is readable when
+ * wire_process_progress has something to do at its link.  Returns how many there are. */
 unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS]);
 
-/* The process has taken files back that it had laid open: its peers let go of them, lest they keep
- * the memory. */
+/* The process has taken files back that it had laid open.  Peers that still map them would keep the
+ * memory, so this tells them to let go. */
 void wire_process_files_ended(struct wire_process *h);
-/* Lets go of such files of peers, if any were taken back since the last call.  True: so it was.
- * One thread at a time calls it; it is cheap if there is nothing, and makes system calls if there
- * is. */
+/* Lets go of the files that peers have taken back since the last call.  True: there were some.
+ * Only one thread calls it at a time.  It is cheap if there is nothing, and makes system calls if
+ * there is. */
 bool wire_process_let_go(struct wire_process *h);
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
-/* NULL detaches: when it has returned, nobody is in the client's receive. Not from within
- * receive. */
+/* client NULL detaches: when it has returned, nobody is in the client's receive.  Must not be
+ * called from within receive. */
 void wire_attach(struct wire *w, const struct wire_client *client);
 
 const struct subnet *wire_subnet(const struct wire *w);
 uint32_t wire_port_row(const struct wire *w);
 /* The counters of this port in this process, for wire/counter_shard.h. */
 _Atomic(uint64_t) *wire_counters(struct wire *w);
-/* Where this port counts what it sends, by destination (wire/traffic.h); NULL: among its counters. */
+/* The cells in which this port counts what it sends, by destination (wire/traffic.h); NULL: it uses
+ * its counters. */
 struct traffic *wire_traffic(const struct wire *w);
 
 /*
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
  * exception: a reliable request (RC, XRC, DC) with ack_req and run_keys set, to another process,
  * may be sent by reference, and the peer reads the payload from our memory before it acknowledges;
- * if it is a READ that names the places of its answer (pkt.runs), the peer may write there.
- * The requester keeps the memory in place until then, as it must for hardware, or takes the payload
+ * if it is a READ that names the places of its answer (pkt.runs), the peer may write there.  The
+ * requester keeps the memory in place until then, as it must for hardware, or it takes the payload
  * or the places back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
-/* Does the peer of a connection look at this moment for what it gets at once, without being woken?  A hint. */
+/* True if the peer of a connection polls at this moment, so that it sees at once what it gets and
+ * need not be woken.  Only a hint. */
 bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqpn);
 
 /*
- * Takes back what queue pair sqpn has sent to dqpn by reference: what the peer has not read when
- * this returns it takes for lost, also if it is stopped, for which nobody waits.  The caller has
- * set the word that the queue pair's packets name (pkt.withdrawn), so nothing follows.  True: a
- * peer may be reading some of it until expose_revoke has returned.
+ * Takes back what queue pair sqpn has sent to dqpn by reference.  The peer takes for lost what it
+ * has not read when this returns.  That holds for a stopped peer too, and nobody waits for it.  The
+ * caller has set the word that the queue pair's packets name (pkt.withdrawn), so nothing follows.
+ * True: a peer may be reading some of it until expose_revoke has returned.
  */
 bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
 /*
- * The same for all that was found under some key (pkt.run_keys) in some memory, to whomever it
- * went. lost hears of each queue pair concerned, under a lock of the wire: it must not call the
- * wire.
+ * Takes back, in the same way, all that the process has sent to anyone by reference to this memory
+ * under this key (pkt.run_keys).  'lost' hears of each queue pair concerned, under a lock of the
+ * wire: it must not call the wire.
  */
 bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 		       void (*lost)(void *user, uint32_t sqpn), void *user);
@@ -158,37 +166,38 @@ bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 struct expose *wire_expose(struct wire *w);
 /* As wire_expose, for a process. */
 struct expose *wire_process_expose(struct wire_process *h);
-/* All slots. */
+/* All slots of the registry. */
 struct slot *wire_process_slots(struct wire_process *h);
 /*
- * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it
- * is this process, or not connected.  Under RCU.
+ * What the process that owns (path, dqpn) lays open, if both ports are up and the process lives.
+ * NULL if it is this process, or not connected.  Call it under RCU.
  */
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
-/* The same by slot, for remote_living; NULL: this process reaches nobody's. */
+/* What each slot's process lays open, for remote_living.  NULL: this process reaches nobody's
+ * memory. */
 const _Atomic(struct remote *) *wire_remotes(const struct wire *w);
-/* Does the number belong to this process? */
+/* True if this process owns the number. */
 bool wire_owns(const struct wire *w, uint32_t qpn);
-/* Control path: maps it. */
+/* Maps what the process of dqpn lays open.  Control path. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
-/* How many processes have ended: while that number stays, the same ones live. */
+/* How many processes have ended so far: the same processes live while that number stays. */
 uint32_t wire_process_ends(const struct wire *w);
-/* Slots and our own index. */
+/* All slots, and our own index. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);
 
-/* Not 0: requests are to make packets (wire/tap.h). */
+/* Not 0: somebody observes, so requests have to make packets (wire/tap.h). */
 const _Atomic(uint32_t) *wire_observers(const struct wire *w);
 
 /*
- * Has the process of dqpn not taken all packets of this one yet, although it is neither stopped nor
- * dead?  Then it waits for a processor.  Takes a look at /proc.
+ * True if the process of dqpn has not taken all packets of this one yet although it is neither
+ * stopped nor dead: then it waits for a processor.  Reads /proc.
  */
 bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
 
 /*
- * After WIRE_BUSY: is there room for more within some microseconds, because the process of dqpn takes
- * out what is there?  Waits for it.
+ * Called after WIRE_BUSY.  Waits some microseconds for the process of dqpn to take out what is
+ * there.  True: there is room for more.
  */
 bool wire_room_soon(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
 
@@ -202,7 +211,7 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 
 /*
  * Packets to IB_MULTICAST_QPN go to all processes that listen.  Each client says what it listens
- * to, as often as it has reasons to; it may get more than that.
+ * to, once for each reason that it has; it may get more than that.
  */
 #define WIRE_GROUP_BITS	  256u
 #define WIRE_GROUP_FRAMES 0u /* Ethernet frames */
@@ -210,13 +219,13 @@ unsigned wire_group(const union ib_gid *gid);
 void wire_listen(struct wire *w, unsigned group);
 void wire_unlisten(struct wire *w, unsigned group);
 /*
- * A frame that comes to the port from outside the fabric, to the other processes that listen there: the
- * port has not sent it, so nothing is counted as sent.  WIRE_LOST: nobody listens, or the port is
- * down.
+ * Passes a frame that has come to the port from outside the fabric to the other processes that
+ * listen there.  The port has not sent it, so it does not count as sent.  WIRE_LOST: nobody
+ * listens, or the port is down.
  */
 enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);
 /*
- * The same for a packet to a queue pair, whose path says the addresses that it came with.  WIRE_LOST also: no
- * process at the port has the number.
+ * Passes a packet from outside to a queue pair; its path says the addresses that it came with.
+ * WIRE_LOST: the port is down, or no process at the port has the number.
  */
 enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *pkt);
