@@ -13,11 +13,11 @@
 #include "base/tsan.h"
 #include "reach/rights.h"
 
-/* Private memory, at the same address for as long as the program runs.  Drawn once, because the
- * process may have laid open several times. */
+/* A number in private memory, at the same address for as long as the program runs.  It is drawn
+ * once, because the process may have laid itself open several times. */
 static uint64_t cookie;
 
-/* 0: unknown, or the system has no such namespaces. */
+/* The number of a namespace; 0: unknown, or the system has no such namespaces. */
 static uint64_t namespace_of(const char *path)
 {
 	struct stat st;
@@ -71,8 +71,9 @@ int alive_begin(struct alive *a)
 }
 
 /*
- * Peers can write the rest of the mutex, and to unlock it would follow what they wrote.  The kernel
- * checks what it follows when the thread ends, and leaves a word alone that is not the thread's.
+ * Frees the word only.  Peers can write the rest of the mutex, and pthread_mutex_unlock would
+ * follow what they wrote.  The kernel checks what it follows when the thread ends, and leaves a
+ * word alone that is not the thread's.
  */
 void alive_end(struct alive *a)
 {
@@ -83,7 +84,8 @@ void alive_end(struct alive *a)
 		tsan_unlocked(&a->held);
 }
 
-/* Anybody who maps the word can write it, and would so make us reach into whom he likes. */
+/* Every process that maps the word can write it, and would so make us reach into any process it
+ * likes. */
 static bool thread_is_of(pid_t tid, pid_t pid)
 {
 	return !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
@@ -102,6 +104,6 @@ uint32_t alive_probe(const struct alive *a, pid_t pid)
 	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
 	    seen != expected)
 		return 0;
-	/* It was this word's thread that was asked. */
+	/* The word still names the thread that we asked. */
 	return atomic_load(alive_word(a)) == tid ? tid : 0;
 }

@@ -40,14 +40,14 @@ static inline pid_t owner_tid(uint64_t owner)
 	return (pid_t)owner_field(owner, 0, OWNER_TASK_BITS);
 }
 
-/* Its process, and when that began. */
+/* The word's process, and when it began. */
 static inline uint64_t owner_process(uint64_t owner)
 {
 	return owner_field(owner, OWNER_TASK_BITS, OWNER_TASK_BITS + OWNER_BEGAN_BITS);
 }
 
-/* Every word names a thread: that of nonsense has ended.  Opens files; a word of a thread that runs
- * says how long it has, see task_look. */
+/* What the word's thread does.  Every word names a thread: a word of nonsense names one that has
+ * ended.  Opens files.  For a thread that runs, *ran_ms says how long, see task_look. */
 static inline enum task_state owner_look(uint64_t owner, uint64_t *ran_ms)
 {
 	return task_look(owner_pid(owner), owner_tid(owner),

@@ -11,11 +11,11 @@
 #include "base/hidden.h"
 #include "base/spin.h"
 
-/* The directory, and the same once more: a number that is given up for a moment when there is no
- * other. */
+/* The descriptor of /proc, and a second one of it: we close the second for a moment when the
+ * program has no other number left. */
 static struct hidden proc = HIDDEN_NONE, spare = HIDDEN_NONE;
 static unsigned users;
-static struct spin lock; /* of the three */
+static struct spin lock; /* protects the three */
 
 static struct hidden hidden_read(const struct hidden *h)
 {
@@ -111,7 +111,8 @@ static ssize_t read_whole(int fd, char *text, size_t size)
 	return n;
 }
 
-/* If another thread of the program takes the number meanwhile, it is gone, and with it this way. */
+/* If another thread of the program takes the number meanwhile, the spare is lost, and no later call
+ * can read this way. */
 static ssize_t read_by_spare(const char *name, char *text, size_t size)
 {
 	struct hidden mine = hidden_replace(&spare, HIDDEN_NONE);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The target's side: who is in our memory, and when he has left.  The peers' is access.c. */
+/* The target's side: finds who is in our memory, and when he has left.  The peers' side is
+ * access.c. */
 #include "reach/revoke.h"
 
 #include "reach/owner.h"
@@ -13,19 +14,19 @@
 #include <unistd.h>
 
 /*
- * A thread that is in an access makes one system call of 256 KiB at most, or one piece of a copy.  That
- * takes no such time of a processor: one thread this long, or all that we wait for that long and
- * this one at least a part of it.
+ * A thread in an access makes one system call of 256 KiB at most, or copies one piece.  That takes
+ * much less processor time than this: we give a thread up that has run for RUNS_ONE_MS, if all
+ * threads that we wait for have run for RUNS_ALL_MS together.
  */
 #define RUNS_ALL_MS 1000u
 #define RUNS_ONE_MS 100u
-/* What does not run, and does not let us see where it sleeps. */
+/* How long we wait for a thread that does not run and does not let us see where it sleeps. */
 #define UNKNOWN_NS 1000000000u
-/* Either for a process that had several claims given up. */
+/* The limits on either time for a process of which we have given several claims up. */
 #define OUTLAW_RUNS_MS 30u
 #define OUTLAW_NS      20000000u
-/* No more than this of the time between two looks counts.  If we, or the whole machine, did not run
- * meanwhile, it may say nothing about what the thread did. */
+/* At most this much of the time between two looks counts.  If we, or the whole machine, did not run
+ * meanwhile, the time may say nothing about what the thread did. */
 #define LOOK_MOST_MS 20u
 
 #define LOOK_FIRST_NS 20000u
@@ -34,9 +35,10 @@
 /* ---- claims that were given up ---- */
 
 /*
- * Claims of threads that have held a slot for longer than any access takes: a handler of a signal
- * keeps them, or they do not keep the rules.  Nobody waits for such a claim again, and not as long
- * for a process that has made several.  Private memory: peers cannot write here.
+ * Claims of threads that have held a slot for longer than any access takes, because a handler of a
+ * signal keeps them there or because they break the rules.  Nobody waits for such a claim again,
+ * and we wait less long for a process that has made several.  The list is private memory, so peers
+ * cannot write it.
  */
 #define OUTLAWS	      ACCESS_SLOTS
 #define OUTLAW_CLAIMS 3
@@ -71,7 +73,7 @@ static bool outlaw_process(uint64_t owner)
 
 /* ---- who is in an access ---- */
 
-/* Does any thread have a home here?  It may enter without a fence. */
+/* True if any thread has a home here.  Such a thread may enter without a fence. */
 static bool homes_inhabited(const struct access_table *t)
 {
 	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
@@ -80,7 +82,7 @@ static bool homes_inhabited(const struct access_table *t)
 	return false;
 }
 
-/* One home, another one each time, is free again if its thread has ended at home. */
+/* Frees one home, a different one each time, if its thread has ended at home. */
 static void homes_tidy(struct access_table *t, uint64_t revocation)
 {
 	struct access_slot *s = &t->slots[revocation % ACCESS_HOMES];
@@ -90,7 +92,7 @@ static void homes_tidy(struct access_table *t, uint64_t revocation)
 		atomic_compare_exchange_strong(&s->owner, &owner, 0);
 }
 
-/* The owner's word if its thread is in an access; else 0. */
+/* Returns the owner's word if its thread is in an access; else 0. */
 static uint64_t slot_revoke(struct access_slot *s)
 {
 	uint64_t owner = atomic_load(&s->owner);
@@ -98,9 +100,9 @@ static uint64_t slot_revoke(struct access_slot *s)
 	if (!(owner & OWNER_IN))
 		return 0;
 	/*
-	 * A thread that a debugger has stopped at the entry of its system call has passed the
-	 * sequence, and the call goes on from there.  If the slot has another owner by now, that
-	 * one's call fails, and it notices why.
+	 * Fails a call that still has to begin.  A thread that a debugger has stopped at the entry
+	 * of its system call has passed the sequence, and the call goes on from there.  If the slot
+	 * has another owner by now, that owner's call fails, and it notices why.
 	 */
 	__atomic_store_n(&s->remote[0].iov_base, ACCESS_POISON, __ATOMIC_SEQ_CST);
 	return owner;
@@ -114,14 +116,14 @@ static void revocation_begin(struct access_revocation *r, struct access_table *t
 	r->n = 0;
 	r->ran_ms = 0;
 	homes_tidy(t, atomic_fetch_add(&t->revocations, 1));
-	/* What the caller has made invalid comes before our looks at the owners. */
+	/* The fence keeps what the caller has made invalid in front of our looks at the owners. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (homes_inhabited(t))
 		fence_far();
 	for (uint32_t i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++) {
 		uint64_t owner = slot_revoke(&t->slots[i]);
 
-		/* A thread that revokes makes no access. */
+		/* A thread that revokes is not in an access itself. */
 		if (!owner || owner_tid(owner) == me || (lawless && outlaw_is(owner)))
 			continue;
 		r->waits[r->n++] = (struct access_wait){
@@ -154,7 +156,7 @@ static bool unknown_for_too_long(struct access_wait *w, uint64_t since_ns)
 	return w->unknown_ns >= (w->outlaw ? OUTLAW_NS : UNKNOWN_NS);
 }
 
-/* Is the thread out of the access, so that it will not go on with it?  Or is it given up? */
+/* True if the thread will not go on with its access, or if we give it up. */
 static bool slot_is_out(struct access_revocation *r, struct access_wait *w, uint64_t since_ns)
 {
 	uint64_t owner = w->owner, ran_ms = 0;
@@ -196,7 +198,7 @@ static bool revocation_is_over(struct access_revocation *r)
 	return !r->n;
 }
 
-/* Looks at the threads, if it is time: that opens files. */
+/* Looks at the threads in /proc, but only now and then, because that opens files. */
 static void revocation_look(struct access_revocation *r)
 {
 	uint64_t now = clock_ns();
@@ -215,14 +217,14 @@ static void revocation_look(struct access_revocation *r)
 
 /* ---- without waiting ---- */
 
-#define REVOKER_LOOKS 64u /* at the slots, as most accesses end at once */
+#define REVOKER_LOOKS 64u /* looks at the slots first, as most accesses end at once */
 
 uint64_t access_revoke_ask(struct access_revoker *v)
 {
 	return atomic_fetch_add(&v->asked, 1) + 1;
 }
 
-/* One revocation at a time, for all that was asked before it began. */
+/* Runs one revocation at a time, which counts for everybody who asked before it began. */
 static void revoker_go_on(struct access_revoker *v, struct access_table *t)
 {
 	uint32_t looks = 0;
@@ -248,7 +250,7 @@ bool access_revoke_over(struct access_revoker *v, struct access_table *t, uint64
 {
 	no_cancellation();
 
-	/* Twice: one may have begun before we asked. */
+	/* Try twice, because a revocation that began before we asked does not count for us. */
 	for (int i = 0; i < 2 && atomic_load(&v->over) < ticket; i++) {
 		if (!spin_try(&v->busy))
 			return false;
@@ -261,7 +263,7 @@ bool access_revoke_over(struct access_revoker *v, struct access_table *t, uint64
 
 /* ---- waiting ---- */
 
-/* The first looks cost nothing, as an access takes microseconds; then the processor is given
+/* The first looks cost nothing, as an access takes microseconds; after them we give the processor
  * away. */
 void access_revoke(struct access_table *t)
 {

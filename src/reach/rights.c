@@ -8,13 +8,13 @@
 
 #include "reach/proc_file.h"
 
-/* The capabilities stand behind the list of groups.  Of a process with hundreds of those nothing is
- * known then. */
+/* The capabilities stand behind the list of groups in the file.  If a process has hundreds of
+ * groups, the text ends before them and we know nothing. */
 #define STATUS_BYTES 4096u
 
 struct rights {
 	unsigned uid[3], gid[3]; /* real, effective, saved */
-	uint64_t capabilities;	 /* that it may take */
+	uint64_t capabilities;	 /* those that it may take */
 };
 
 static bool rights_line(const char *status, const char *key, unsigned id[3])
@@ -24,7 +24,7 @@ static bool rights_line(const char *status, const char *key, unsigned id[3])
 	return at && sscanf(at + strlen(key), "%u %u %u", &id[0], &id[1], &id[2]) == 3;
 }
 
-/* The name of the program stands first, and cannot begin a line (proc(5)). */
+/* The program's name stands first, and no line can begin inside it (proc(5)). */
 static bool rights_read(const char *name, struct rights *r)
 {
 	static const char caps[] = "\nCapPrm:";
@@ -41,8 +41,8 @@ static bool rights_read(const char *name, struct rights *r)
 	return rights_line(status, "\nUid:", r->uid) && rights_line(status, "\nGid:", r->gid);
 }
 
-/* Capabilities are those of a namespace: whoever makes one for itself has them all there.  A system
- * without such namespaces says 0. */
+/* Capabilities belong to a user namespace: a process that makes a namespace for itself has them all
+ * there.  A system without such namespaces says 0 for both. */
 static bool rights_alike(pid_t pid)
 {
 	struct stat ours = {0}, theirs = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether another process may do all that we may.  All processes of a fabric began as one user's;
- * but one may have given rights up since, and who has taken it over would use ours: it names a file
- * that it may not write itself, or runs a program of another user under the number that we write
- * to.
+ * Says whether another process may do all that we may.  All processes of a fabric began as one
+ * user's, but one may have given rights up since.  A program that has taken that one over would use
+ * our rights: it names a file that it may not write itself, or runs a program of another user under
+ * the process number that we write to.
  */
 #pragma once
 
@@ -12,6 +12,6 @@
 
 #include "base/compiler.h"
 
-/* Could it trace us, as far as users, groups, capabilities and their namespace say?  If so, it gains nothing by us.
- * Opens files; false if they cannot be read. */
+/* True if the process could trace us, as far as users, groups, capabilities and their namespace
+ * say; then it gains nothing by us.  Opens files; false if we cannot read them. */
 bool rights_cover_ours(pid_t pid) must_check;

@@ -12,12 +12,12 @@
 
 #include "reach/proc_file.h"
 
-/* proc(5) counts from 1 */
+/* proc(5) counts fields from 1 */
 #define STAT_FIELD_USER	  14
 #define STAT_FIELD_SYSTEM 15
 #define STAT_FIELD_BEGAN  22
 
-/* The most threads that are looked at. */
+/* The most threads of a process that we look at. */
 #define TASK_THREADS 64u
 
 static ssize_t task_read(pid_t pid, pid_t tid, const char *file, char *text, size_t size)
@@ -28,7 +28,7 @@ static ssize_t task_read(pid_t pid, pid_t tid, const char *file, char *text, siz
 	return proc_file_read(name, text, size);
 }
 
-/* What follows the name, which may contain anything: field 3, the state. */
+/* What follows the thread's name, which may contain anything: field 3, the state. */
 static const char *stat_after_name(const char *stat)
 {
 	const char *end = strrchr(stat, ')');
@@ -64,7 +64,7 @@ static uint64_t stat_ran_ms(const char *stat)
 	return ticks > 0 ? ran * 1000 / (uint64_t)ticks : 0;
 }
 
-/* The letter of proc(5); 0: its file cannot be read. */
+/* The state's letter in proc(5); 0: we cannot read the thread's file. */
 static char thread_state(pid_t pid, pid_t tid, uint64_t *ran_ms)
 {
 	char stat[1024];
@@ -77,7 +77,8 @@ static char thread_state(pid_t pid, pid_t tid, uint64_t *ran_ms)
 	return state ? *state : '?';
 }
 
-/* /proc may hide a thread, be missing, or want a descriptor that we do not get. */
+/* Asks the kernel, because /proc may hide a thread, be missing, or want a descriptor that we do not
+ * get. */
 static bool is_gone(pid_t pid, pid_t tid)
 {
 	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
@@ -85,7 +86,7 @@ static bool is_gone(pid_t pid, pid_t tid)
 
 /*
  * A thread that sleeps has left its restartable sequence for good.  It may sleep inside the one
- * call that matters; but if the freezer has it, that call is over.
+ * call that matters; but if the freezer holds the thread, that call is over.
  */
 static enum task_state task_sleeping(pid_t pid, pid_t tid)
 {
@@ -96,7 +97,7 @@ static enum task_state task_sleeping(pid_t pid, pid_t tid)
 	if (task_read(pid, tid, "syscall", text, sizeof(text)) <= 0)
 		return TASK_UNKNOWN;
 	nr = strtol(text, &end, 10);
-	if (end == text) /* "running" */
+	if (end == text) /* the file says "running" */
 		return TASK_UNKNOWN;
 	if (nr != SYS_process_vm_writev && nr != SYS_process_vm_readv)
 		return TASK_ASLEEP;
@@ -107,8 +108,8 @@ static enum task_state task_sleeping(pid_t pid, pid_t tid)
 }
 
 /*
- * The letter changes before the thread leaves the processor.  One that is woken in between has not
- * left its restartable sequence.  Where /proc does not tell, the letter has to do.
+ * The letter changes before the thread leaves the processor.  A thread that something wakes in
+ * between has not left its restartable sequence.  Where /proc does not tell, we rely on the letter.
  */
 static enum task_state task_stopping(pid_t pid, pid_t tid)
 {
