@@ -132,7 +132,8 @@ bool expose_key(struct expose *e, const struct key_block *k)
 		return false;
 	b = &e->mem->keys[(atomic_load_explicit(&k->key, memory_order_relaxed) >> 8) %
 			  EXPOSE_BLOCKS];
-	/* Threads register and deregister at once, and some of their keys have one block. */
+	/* Threads register and deregister at the same time, and some of their keys have the same
+	 * block. */
 	spin_lock(&e->key_lock);
 	free = !atomic_load_explicit(&b->key, memory_order_relaxed);
 	if (free)
@@ -208,7 +209,7 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes)
 	return (int64_t)at;
 }
 
-/* ---- the other side ---- */
+/* ---- the peer's side ---- */
 
 static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 {
@@ -219,7 +220,8 @@ static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 
 	if (fd < 0)
 		return NULL;
-	/* All of it is there, and stays; and we write there with plain instructions. */
+	/* The seal says that the file keeps its size, so we may touch all of it with plain
+	 * instructions. */
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals >= 0 && seals & F_SEAL_SHRINK && lseek(fd, 0, SEEK_END) == (off_t)sizeof(*mem))
 		mem = segment_file_map(fd, 0, sizeof(*mem), true);
@@ -232,8 +234,8 @@ static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 }
 
 /*
- * Who holds a remote shard: the process's slot plus one, and in the bits above the end of the slot's
- * generation, so that the next process in the slot is another one.
+ * The holder of a remote shard: its slot plus one and, in the bits above, the low bits of the
+ * slot's generation, so that the next process in the slot is another holder.
  */
 #define HOLDER_SLOT_BITS 11u
 
@@ -268,7 +270,7 @@ unsigned remote_shard_take(struct remote *f, unsigned own)
 	return shard;
 }
 
-/* Nobody counts any more. */
+/* Called when nobody counts any more. */
 static void remote_shards_give(struct remote *f)
 {
 	if (atomic_load(&f->slot->alive) != f->alive)
@@ -297,7 +299,8 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->slots = slots;
 	f->slot = s;
 	f->holder = shard_holder(slots, me);
-	/* First: what is read of the slot from here on is that owner's or a later one's. */
+	/* Read this first: what we read of the slot from here on is that owner's or a later
+	 * one's. */
 	f->alive = atomic_load(&s->alive);
 	f->pid = s->pid;
 	f->mem = map_of_peer(f->pid, s);

@@ -34,20 +34,20 @@
 #define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
 
-/* What a request must fit to be executed at a responder by its peer. */
+/* What a request must match before the peer may execute it at a responder. */
 struct qp_view {
 	uint32_t transport; /* enum bth_transport, which its peer's must be */
 	uint32_t dest_qpn;
 	uint32_t port;	    /* row of the responder's own port */
 	uint32_t dest_port; /* row of the port where the peer lives */
-	uint32_t pdn;	    /* XRC: that of the queue which the request names */
+	uint32_t pdn;	    /* XRC: the domain of the queue that the request names */
 	uint32_t access;    /* enum ib_access: what the QP allows and takes */
 	uint32_t pkey;
-	uint32_t xrcdn;	     /* XRC: the domain of such queues */
-	uint64_t connection; /* DC: the initiator's */
+	uint32_t xrcdn;	     /* XRC: the XRC domain of such queues */
+	uint64_t connection; /* DC: the initiator's connection */
 };
 
-/* A responder as its peer in another process sees it, and for people its type. */
+/* A responder as its peer in another process sees it; its type is for people. */
 struct qp_block {
 	cacheline_aligned _Atomic(uint64_t) word; /* exposure/qp_word.h */
 	_Atomic(uint32_t) qpn;			  /* 0: none */
@@ -57,31 +57,33 @@ struct qp_block {
 
 /* How peers come to the memory of a key. */
 enum key_way {
-	KEY_PACKETS, /* not by themselves */
-	KEY_KERNEL,  /* by its address in the owner */
+	KEY_PACKETS, /* only packets reach it */
+	KEY_KERNEL,  /* through the kernel, by its address in the owner */
 	KEY_MAPPED   /* in a file that both map */
 };
 
-/* Why it is that way; for people who ask. */
+/* Why a key has its way; for people who ask. */
 enum key_why {
 	KEY_WHY_UNSAID,
-	KEY_WHY_ASKED,	   /* kernel, packets: --memory says so */
-	KEY_WHY_PRIVATE,   /* kernel: memory of the program alone */
-	KEY_WHY_CLOSED,	   /* kernel: shared, but peers cannot map it: System V, other files */
-	KEY_WHY_SHARED,	   /* mapped: a file, or device memory, that others may map */
-	KEY_WHY_MOVED,	   /* mapped: moved there, as --memory=mapped asks */
-	KEY_WHY_LARGE,	   /* kernel, though --memory=mapped asks for a move: too large for one, */
-	KEY_WHY_OFTEN,	   /* so many have been moved, or looked at in vain, */
-	KEY_WHY_THREADS,   /* somebody might write meanwhile, */
-	KEY_WHY_NOT_PLAIN, /* a move would lose what the program asked for, */
-	KEY_WHY_NO_MOVE,   /* there was no room, or a page could not be read */
-	KEY_WHY_ON_DEMAND, /* packets: its pages need not be there */
+	KEY_WHY_ASKED,	 /* kernel, packets: --memory says so */
+	KEY_WHY_PRIVATE, /* kernel: memory of the program alone */
+	KEY_WHY_CLOSED,	 /* kernel: shared, but peers cannot map it: System V, other files */
+	KEY_WHY_SHARED,	 /* mapped: a file, or device memory, that others may map */
+	KEY_WHY_MOVED,	 /* mapped: moved there, as --memory=mapped asks */
+	/* Kernel, though --memory=mapped asks for a move: too large for a move. */
+	KEY_WHY_LARGE,
+	KEY_WHY_OFTEN,	   /* the same: too many moves or vain attempts before */
+	KEY_WHY_THREADS,   /* the same: another thread might write meanwhile */
+	KEY_WHY_NOT_PLAIN, /* the same: a move would lose what the program asked for */
+	KEY_WHY_NO_MOVE,   /* the same: there was no room, or a page could not be read */
+	KEY_WHY_ON_DEMAND, /* packets: the memory's pages need not be present */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
-	KEY_WHY_UNMAPPED,  /* packets: the program has put away what peers had mapped, too */
-	KEY_WHY_LOCAL,	   /* packets: no right for peers to read or write */
-	KEY_WHY_WINDOW,	   /* packets: work requests say what it covers, and for whom */
-	KEY_WHY_LIST,	   /* packets: pieces of other keys, strides, signatures */
-	KEY_WHY_DEVX,	   /* packets: made by a command of DEVX */
+	/* Packets: the program has unmapped the memory, which peers had mapped, too. */
+	KEY_WHY_UNMAPPED,
+	KEY_WHY_LOCAL,	/* packets: no right for peers to read or write */
+	KEY_WHY_WINDOW, /* packets: work requests say what it covers, and for whom */
+	KEY_WHY_LIST,	/* packets: pieces of other keys, strides, signatures */
+	KEY_WHY_DEVX,	/* packets: made by a command of DEVX */
 	KEY_WHYS
 };
 
@@ -89,8 +91,8 @@ struct key_place {
 	enum key_way way;
 	enum key_why why;
 	uint64_t addr;		    /* KEY_KERNEL */
-	struct segment_ref segment; /* KEY_MAPPED: the file that the memory lies in, */
-	uint64_t offset;	    /* and where its first byte is there */
+	struct segment_ref segment; /* KEY_MAPPED: the file that holds the memory */
+	uint64_t offset;	    /* KEY_MAPPED: where the memory begins in the file */
 };
 
 /* A memory key; seq is odd while the block changes. */
@@ -115,13 +117,13 @@ enum peer_found {
 };
 
 /*
- * A key or queue pair that peers reach by packets alone.  It takes part in nothing: only people
- * read of it, not of one moment.
+ * A key or queue pair that peers reach by packets alone.  Only people read it; its fields may be of
+ * different moments.
  */
 struct expose_note {
 	_Atomic(uint32_t) number; /* a key as it was allocated, or a QP number; 0: none */
 	_Atomic(uint32_t) kind;	  /* enum key_why, or enum ib_qp_type */
-	_Atomic(uint32_t) peer;	  /* a QP's; 0: none */
+	_Atomic(uint32_t) peer;	  /* a QP's peer; 0: none */
 	/* of a key */
 	_Atomic(uint32_t) pdn, access;
 	_Atomic(uint64_t) iova, length;
@@ -136,7 +138,8 @@ struct expose_mem {
 	struct access_table access;
 	struct alive alive;
 	_Atomic(uint8_t) found[REGISTRY_SLOTS]; /* enum peer_found, by the peer's slot */
-	/* The process lays keys and responders open.  If not, peers read what it sends. */
+	/* Not 0: the process lays keys and responders open.  0: peers only read payloads that it
+	 * sends. */
 	uint32_t keys_open;
 	struct expose_note other_qps[EXPOSE_BLOCKS];
 	struct expose_note other_keys[EXPOSE_BLOCKS];
@@ -144,16 +147,16 @@ struct expose_mem {
 	struct object_row objects[OBJECT_ROWS];
 };
 
-/* Our own. */
+/* What this process lays open. */
 struct expose {
 	struct slot *slots;
 	uint16_t slot;
 	struct hidden file;
 	struct expose_mem *mem;
-	bool keys; /* keys and responders are laid open */
+	bool keys; /* it lays keys and responders open */
 	struct spin key_lock;
-	struct segment_table segments; /* the caller of those functions serializes them */
-	struct segment_ref arena;      /* one of these */
+	struct segment_table segments; /* the caller of segment_table_* serializes them */
+	struct segment_ref arena;      /* the arena's row */
 	_Atomic(uint64_t) arena_used;
 	_Atomic(uint64_t) objects_made;
 	struct access_revoker revoker;
@@ -161,103 +164,109 @@ struct expose {
 
 /*
  * What a requester remembers of a peer's key whose memory is mapped.  It holds as long as the peer
- * has revoked nothing: whoever takes a key back makes it invalid before he counts that.
+ * has revoked nothing: a process that takes a key back makes it invalid before it counts the
+ * revocation.
  */
 struct key_memo {
-	uint64_t remote; /* its number; 0: nothing is remembered */
+	uint64_t remote; /* the remote's number; 0: the memo is empty */
 	uint64_t revocations;
-	uint64_t let_go; /* of the segments */
+	uint64_t let_go; /* the segment view's count */
 	uint32_t key, pdn, access;
-	uint64_t va, length; /* of the part that is mapped in one piece, as requests name it */
+	/* The part that is mapped in one piece, in addresses that requests use. */
+	uint64_t va, length;
 	uint8_t *at;
 };
 
-/* A peer's exposed memory, as mapped here. */
+/* A peer's exposed memory, as this process maps it. */
 struct remote {
-	uint64_t number; /* no other one has it */
+	uint64_t number; /* no other remote has it */
 	struct expose_mem *mem;
-	struct segment_view segments; /* the files of its keys, as far as they are mapped */
+	struct segment_view segments; /* the files of its keys, as far as we map them */
 	struct way_peer reach;
 	int32_t pid;
-	bool keys;	/* it lays keys and responders open */
-	uint32_t alive; /* generation of the slot */
+	bool keys;	/* the peer lays keys and responders open */
+	uint32_t alive; /* generation of the peer's slot */
 	struct slot *slots;
-	struct slot *slot; /* its own */
-	uint32_t holder;   /* our word among its remote shards */
-	/* By the thread that counts, as its own shard says: the shard among the peer's counters
-	 * where it is alone, plus one; 1: there is none.  0: it has not asked yet. */
+	struct slot *slot; /* the peer's */
+	uint32_t holder;   /* the word by which its remote shards name us */
+	/* Indexed by the counting thread's own shard: one plus the shard among the peer's counters
+	 * that the thread has alone; 1: it has none; 0: it has not asked yet. */
 	_Atomic(uint8_t) shards[SLOT_THREAD_SHARDS];
 	struct remote *next;
 };
 
-/* keys: lays keys and responders open, too.  0 or negative errno; then nothing is exposed and all
- * else works. */
+/* keys: also lays keys and responders open.  Returns 0 or negative errno; after an error nothing is
+ * exposed and everything else works. */
 int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys) must_check;
 void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type);
-/* Where the responder of a DC target for an initiator has its block. */
+/* The place of the block of a DC target's responder for an initiator. */
 static inline uint32_t expose_dc_place(uint32_t dctn, uint32_t dcin)
 {
 	return (dctn + dcin * 40503u) % EXPOSE_BLOCKS;
 }
-/* Takes that block, which names the target; NULL if another responder has it. */
+/* Takes the block at that place, and puts the target's number in; NULL if another responder has
+ * it. */
 struct qp_block *expose_dc(struct expose *e, uint32_t dctn, uint32_t dcin);
-/* The owner has closed the word. */
+/* Frees the block.  The owner has closed the word before. */
 void expose_qp_end(struct qp_block *b);
-/* A shared receive queue of an XRC domain; false if another has its place. */
+/* Exposes a shared receive queue of an XRC domain; false if another one has its place. */
 bool expose_srq(struct expose *e, uint32_t srqn, uint32_t xrcdn, uint32_t pdn);
-/* Of one for which that was true.  expose_revoke follows. */
+/* Takes a queue back for which expose_srq was true.  The caller then calls expose_revoke. */
 void expose_srq_end(struct expose *e, uint32_t srqn);
-/* False if another key has the block. */
+/* Exposes a key; false if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
-/* As expose_revoke, for callers that may not wait: a ticket, and whether its revocation is over, to
- * be asked again. */
+/* As expose_revoke, for callers that may not wait: returns a ticket.  expose_revoke_over says
+ * whether the ticket's revocation is over; the caller asks it again if not. */
 uint64_t expose_revoke_ask(struct expose *e);
 bool expose_revoke_over(struct expose *e, uint64_t ticket);
-/* Keys or responders have ended: when this returns, no peer is in an access that they allowed.
- * Waits for those that are; the caller holds no lock of the data path. */
+/* Called when keys or responders have ended: when it returns, no peer is in an access that they
+ * allowed.  Waits for peers in such an access; the caller holds no lock of the data path. */
 void expose_revoke(struct expose *e);
-/* Between the two no peer is in this process's memory to change it: pages move meanwhile. */
+/* Between expose_hold and expose_go_on no peer is in this process's memory, because its pages
+ * move. */
 void expose_hold(struct expose *e);
 void expose_go_on(struct expose *e);
-/* The calling thread lives as long as peers may reach this process by the kernel; until the second
- * call, before it ends. */
+/* The calling thread lives while peers may reach this process by the kernel.  It calls
+ * expose_alive_end before it ends. */
 void expose_alive_begin(struct expose *e);
 void expose_alive_end(struct expose *e);
-/* Takes page-aligned room in the arena.  Room is never used twice, so a late writer harms nobody.
- * Negative errno if the arena is used up. */
+/* Takes page-aligned room in the arena.  Nobody gets the same room again, so a late writer harms
+ * nobody.  Negative errno if the arena is used up. */
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
-/* The file of the arena; closed without one. */
+/* The file of the arena; a closed one if there is no arena. */
 const struct hidden *expose_arena_file(const struct expose *e);
 
-/* Lists what has no block of its own, or lists it anew; not if another has its place. */
-/* Of what k says, number, domain, rights, range and the reason count. */
+/* Lists a key or queue pair that has no block of its own, or updates its entry; does not list it if
+ * another one has its place. */
+/* Takes the number, domain, rights, range and reason from k. */
 void expose_note_key(struct expose *e, const struct key_block *k);
 void expose_note_key_end(struct expose *e, uint32_t key);
 void expose_note_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type, uint32_t peer);
 void expose_note_qp_end(struct expose *e, uint32_t qpn);
 
-/* For people: "kernel", "private memory", "mapped".  Any value will do. */
+/* Names for people: "kernel", "private memory", "mapped".  They accept any value. */
 const char *key_way_name(enum key_way way);
 const char *key_why_name(enum key_why why);
 const char *transport_name(enum ib_qp_type type);
 const char *peer_found_name(enum peer_found found);
-/* Opens what the process in that slot exposes, for copies of it; negative: that is nothing or may
- * not be read. */
+/* Opens what the process in that slot exposes, to copy it; negative: it exposes nothing, or we may
+ * not read it. */
 int expose_snapshot_open(const struct slot *s);
-/* A copy into memory of zeros, not of one moment.  Reading leaves no pages behind. */
+/* Copies the exposure into memory of zeros, but not at one moment.  Reading leaves no pages
+ * behind. */
 bool expose_snapshot(int fd, struct expose_mem *to) must_check;
-/* Is the object in that row still the one with that serial number? */
+/* True if the row still holds the object with that serial number. */
 bool expose_object_stands(int fd, uint32_t row, uint64_t serial) must_check;
 
-/* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
+/* Maps what a peer exposes; NULL if it exposes nothing, or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);
 void remote_close(struct remote *f);
 
-/* Copies the block of a key consistently; false if the key is not exposed.  Inline, as nobody needs
- * all of it. */
+/* Copies the block of a key consistently; false if the key is not exposed.  It is inline, so that
+ * callers pay only for the fields that they use. */
 static inline must_check bool remote_key(const struct remote *f, uint32_t key,
 					 struct key_block *out)
 {
@@ -277,7 +286,7 @@ static inline must_check bool remote_key(const struct remote *f, uint32_t key,
 		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
 }
 
-/* What stands there of a peer's, if its process lives; else NULL.  Under RCU. */
+/* The remote of a peer if the peer's process lives; else NULL.  Call it under RCU. */
 static inline struct remote *remote_living(const _Atomic(struct remote *) *at)
 {
 	struct remote *f = atomic_load_explicit(at, memory_order_acquire);
@@ -291,8 +300,8 @@ static inline struct remote *remote_living(const _Atomic(struct remote *) *at)
 /* Takes a shard of the peer's counters for a thread of ours: see remote_shard. */
 unsigned remote_shard_take(struct remote *f, unsigned own);
 
-/* Where the thread with the shard 'own' of our counters counts in the peer's, alone; 0: with
- * others. */
+/* The shard of the peer's counters that the thread with our shard 'own' has alone; 0: it counts
+ * where others do. */
 static inline unsigned remote_shard(struct remote *f, unsigned own)
 {
 	unsigned known = atomic_load_explicit(&f->shards[own], memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The lists of what peers reach by packets alone. */
+/* The lists of keys and queue pairs that peers reach by packets alone. */
 #include "exposure/expose.h"
 
-/* Numbers that collide: the first one is listed. */
+/* If two numbers collide, the list has the first one. */
 static bool note_take(struct expose_note *n, uint32_t number)
 {
 	uint32_t none = 0;

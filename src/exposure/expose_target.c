@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What XRC and dynamically connected targets lay open beside a responder. */
+/* What XRC and dynamically connected targets lay open besides a responder. */
 #include "exposure/expose.h"
 
 bool expose_srq(struct expose *e, uint32_t srqn, uint32_t xrcdn, uint32_t pdn)

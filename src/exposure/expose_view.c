@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a process lays open, for people: names, and a copy. */
+/* What a process lays open, for people to see: names, and a copy. */
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ const char *transport_name(enum ib_qp_type type)
 	return name ? name : "unknown";
 }
 
-/* Copies what the file has pages for, into memory of zeros; the rest is zeros. */
+/* Copies the pages that the file has into memory of zeros; the rest stays zero. */
 static bool copy_pages(int fd, char *to, off_t bytes)
 {
 	off_t at = 0, end;
@@ -89,7 +89,7 @@ static bool copy_pages(int fd, char *to, off_t bytes)
 			at += n;
 		}
 	}
-	/* No data behind the last place. */
+	/* ENXIO: no data follows the last place. */
 	return at >= 0 || errno == ENXIO;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The owner's side; the side of those who look is in expose_view.c and in the tool. */
+/* The owner's side; expose_view.c and the tool have the side of those who look. */
 #include "exposure/object.h"
 
 #include <stdio.h>
@@ -12,7 +12,8 @@ void expose_object_form(struct expose *e, enum object_kind kind, const struct ob
 		e->mem->forms[kind] = *form;
 }
 
-/* Serial numbers are used once.  While a row is being filled it has one that means nothing. */
+/* Each serial number is used once.  A row that is being filled has this one, which means
+ * nothing. */
 #define SERIAL_FILLING UINT64_MAX
 
 struct object_row *expose_object(struct expose *e, const struct object_about *about)
@@ -22,7 +23,7 @@ struct object_row *expose_object(struct expose *e, const struct object_about *ab
 	if (!e->mem)
 		return NULL;
 	serial = atomic_fetch_add(&e->objects_made, 1) + 1;
-	/* Rows are taken in turn, so as a rule the first one that is looked at is free. */
+	/* Rows are taken in turn, so the first one that we look at is usually free. */
 	for (uint32_t i = 0; i < OBJECT_ROWS; i++) {
 		struct object_row *row = &e->mem->objects[(serial + i) % OBJECT_ROWS];
 		uint64_t none = 0;

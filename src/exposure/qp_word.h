@@ -5,13 +5,14 @@
  *     epoch:15 | open:1 | MSN:24 | expected PSN:24
  *
  * While it is open, the peer may execute requests by itself, and the word alone says how far the
- * responder has come.  The peer loads it, accesses memory, and advances it with one exchange, which
- * fails if anything but its owner's look has happened meanwhile.  So nobody ever waits for a peer.
+ * responder has come.  The peer loads the word, accesses memory, and advances the word with one
+ * exchange, which fails if anything but a look of its owner has happened meanwhile.  So nobody ever
+ * waits for a peer.
  *
  * The owner closes the word to go on by itself (a packet), and opens it again; for a plain SEND it
- * advances the open word like a peer.  An access under way
- * survives that, if the sequence number has not moved.  The owner revokes the word when such an
- * access may not count any more: the epoch changes.
+ * advances the open word like a peer.  An access under way survives that if the sequence number has
+ * not moved.  When such an access may no longer count, the owner revokes the word, which changes
+ * the epoch.
  */
 #pragma once
 
@@ -40,7 +41,7 @@ static inline uint32_t qp_word_msn(uint64_t word)
 	return (uint32_t)(word >> QP_WORD_MSN_SHIFT) & QP_WORD_NUMBER;
 }
 
-/* For traces. */
+/* The epoch, for traces. */
 static inline uint32_t qp_word_epoch(uint64_t word)
 {
 	return (uint32_t)(word / QP_WORD_EPOCH_ONE);
@@ -63,7 +64,7 @@ static inline uint64_t qp_word_with(uint64_t word, uint32_t epsn, uint32_t msn)
 	       (uint64_t)(msn & QP_WORD_NUMBER) << QP_WORD_MSN_SHIFT | (epsn & QP_WORD_NUMBER);
 }
 
-/* ---- the owner, who has a lock of its own around these, but for qp_word_revoke ---- */
+/* ---- the owner, which holds a lock of its own around all but qp_word_revoke ---- */
 
 /* Takes the numbers back: from here on no peer advances them. */
 static inline uint64_t qp_word_close(_Atomic(uint64_t) *w)
@@ -72,8 +73,8 @@ static inline uint64_t qp_word_close(_Atomic(uint64_t) *w)
 }
 
 /*
- * Opens the word with these numbers if it still is as it was when the owner loaded it.  The owner
- * finds out in between whether it may: a revocation after that look makes this fail.
+ * Opens the word with these numbers if it is as it was when the owner loaded it.  In between the
+ * owner finds out whether it may; a revocation after that makes this fail.
  */
 static inline bool qp_word_open(_Atomic(uint64_t) *w, uint64_t loaded, uint32_t epsn, uint32_t msn)
 {
@@ -83,7 +84,8 @@ static inline bool qp_word_open(_Atomic(uint64_t) *w, uint64_t loaded, uint32_t 
 						       memory_order_relaxed);
 }
 
-/* Closes it for good: what a peer has begun does not count any more.  Any thread, without locks. */
+/* Closes the word for good: what a peer has begun does not count any more.  Any thread may call it,
+ * without locks. */
 static inline void qp_word_revoke(_Atomic(uint64_t) *w)
 {
 	uint64_t old = atomic_load_explicit(w, memory_order_relaxed);
@@ -96,8 +98,8 @@ static inline void qp_word_revoke(_Atomic(uint64_t) *w)
 
 /*
  * Counts messages that were executed since the word was loaded and found open.  False: they do not
- * count, because the responder is elsewhere by now, or has been closed for so long that somebody
- * has to ask it.
+ * count, because the responder has moved on, or its word was closed for so long that a packet has
+ * to ask it.
  */
 static inline must_check bool qp_word_commit(_Atomic(uint64_t) *w, uint64_t loaded,
 					     uint32_t packets, uint32_t messages)

@@ -17,9 +17,9 @@
 #include "base/tsan.h"
 #include "reach/rights.h"
 
-/* A file that could not be mapped is left alone for this long. */
+/* How long nobody tries again to map a file that could not be mapped. */
 #define REFUSED_NS 100000000u
-/* A thread waits for another that maps for at most this long. */
+/* The longest time that a thread waits for another one that maps. */
 #define MAPPING_WAIT_NS 20000000u
 
 /* ---- the owner ---- */
@@ -85,7 +85,8 @@ bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
 			struct segment_ref *out)
 {
 	for (uint32_t i = 0; s->rows && i < SEGMENTS; i++) {
-		/* The peer finds the file by the number: it must still be there. */
+		/* The peer finds the file by our descriptor's number, so the number must still be
+		 * ours. */
 		if (!s->own[i].users || s->own[i].file.id != id || s->own[i].bytes < bytes ||
 		    !hidden_ours(&s->own[i].file))
 			continue;
@@ -113,7 +114,8 @@ bool segment_file_fits(int fd, uint64_t bytes)
 	       !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
 }
 
-/* Read-only where it may not be written.  Does not wait for a lease that somebody has on it. */
+/* Opens read-only if we may not write the file.  Does not wait for a lease that somebody has on
+ * it. */
 static int segment_reopen(int fd)
 {
 	char path[64];
@@ -141,8 +143,8 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 		return -errno;
 	/*
 	 * The peer may have closed its descriptor and opened something else under that number.  Or
-	 * the peer is gone and another process has its PID, or the PID names another process in our
-	 * PID namespace.
+	 * the peer has ended and another process has its PID, or the PID names another process in
+	 * our PID namespace.
 	 */
 	if (hidden_id(at) == id && segment_file_fits(at, 0))
 		ret = segment_reopen(at);
@@ -221,14 +223,15 @@ void segment_view_close(struct segment_view *v)
 }
 
 /*
- * The pages go at once, lest we keep what the peer wants to be rid of; the addresses stay until
- * nobody can be at them any more.
+ * Unmaps the pages at once, because we must not keep what the peer wants to be rid of.  The
+ * addresses stay reserved until nobody can be at them any more.
  */
 static void segment_let_go(struct segment_view *v, uint32_t row)
 {
 	struct segment_map *m;
 
-	/* Whoever does not see that is waited for before the addresses are given back. */
+	/* The addresses are given back only after waiting for every reader that does not see
+	 * this. */
 	atomic_fetch_add(&v->let_go, 1);
 	m = atomic_exchange(&v->maps[row], NULL);
 	for (uint64_t i = 0; i < chunk_count(m); i++)
@@ -260,12 +263,13 @@ static struct segment_map *segment_map_new(int fd, uint64_t bytes, uint32_t gene
 	if (!bytes || bytes > SEGMENT_MAX_BYTES || fstat(fd, &st) || fstatfs(fd, &fs) ||
 	    (uint64_t)st.st_size < bytes)
 		return NULL;
-	/* Chunks begin and end with pages, however large these are. */
+	/* Chunks begin and end at pages, however large these are. */
 	while (fs.f_type == HUGETLBFS_MAGIC && 1ull << shape.shift < (uint64_t)st.st_blksize)
 		shape.shift++;
 	if (fs.f_type == HUGETLBFS_MAGIC && (uint64_t)st.st_blksize > shape.overlap)
 		shape.overlap = 1u << shape.shift;
-	/* Not from the heap: the thread may be in there, and be posting from a signal handler. */
+	/* Not from the heap: the thread may be interrupted in there, and post from a signal
+	 * handler. */
 	m = mmap(NULL, segment_map_size(&shape), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m == MAP_FAILED)
@@ -277,7 +281,7 @@ static struct segment_map *segment_map_new(int fd, uint64_t bytes, uint32_t gene
 	return m;
 }
 
-/* Where a chunk of the file is mapped, now or before; NULL: nowhere. */
+/* Where a chunk of the file is mapped, or maps it now; NULL: it could not. */
 static uint8_t *segment_map_chunk(const struct segment_map *m, int fd, uint64_t chunk)
 {
 	if (chunk >= chunk_count(m))
@@ -288,8 +292,8 @@ static uint8_t *segment_map_chunk(const struct segment_map *m, int fd, uint64_t 
 }
 
 /*
- * Maps a chunk of the row's file, which is open.  What was read of the row belongs together, and
- * to what is published, if the row is still the same in the end.
+ * Maps a chunk of the row's file, which is open.  If the row is still the same at the end, then
+ * what was read of it belongs together, and to what this publishes.
  */
 static bool segment_map_row(struct segment_view *v, uint32_t row, uint32_t generation, int fd,
 			    uint64_t offset)
@@ -330,7 +334,7 @@ struct segment_extent segment_extent(const struct segment_view *v, struct segmen
 	return e;
 }
 
-/* Another thread may be mapping, and be stopped at it: false then. */
+/* False: another thread is mapping, and may be stopped in the middle. */
 static bool segment_mapping_begin(struct segment_view *v)
 {
 	uint64_t until = clock_ns() + MAPPING_WAIT_NS;
@@ -381,7 +385,7 @@ void segment_view_let_go(struct segment_view *v)
 	pthread_mutex_unlock(&v->mapping);
 }
 
-/* Is the chunk there, as segment_at would find it? */
+/* True if segment_at would find the chunk. */
 static bool segment_is_mapped(const struct segment_view *v, struct segment_ref ref, uint64_t offset)
 {
 	const struct segment_map *m = atomic_load(&v->maps[ref.row]);
@@ -398,8 +402,8 @@ static bool segment_map_now(struct segment_view *v, struct segment_ref ref, uint
 	segment_let_go_stale(v);
 	if (segment_is_mapped(v, ref, offset))
 		return true;
-	/* What the owner has taken back since the caller looked is no refusal of what comes
-	 * next. */
+	/* If the owner has taken the file back since the caller looked, that does not refuse the
+	 * next file in the row. */
 	if (v->ndead >= SEGMENTS || !segment_is_current(v, ref.row, ref.generation))
 		return false;
 	fd = segment_row_open(v, ref.row);
@@ -415,7 +419,7 @@ static bool segment_map_now(struct segment_view *v, struct segment_ref ref, uint
 bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t offset)
 {
 	no_cancellation();
-	int error = errno; /* the program's, perhaps */
+	int error = errno; /* may be the program's */
 	bool mapped;
 
 	if (ref.row >= SEGMENTS || segment_is_refused(v, ref.row))
@@ -431,7 +435,7 @@ bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t o
 	return mapped;
 }
 
-/* Maps the chunks of a file that have pages, up to so many; says how many it has mapped. */
+/* Maps up to 'limit' chunks that have pages; returns how many it has mapped. */
 static uint32_t segment_begin_row(struct segment_view *v, struct segment_ref ref, uint32_t limit)
 {
 	int fd = segment_row_open(v, ref.row);
@@ -462,7 +466,7 @@ void segment_view_begin(struct segment_view *v)
 	for (uint32_t i = 0; i < SEGMENTS && left; i++) {
 		const struct segment_ref ref = {i, atomic_load(&v->rows[i].generation)};
 
-		/* What is mapped in part goes on as it is used. */
+		/* Chunks of a file that is mapped in part follow as requests use them. */
 		if (ref.generation && !atomic_load(&v->maps[i]) && !segment_is_refused(v, i))
 			left -= segment_begin_row(v, ref, min_u32(left, SEGMENT_BEGIN_CHUNKS));
 	}
