@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies between run lists.  The single touches below them are made per architecture
+ * Copies between run lists.  Each architecture has its own single touches below them
  * (usermem_x86_64.c, usermem_portable.c).
  */
 #include "base/run_cursor.h"
@@ -11,7 +11,7 @@
 
 typedef bool touch_copy(void *dst, const void *src, size_t n);
 
-/* Two lists, and whose words are kept whole. */
+/* Two lists, and the one whose words are kept whole. */
 struct pull {
 	struct run_cursor dst, src;
 	struct run_cursor *whole;
@@ -24,7 +24,7 @@ static void pull_advance(struct pull *p, size_t n)
 	run_cursor_advance(&p->src, n);
 }
 
-/* n: at most what lies in one run of either list. */
+/* n is at most what lies in one run of either list. */
 static bool pull_part(struct pull *p, size_t n)
 {
 	if (p->dst.run->addr != RUN_DISCARD &&
@@ -42,7 +42,7 @@ static bool pull_parts(struct pull *p)
 	return true;
 }
 
-/* The same of n bytes within a word, which lie in several runs of the other list. */
+/* Copies n bytes within a word, which lie in several runs of the other list. */
 static bool pull_word(struct pull *p, size_t n)
 {
 	uint64_t word;
@@ -64,7 +64,8 @@ static bool pull_next(struct pull *p)
 	uintptr_t at = (uintptr_t)run_cursor_at(p->whole);
 	size_t beyond = (at + n) % WORD_BYTES;
 
-	/* Ours ends with a word, or with the run. */
+	/* This splits no word: the part ends with a word, or with the run whose words stay
+	 * whole. */
 	if (likely(n == left || !beyond || p->whole->run->addr == RUN_DISCARD))
 		return pull_part(p, n);
 	if (n > beyond)
@@ -84,7 +85,7 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 {
 	struct pull p;
 
-	/* most messages by far */
+	/* most messages have one run on each side */
 	if (likely(ndst == 1 && nsrc == 1 && dst->len == src->len && dst->addr != RUN_DISCARD))
 		return usermem_copy(dst->addr, src->addr, src->len);
 	p = (struct pull){run_cursor_start(dst, ndst), run_cursor_start(src, nsrc), &p.dst,

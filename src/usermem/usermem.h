@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Everything that touches application memory.  Registered memory, rings and doorbell records belong
- * to the program, which may unmap them at any moment; a touch of a page that has gone returns false
+ * to the program, which may unmap them at any moment; a touch of an unmapped page returns false
  * instead of killing the process.  For that, the signal handler for SIGSEGV and SIGBUS (installed
  * by the driver) offers each fault to usermem_fault() first.
  *
@@ -20,13 +20,13 @@
 #include "base/rseq.h"
 #include "base/run.h"
 
-/* The words of the destination. */
+/* Keeps the words of the destination whole. */
 bool usermem_copy(void *dst, const void *src, size_t n) must_check;
-/* The words of the source: for code that reads memory that others write. */
+/* Keeps the words of the source whole, for code that reads memory that others write. */
 bool usermem_read(void *dst, const void *src, size_t n) must_check;
 bool usermem_load_be32(const void *addr, uint32_t *out) must_check;
 bool usermem_store_be32(void *addr, uint32_t v) must_check;
-/* Writes a CQE of n bytes (multiple of 8): the last 8 bytes last, with release order. */
+/* Writes a CQE of n bytes (multiple of 8): writes the last 8 bytes last, with release order. */
 bool usermem_publish(void *dst, const void *src, size_t n) must_check;
 /* Atomic on host-order 64-bit words; addr is 8-byte aligned. *orig gets the old value. */
 bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig) must_check;
@@ -35,22 +35,21 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 enum usermem_verdict {
 	USERMEM_DONE,
 	USERMEM_REFUSED,    /* a word has another value */
-	USERMEM_FAULT,	    /* some of the memory has gone */
-	USERMEM_INTERRUPTED /* too often, or there are no restartable sequences here (base/rseq.h)
-			     */
+	USERMEM_FAULT,	    /* some of the memory no longer exists */
+	USERMEM_INTERRUPTED /* interrupted too often, or no restartable sequences (base/rseq.h) */
 };
 
 /*
  * Copies as long as both words have their values.  A thread that was stopped in the middle looks at
- * them again before it touches the memory.  Aligned words are copied at once, and the last one
- * last: at the destination, or if 'read' is set, of the source.
+ * the words again before it touches the memory.  It copies aligned words at once and the last word
+ * last: words of the destination or, if 'read' is set, of the source.
  */
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
 					  const struct rseq_check *check) must_check;
 
 /*
- * Atomics under the same condition, on aligned words in host order; *orig gets the old value.  Only on x86-64
- * do they exist: elsewhere they are INTERRUPTED.
+ * Atomics under the same condition, on aligned words in host order; *orig gets the old value.  They
+ * exist only on x86-64; elsewhere they return USERMEM_INTERRUPTED.
  */
 enum usermem_verdict usermem_fetch_add_checked(void *addr, uint64_t add, uint64_t *orig,
 					       const struct rseq_check *check) must_check;
@@ -61,25 +60,25 @@ enum usermem_verdict usermem_compare_swap_checked(void *addr, uint64_t compare, 
 /* Copies between run lists of equal length; a destination may be RUN_DISCARD. */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
 		  uint32_t nsrc) must_check;
-/* As usermem_read. */
+/* The same, but keeps the words of the source whole, as usermem_read does. */
 bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run *src,
 			 uint32_t nsrc) must_check;
 
-/* Touches the byte as a copy from there, or to there, would: false if it cannot be. */
+/* Touches the byte as a copy from it, or to it, would; false if it cannot. */
 bool usermem_touch(void *at, bool write) must_check;
 /*
- * Touches all pages of the list, so that what a fault of the program's own memory waits for is waited
- * for here, and not where a peer waits for us.  Memory that is not there stays so.
+ * Touches all pages of the list.  So if a fault of the program's memory has to wait, the caller
+ * waits here and not where a peer waits for us.  Memory that does not exist stays so.
  */
 void usermem_bring_in(const struct run *run, uint32_t n, bool write);
 
-/* Can all of it be read?  Tells which side of a failed pull has gone; slow. */
+/* True if all of it can be read.  Tells which side's memory has made a pull fail; slow. */
 bool usermem_readable(const struct run *run, uint32_t n) must_check;
 
 /*
  * Runs work(arg), which touches the memory of these two lists as memcpy does.  False: some of the
- * memory has gone, and work was abandoned half-way, so it must not hold anything that has to be
- * given back.  Does not nest.
+ * memory no longer exists, and work was abandoned half-way, so work must hold nothing that somebody
+ * has to release.  Does not nest.
  */
 struct usermem_list {
 	const struct run *run;
@@ -94,8 +93,7 @@ bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
  * SA_ONSTACK): ucontext is the handler's third argument, addr its si_addr.  If a usermem function
  * of this thread caused the fault, makes that function return false.  It then either returns true,
  * and the handler must return; or, if the fault was inside usermem_guarded or the architecture has
- * no table of faulting instructions, it jumps and does not return.  False: the signal is somebody
- * else's.
+ * no table of faulting instructions, it jumps and does not return.  False: the fault is not ours.
  */
 bool usermem_fault(void *ucontext, const void *addr);
 /* The part of usermem_fault for usermem_guarded: jumps out of it if the fault is there. */

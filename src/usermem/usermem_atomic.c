@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Atomics that two words permit: restartable sequences as in usermem_checked.c, whose last instruction
- * is the atomic.  So it is executed once, or the sequence says that it was not.
+ * Atomics that two words permit: restartable sequences as in usermem_checked.c, whose last
+ * instruction is the atomic.  So either the atomic is executed once, or the sequence says that it
+ * was not.
  */
 #include "usermem/usermem.h"
 #include "usermem/usermem_touch.h"
 
 #if RSEQ_SUPPORTED && defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 
-/* Each time the thread was preempted, or a page was brought in. */
+/* A try fails each time the thread is preempted, or a page is brought in. */
 #define TRIES 16
 
 /* clang-format off */
@@ -61,7 +62,7 @@ fault:
 	return USERMEM_FAULT;
 }
 
-/* A locked access across cache lines stops the machine's memory traffic. */
+/* False across cache lines: a locked access there stops the machine's memory traffic. */
 static bool is_possible(const void *addr)
 {
 	return rseq_available() && (uintptr_t)addr % sizeof(uint64_t) == 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Copies that two words permit.  Each touch is a restartable sequence (base/rseq.h) that looks at the
- * words first, so a thread that was stopped in the middle does not touch what was withdrawn since.
+ * Copies that two words permit.  Each touch is in a restartable sequence (base/rseq.h) that looks
+ * at the words first.  So a thread that was stopped in the middle does not touch memory that was
+ * withdrawn since.
  *
- * A fault inside a sequence aborts it before the signal's handler is called, so on x86-64 the abort
- * label is what the handler finds, and it stands in the table of faulting instructions.
+ * A fault inside a sequence aborts the sequence before the signal's handler is called.  So on
+ * x86-64 the handler finds the abort label, and the label stands in the table of faulting
+ * instructions.
  */
 #include "base/word.h"
 #include "usermem/usermem.h"
@@ -12,15 +14,15 @@
 
 #if RSEQ_SUPPORTED
 
-/* What one sequence copies.  The more it is, the more often it has to begin again. */
+/* The most bytes that one sequence copies.  A longer sequence has to begin again more often. */
 #define PIECE (16u << 10)
-/* Each time the thread was preempted, or a page was brought in. */
+/* A try fails each time the thread is preempted, or a page is brought in. */
 #define PIECE_TRIES 16
 
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 #define checked_extable EXTABLE("4b")
 #else
-/* usermem_guarded catches faults; the label is there for the same code to be compiled. */
+/* usermem_guarded catches faults; the label only lets the same code compile. */
 #define checked_extable
 #endif
 
@@ -63,7 +65,7 @@
 	"movq %[src], %%rsi\n\t"						\
 	"movq %[n], %%rcx\n\t",							\
 	"rep movsb\n")
-/* From here on the string instruction is faster (usermem_x86_64.c). */
+/* From this size on the string instruction is faster (usermem_x86_64.c). */
 #define STRING_MIN 576u
 #else
 #define STRING_MIN SIZE_MAX
@@ -102,8 +104,8 @@
 /* clang-format on */
 
 /*
- * One sequence: n is 1, 2, 4, or a multiple of 8 up to PIECE.  The string instruction aligns its
- * stores, and would read words in parts if the source lies otherwise.
+ * Runs one sequence: n is 1, 2, 4, or a multiple of 8 up to PIECE.  The string instruction aligns
+ * its stores, so it would read words in parts if the source has another alignment.
  */
 static enum usermem_verdict checked_once(void *dst, const void *src, size_t n, bool read,
 					 const struct rseq_check *check)
@@ -156,7 +158,7 @@ static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, b
 		size_t part = min_u64(word_piece((uintptr_t)(read ? src : dst), n, true), PIECE);
 		enum usermem_verdict v;
 
-		if (part == n) /* x86 keeps stores in order, others must be told */
+		if (part == n) /* x86 keeps stores in order; other machines need a fence */
 			atomic_thread_fence(memory_order_release);
 		v = checked_piece(dst, src, part, read, check);
 		if (v != USERMEM_DONE)
@@ -174,7 +176,7 @@ enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, 
 {
 	if (unlikely(!rseq_available()))
 		return USERMEM_INTERRUPTED;
-	/* one aligned word: the same, with less to decide */
+	/* one aligned word does the same with fewer decisions */
 	if (likely(n == sizeof(uint64_t)) && !((uintptr_t)(read ? src : dst) % n))
 		return checked_piece(dst, src, sizeof(uint64_t), read, check);
 	return checked_copy(dst, src, n, read, check);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs other people's code, such as checksum kernels that know nothing of faults, on the program's
- * memory.  On a fault the signal handler jumps back to where the stretch was entered.
+ * Runs foreign code, such as checksum kernels that know nothing of faults, on the program's memory.
+ * On a fault the signal handler jumps back to the beginning of the stretch.
  *
- * The guard is reached from a signal handler: its storage is allocated with the thread, never on
+ * The guard is reached from a signal handler, so its storage is allocated with the thread, never on
  * first use.
  */
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include "usermem/usermem.h"
 
 /* The kernel reports some byte of the access that faulted.  A wide access may begin before a run or
- * end behind it, but stays in the same page. */
+ * end behind it, but it stays in the same page. */
 #define PAGE_MASK ((uintptr_t)4096 - 1)
 
 struct stretch {
@@ -22,11 +22,11 @@ struct stretch {
 
 static _Thread_local struct stretch *volatile current __attribute__((tls_model("initial-exec")));
 
-/* No signal mask is saved: the handler is installed with SA_NODEFER. */
+/* Saves no signal mask, because the handler is installed with SA_NODEFER. */
 bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
 		     struct usermem_list b)
 {
-	/* not NULL in a signal handler of the program that interrupted another stretch */
+	/* not NULL if a signal handler of the program has interrupted another stretch */
 	struct stretch *const outer = current;
 	struct stretch here = {.list = {a, b}};
 

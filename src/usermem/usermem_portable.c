@@ -28,8 +28,8 @@ struct guard {
 
 static _Thread_local struct guard guard __attribute__((tls_model("initial-exec")));
 
-/* Runs the statements; a fault inside one of the two ranges becomes "return false".  No signal mask
- * is saved: the handler is installed with SA_NODEFER. */
+/* Runs the statements; a fault inside one of the two ranges becomes "return false".  It saves no
+ * signal mask, because the handler is installed with SA_NODEFER. */
 #define guarded(a, alen, b, blen, ...)                     \
 	do {                                               \
 		guard.start[0] = (const char *)(a);        \
@@ -107,7 +107,7 @@ bool usermem_touch(void *at, bool write)
 
 bool usermem_publish(void *dst, const void *src, size_t n)
 {
-	/* The last 8 bytes go last and, if aligned, at once. */
+	/* usermem_copy stores the last 8 bytes last and, if they are aligned, at once. */
 	return usermem_copy(dst, src, n);
 }
 
@@ -166,6 +166,6 @@ bool usermem_fault(void *ucontext, const void *addr)
 	return false;
 }
 #else
-/* Not an empty translation unit; see usermem_x86_64.c. */
+/* Without it the translation unit could be empty; see usermem_x86_64.c. */
 typedef int usermem_portable_unused;
 #endif

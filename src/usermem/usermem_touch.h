@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Single touches of application memory, for the few parts of the data path where a call would cost
- * more than the access.  On x86-64, usermem_x86_64.c is made of them too.
+ * more than the access.  On x86-64, usermem_x86_64.c consists of them too.
  *
- * There, a table (section softhca_extable) lists every instruction that may fault, and where
+ * On x86-64, a table (section softhca_extable) lists every instruction that may fault, and where
  * execution goes on if it does.  So a touch that succeeds costs nothing but the access.
  */
 #pragma once
@@ -32,7 +32,7 @@ typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
 
 /*
  * The function needs a label "fault".  GCC 12 mishandles an asm goto with outputs in two ways.  It
- * drops one whose outputs nobody uses, so "volatile" is said although "goto" implies it; and it
+ * drops one whose outputs nobody uses, so we say "volatile" although "goto" implies it; and it
  * moves the output away, which the empty statement prevents.
  */
 #define touch_load_by(insn, place, out, addr)                        \
@@ -53,7 +53,7 @@ typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
 #define touch_load16(out, addr) touch_load_by("movups", "=x", out, addr)
 #define touch_store16(addr, v)	touch_store_by("movups", "x", addr, v)
 
-/* An operand of the asm: memory of that size, of any alignment and type. */
+/* An asm operand: memory of that type's size, of any alignment and type. */
 #define touch_at(type, p, off) ((type *)((uintptr_t)(p) + (off)))
 
 typedef float vec16 __attribute__((vector_size(16), may_alias, aligned(1)));
@@ -74,7 +74,7 @@ fault:
 	return false;
 }
 
-/* usermem_load_be32.  A plain load acquires on x86. */
+/* usermem_load_be32, inline.  A plain load acquires on x86. */
 static inline bool usermem_fetch_be32(const void *addr, uint32_t *out)
 {
 	uint32_t v;
@@ -86,7 +86,7 @@ fault:
 	return false;
 }
 
-/* usermem_copy of 8 bytes. */
+/* usermem_copy of 8 bytes, inline. */
 static inline bool usermem_copy_8(void *dst, const void *src)
 {
 	uint64_t v;
@@ -98,7 +98,7 @@ fault:
 	return false;
 }
 
-/* usermem_publish of 64 bytes. */
+/* usermem_publish of 64 bytes, inline. */
 static inline bool usermem_publish_64(void *dst, const uint64_t from[8])
 {
 #pragma GCC unroll 8
@@ -109,7 +109,7 @@ fault:
 	return false;
 }
 
-/* usermem_touch for a load. */
+/* usermem_touch for a load, inline. */
 static inline bool usermem_look(const void *at)
 {
 	uint8_t v;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Touches application memory on x86-64 with the instructions of usermem_touch.h. usermem_fault()
+ * Touches application memory on x86-64 with the instructions of usermem_touch.h.  usermem_fault()
  * looks up the interrupted instruction and moves the saved instruction pointer.  It ignores the
- * faulting address, because a non-canonical pointer raises a signal without one.  Other people's
- * code cannot be listed in a table; usermem_guarded.c runs it.
+ * faulting address, because a non-canonical pointer raises a signal without one.  A table cannot
+ * list the instructions of foreign code; usermem_guarded.c runs that.
  *
  * Order: x86 keeps stores in program order, and the stores of a string instruction before those
  * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so writing
@@ -24,25 +24,26 @@ struct extable_entry {
 	int32_t fixup;
 };
 
-/* The linker gives the bounds of the section.  They are hidden, because each object that links us
- * has a section of its own. */
+/* The linker gives the bounds of the section.  The symbols are hidden, because each object that
+ * links us has a section of its own. */
 extern const struct extable_entry __start_softhca_extable[] __attribute__((visibility("hidden")));
 extern const struct extable_entry __stop_softhca_extable[] __attribute__((visibility("hidden")));
 
 /*
- * From this size on the string instruction is at least as fast as memcpy.  Below, its start-up
- * counts and single moves win (measured on Sapphire Rapids, crossing between 400 and 1000 bytes).
+ * From this size on the string instruction is at least as fast as memcpy.  Below it, the
+ * instruction's start-up counts and single moves win (measured on Sapphire Rapids: the crossing is
+ * between 400 and 1000 bytes).
  */
 #define STRING_COPY_MIN 576u
 
-/* Copies n >= 16 bytes with 16-byte moves; at the end they overlap. */
+/* Copies n >= 16 bytes with 16-byte moves, which overlap at the end. */
 static inline bool copy_vectors(void *dst, const void *src, size_t n)
 {
 	vec16 a, b, c, d;
 	size_t off = 0;
 
 	if (n <= 64) {
-		/* No loop.  The middle pair is needed only where the outer two leave a gap. */
+		/* No loop: the middle pair is needed only where the outer two leave a gap. */
 		touch_load16(a, touch_at(const vec16, src, 0));
 		touch_load16(d, touch_at(const vec16, src, n - 16));
 		if (n > 32) {
@@ -91,8 +92,8 @@ fault:
 	return false;
 }
 
-/* Copies 1, 2 or 4 bytes, or whole words.  Those are whole on whichever side they are aligned; the
- * string instruction keeps those of the destination only. */
+/* Copies 1, 2 or 4 bytes, or words.  It keeps words whole on whichever side they are aligned; the
+ * string instruction keeps only the destination's words whole. */
 static inline bool copy_piece(void *dst, const void *src, size_t n)
 {
 	uint64_t word;
@@ -124,7 +125,7 @@ static inline bool copy_piece(void *dst, const void *src, size_t n)
 								   : copy_string(dst, src, n - 8)))
 			return false;
 	}
-	/* The last word last. */
+	/* Copies the last word last. */
 	touch_load(word, touch_at(const una64, src, n - 8));
 	touch_store(touch_at(una64, dst, n - 8), word);
 	return true;
@@ -162,7 +163,7 @@ bool usermem_read(void *dst, const void *src, size_t n)
 	while (n) {
 		size_t part = word_piece((uintptr_t)from, n, true);
 
-		/* The string instruction would read words in parts then. */
+		/* Otherwise the string instruction would read words in parts. */
 		if (!alike)
 			part = min_u64(part, STRING_COPY_MIN - WORD_BYTES);
 		if (!copy_piece(to, from, part))
@@ -182,7 +183,7 @@ bool usermem_touch(void *at, bool write)
 		touch_load(v, byte);
 		return true;
 	}
-	/* Changes nothing, whoever else is writing there. */
+	/* Changes nothing, whatever another thread writes there. */
 	__asm__ volatile goto("1: lock orb $0, %0\n\t" EXTABLE("1b")
 			      : "+m"(*byte)
 			      :
@@ -198,7 +199,8 @@ bool usermem_publish(void *dst, const void *src, size_t n)
 {
 	const uint64_t *from = src;
 
-	/* Word by word: wider loads would wait for the source's stores of a moment ago. */
+	/* Copies word by word: wider loads would wait for the stores that have just filled the
+	 * source. */
 #pragma GCC unroll 8
 	for (size_t off = 0; off < n; off += sizeof(*from))
 		touch_store(touch_at(una64, dst, off), from[off / sizeof(*from)]);
@@ -279,6 +281,6 @@ bool usermem_fault(void *ucontext, const void *addr)
 	return false;
 }
 #else
-/* Not an empty translation unit; see usermem_portable.c. */
+/* Without it the translation unit could be empty; see usermem_portable.c. */
 typedef int usermem_x86_64_unused;
 #endif
