@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading bytes that may be spoiled: whoever asks for what is not there gets zero or NULL, and so does everybody
- * after him, until somebody looks at `bad`.  Numbers are little-endian.
+ * Reads bytes that may be spoiled.  A read beyond the end returns zero or NULL, and so do all reads
+ * after it, until somebody looks at `bad`.  Numbers are little-endian.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 struct bytes {
 	const uint8_t *at;
 	size_t left;
-	bool bad; /* something was asked for that is not there */
+	bool bad; /* a read went beyond the end */
 };
 
 static inline const uint8_t *bytes_take(struct bytes *b, uint64_t n)
 {
 	const uint8_t *at = b->at;
 
-	/* Of what is not there nothing is taken, and a part without bytes would have no place. */
+	/* A read beyond the end takes nothing.  A part of no bytes would have no place. */
 	if (b->bad || !b->at || n > b->left) {
 		b->bad = true;
 		return NULL;
@@ -30,7 +30,7 @@ static inline const uint8_t *bytes_take(struct bytes *b, uint64_t n)
 	return at;
 }
 
-/* The next n bytes as something of their own; empty and bad if they are not there. */
+/* The next n bytes as a reader of their own; empty and bad if there are not that many. */
 static inline struct bytes bytes_part(struct bytes *b, uint64_t n)
 {
 	const uint8_t *at = bytes_take(b, n);
@@ -48,7 +48,7 @@ static inline uint64_t bytes_number(struct bytes *b, unsigned width)
 	return value;
 }
 
-/* LEB128: seven bits a byte. */
+/* Reads a LEB128 number, which has seven bits in each byte. */
 static inline uint64_t bytes_leb(struct bytes *b, bool is_signed)
 {
 	uint64_t value = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cancellation of threads.  On hardware, most of what the device does for a program is no
- * cancellation point, and a thread that ended in the middle would leave locks held and data half
+ * Cancellation of threads.  With hardware, most of what the device does for a program is no
+ * cancellation point; and a thread that ended in the middle would leave locks held and data half
  * stored.  So the entry points of the driver, and the rare paths that open something or log, hold
  * cancellation off.  Posting, polling and events make their system calls by syscall(2), which is no
  * cancellation point and costs nothing.

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Attributes and small arithmetic that every room uses.  Nothing here knows
- * about RDMA.
- */
+/* Attributes and small arithmetic that all folders use.  Nothing here knows about RDMA. */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +8,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* The caller must look at the verdict: a check that cannot say no is a comment. */
+/* The caller must look at the verdict, because a check that nobody looks at is only a comment. */
 #define must_check	  __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
 #define CACHELINE_BYTES	  64u
@@ -48,7 +45,7 @@ static inline must_check int is_power_of_two(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
-/* Rounded down; of 0 it is 0. */
+/* Rounded down; log2_of(0) is 0. */
 static inline uint32_t log2_of(uint32_t v)
 {
 	return 31u - (uint32_t)__builtin_clz(v | 1);
@@ -59,14 +56,14 @@ static inline uint32_t div_round_up(uint64_t n, uint32_t d)
 	return (uint32_t)((n + d - 1) / d);
 }
 
-/* The end of a range; one that would wrap ends where addresses do. */
+/* The end of a range; a range that would wrap ends at the last address. */
 static inline uint64_t range_end(uint64_t addr, uint64_t bytes)
 {
 	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
 }
 
 /*
- * Does [off, off + len) lie inside [0, size)?  Subtracts, never adds: a caller
+ * True if [off, off + len) lies inside [0, size).  It subtracts and never adds, because a caller
  * from outside may choose values whose sum wraps.
  */
 static inline must_check int range_inside(uint64_t off, uint64_t len, uint64_t size)

@@ -6,7 +6,7 @@
 
 #define DWARF_ADDRESS_BYTES 8u
 
-/* How an attribute is written, where code here asks for it by name. */
+/* The forms of attributes that code here asks for by name. */
 enum {
 	FORM_ADDR = 0x01,
 	FORM_BLOCK2 = 0x03,
@@ -29,11 +29,12 @@ enum {
 	FORMS = 0x2d,
 };
 
-/* Of the others: how many bytes, or that the number says itself where it ends. */
+/* Sizes of forms that no number of bytes says: the value itself says where it ends, or we do not
+ * know the form. */
 #define FORM_LEB     0xfeu
 #define FORM_UNKNOWN 0xffu
 
-/* The bytes of a form, FORM_LEB or FORM_UNKNOWN. */
+/* How many bytes a form has, or FORM_LEB or FORM_UNKNOWN. */
 static inline unsigned dwarf_form_bytes(uint64_t form)
 {
 	static const uint8_t bytes[FORMS] = {
@@ -87,7 +88,7 @@ static inline unsigned dwarf_form_bytes(uint64_t form)
 	return form < FORMS ? bytes[form] : FORM_UNKNOWN;
 }
 
-/* Opcodes of programs of lines: standard and extended. */
+/* Opcodes of line number programs, standard and extended. */
 enum {
 	LNS_COPY = 1,
 	LNS_ADVANCE_PC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sections of an ELF file of 64 bits that may be spoiled: what is not in the file is bad or has
- * no name, and is never touched.
+ * The sections of a 64-bit ELF file that may be spoiled: a section that is not in the file is bad
+ * or has no name, and nobody touches it.
  */
 #pragma once
 
@@ -17,12 +17,12 @@
 struct elf_sections {
 	const uint8_t *file;
 	size_t bytes;
-	uint64_t offset; /* of the table */
+	uint64_t offset; /* where the table begins */
 	uint32_t count;
 	struct bytes names;
 };
 
-/* The header of one of them. */
+/* The header of one section. */
 static inline Elf64_Shdr elf_section(const struct elf_sections *s, uint32_t index)
 {
 	Elf64_Shdr sh;
@@ -45,7 +45,7 @@ static inline const char *elf_section_name(const struct elf_sections *s, const E
 	return name ? name : "";
 }
 
-/* False: it is no such file, or the table is not in it.  There may be none. */
+/* False: it is no such file, or the file does not hold the table.  A file may have no sections. */
 static inline bool elf_sections_open(struct elf_sections *s, const void *file, size_t bytes)
 {
 	Elf64_Shdr names;

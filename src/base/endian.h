@@ -35,7 +35,7 @@ static inline uint64_t be64_get(be64 v)
 	return be64toh(v.raw);
 }
 
-/* The 64-bit word whose first and second half in memory these are. */
+/* The 64-bit word whose halves stand in memory in this order. */
 static inline uint64_t word_of(be32 first, be32 second)
 {
 #if __BYTE_ORDER == __LITTLE_ENDIAN

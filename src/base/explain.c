@@ -15,20 +15,20 @@
 #include "base/text.h"
 
 #define LINE_BYTES   1024
-#define TEXT_BYTES   (LINE_BYTES - 96) /* without what stands in front of it */
+#define TEXT_BYTES   (LINE_BYTES - 96) /* leaves room for what stands in front */
 #define REASON_BYTES 512
 #define NSEC	     1000000000ull
 
-/* So many lines that are like each other are printed in a period, and the others are counted. */
+/* In a period we print this many lines that are alike, and count the others. */
 #define BURST	  3u
 #define PERIOD_NS NSEC
 
 bool explain_on;
 
-/* Why something is about to be refused. */
+/* Why this thread is about to refuse something. */
 static _Thread_local struct {
-	const char *noted; /* the format, NULL: nothing is noted */
-	uintptr_t taken;   /* what was taken last, for the line that it goes into */
+	const char *noted; /* the format; NULL: nothing is noted */
+	uintptr_t taken;   /* the reason taken last, for the line that it goes into */
 	char text[REASON_BYTES];
 } reason;
 
@@ -52,24 +52,24 @@ static void explain_write(const char *text)
 	log_write(line, (size_t)n);
 }
 
-/* ---- lines that are like others ---- */
+/* ---- lines that are alike ---- */
 
-/* A kind of line; the place in the table follows from what it is like. */
+/* A kind of line.  What the lines have in common decides its place in the table. */
 struct kind {
 	uint64_t like;
 	uint64_t since; /* ns */
 	uint32_t printed;
 	uint32_t counted;
-	struct text last; /* of those counted */
+	struct text last; /* the last line counted */
 };
 
 #define KINDS 64u
 
 static struct kind kinds[KINDS];
-/* Held for a few copies, never across a system call. */
+/* Held for the time of a few copies, never across a system call. */
 static struct spin kinds_lock;
 
-/* What has to be said of a kind before it begins anew. */
+/* What we still have to say about a kind before its next period begins. */
 struct more {
 	uint32_t lines;
 	struct text last;
@@ -95,7 +95,7 @@ static void more_write(const struct more *more)
 	explain_write(text.bytes);
 }
 
-/* May this line be printed?  What was counted before it comes back in more. */
+/* True if this line may be printed.  'more' gets what was counted before it. */
 static bool kind_admit(uint64_t like, const struct text *text, struct more *more)
 {
 	struct kind *k = &kinds[(like ^ like >> 32 ^ like >> 16) % KINDS];
@@ -148,7 +148,7 @@ void explain_fork_child(void)
 
 void explain_line(uint64_t subject, const char *fmt, ...)
 {
-	/* Formats stand in the program's text, so their addresses tell places apart. */
+	/* Formats lie in the program's text, so their addresses tell places in the source apart. */
 	uint64_t like = ((uintptr_t)fmt ^ reason.taken) * 0x9e3779b97f4a7c15u ^
 			subject * 0xc2b2ae3d27d4eb4fu;
 	int saved_errno = errno;
@@ -193,7 +193,7 @@ const char *explain_reason(const char *or_else)
 	return text;
 }
 
-/* ---- whether ---- */
+/* ---- whether explanations are on ---- */
 
 void explain_init(void)
 {

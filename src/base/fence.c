@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/spin.h"
 
-/* A processor does not keep a store to itself for a thousandth of this. */
+/* No processor keeps a store to itself for even a thousandth of this. */
 #define FENCE_FAR_NS 100000u
 
 _Atomic(bool) fence_symmetric = true;
@@ -21,7 +21,7 @@ static bool fence_ask(int command)
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-/* Before there are threads; a child that is forked inherits it. */
+/* Runs before there are threads; a forked child inherits the registration. */
 __attribute__((constructor)) static void fence_init(void)
 {
 	if (fence_ask(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
@@ -44,7 +44,7 @@ void fence_heavy(void)
 
 void fence_far(void)
 {
-	int error = errno; /* the program's, perhaps */
+	int error = errno; /* may be the program's */
 
 	if (!fence_ask(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) {
 		uint64_t until = clock_ns() + FENCE_FAR_NS;

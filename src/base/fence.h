@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fence of which one side costs nothing.  Two threads each store and then look at what the other
- * stores, one of them often and the other seldom.  The first puts fence_light between the two, the
- * second fence_heavy, which has every running thread of the process pass a full fence: one of the
- * two sees the other's store.
+ * A fence that costs one of its sides nothing.  Two threads each store and then look at what the
+ * other stores, one of them often and the other seldom.  The first puts fence_light between its
+ * store and its look.  The second puts fence_heavy there, which makes every running thread of the
+ * process pass a full fence.  So one of the two sees the other's store.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 
-/* Does the system lack what fence_heavy needs?  Both are full fences then. */
+/* True if the system lacks what fence_heavy needs.  Then both are full fences. */
 extern _Atomic(bool) fence_symmetric;
 
 static inline void fence_light(void)
@@ -24,8 +24,8 @@ static inline void fence_light(void)
 }
 
 /*
- * Behind an atomic exchange of sequential consistency that is to come before looks at memory which
- * are none: makes it a full fence.  On x86-64 it is one.
+ * Makes a sequentially consistent atomic exchange before it a full fence, which also orders later
+ * looks at memory that are no atomics of that kind.  On x86-64 the exchange is one already.
  */
 static inline void fence_after_rmw(void)
 {
@@ -36,12 +36,12 @@ static inline void fence_after_rmw(void)
 #endif
 }
 
-/* A system call: the caller holds no spin lock. */
+/* Makes a system call: the caller holds no spin lock. */
 void fence_heavy(void);
 
 /*
- * The same between processes.  Only a process for which this is true may leave its side to
- * fence_far_light, with which it says that fence_far reaches its threads.
+ * The same between processes.  Only a process for which fence_far_ready is true may use
+ * fence_far_light on its side; it says that fence_far reaches the process's threads.
  */
 extern _Atomic(bool) fence_far_ready;
 
@@ -50,9 +50,9 @@ static inline void fence_far_light(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Has every running thread of all processes that are ready pass a full fence.  A system call, too.
- * If the program has forbidden itself that, it waits until what was stored before must have been
- * seen. */
+/* Makes every running thread of all processes that are ready pass a full fence.  Makes a system
+ * call, too.  If the program has forbidden itself that call, it waits until every processor must
+ * have seen what was stored before. */
 void fence_far(void);
-/* In a forked child. */
+/* Called in a forked child. */
 void fence_fork_child(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waking those who wait for a word to change. */
+/* Wakes threads that wait for a word to change. */
 #pragma once
 
 #include <limits.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /*
- * Stores the value and wakes all who wait at the word, of other processes too, in one call of the
- * kernel: a thread that is stopped before it has done neither, so the next one who sees that
- * somebody sleeps does both.
+ * Stores the value and wakes all threads that wait at the word, also of other processes, in one
+ * call of the kernel.  A thread that is stopped before the call has done neither, so the next one
+ * that sees that somebody sleeps does both.
  */
 static inline void futex_store_and_wake(_Atomic(uint32_t) *word, uint32_t value)
 {
@@ -20,7 +20,7 @@ static inline void futex_store_and_wake(_Atomic(uint32_t) *word, uint32_t value)
 
 	if (syscall(SYS_futex, word, FUTEX_WAKE_OP, INT_MAX, NULL, word, op) >= 0)
 		return;
-	/* A filter of system calls may not know that one. */
+	/* A filter of system calls may not know that call. */
 	atomic_store(word, value);
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* This file makes system calls directly: close() and fstat() of the process are interposed, and
- * some callers hold locks that a cancelled thread would keep. */
+/* This file makes system calls directly: the process's close() and fstat() are interposed, and some
+ * callers hold locks that a cancelled thread would keep. */
 #include "base/hidden.h"
 
 #include <fcntl.h>
@@ -12,14 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's table of descriptors is as long as the highest number, so this is no higher than
- * necessary. */
+/* Hidden numbers begin no higher than necessary, because the kernel's table of descriptors is as
+ * long as the highest number. */
 #define HIDDEN_HIGHEST_BASE 3072u
 
-/* By number; 0: not hidden. */
+/* The file's id by descriptor; 0: not hidden. */
 _Atomic(uint64_t) hidden_ids[HIDDEN_MAX_FDS];
 static _Atomic(int64_t) hidden_eventfds[HIDDEN_MAX_FDS];
-static _Atomic(unsigned) hidden_end; /* nothing was ever hidden at this number or beyond */
+static _Atomic(unsigned) hidden_end; /* no descriptor from this number on was ever hidden */
 
 uint64_t hidden_file_id(uint64_t device, uint64_t inode)
 {
@@ -38,9 +38,9 @@ uint64_t hidden_id(int fd)
 }
 
 #define NO_EVENTFD	(-1) /* another file */
-#define EVENTFD_UNKNOWN (-2) /* it could not be asked */
+#define EVENTFD_UNKNOWN (-2) /* we could not find out */
 
-/* The number of an eventfd, from fdinfo. */
+/* Reads the number of an eventfd from fdinfo. */
 static int64_t eventfd_number(int fd)
 {
 	static const char key[] = "eventfd-id:";
@@ -59,7 +59,8 @@ static int64_t eventfd_number(int fd)
 	return at ? atoll(at + sizeof(key) - 1) : NO_EVENTFD;
 }
 
-/* All files without a name of their own (eventfd, epoll, timerfd, ...) share one inode. */
+/* Tells eventfds apart, because all files without a name of their own (eventfd, epoll, timerfd,
+ * ...) share one inode. */
 static bool is_same_eventfd(int fd, int64_t kept)
 {
 	int64_t now = kept < 0 ? EVENTFD_UNKNOWN : eventfd_number(fd);
@@ -120,8 +121,8 @@ void hidden_close(struct hidden *h)
 
 	if (h->fd < 0)
 		return;
-	/* The mark goes last, so that nobody else closes it meanwhile and another file gets the
-	 * number; another hidden descriptor may have the number then. */
+	/* The mark goes last: until then nobody else closes the number, so no other file can get
+	 * it.  If another hidden descriptor has the number by then, its mark stays. */
 	if (hidden_ours(h))
 		syscall(SYS_close, h->fd);
 	if ((unsigned)h->fd < HIDDEN_MAX_FDS && atomic_load(&hidden_eventfds[h->fd]) == h->eventfd)
@@ -129,7 +130,7 @@ void hidden_close(struct hidden *h)
 	*h = HIDDEN_NONE;
 }
 
-/* The mark goes when the file has gone. */
+/* Clears the mark if the file behind it is closed. */
 bool hidden_is_slow(int fd)
 {
 	uint64_t id = atomic_load(&hidden_ids[fd]);

@@ -22,25 +22,26 @@
 struct hidden {
 	int fd;		 /* -1: none */
 	uint64_t id;	 /* of the file behind it */
-	int64_t eventfd; /* which one, as all eventfds share a file; -1: unknown */
+	int64_t eventfd; /* tells eventfds apart, which all share a file; -1: unknown */
 };
 
 #define HIDDEN_NONE ((struct hidden){-1, 0, -1})
 
-/* Identifies the file behind a descriptor, alike in all processes of this system; 0: none. */
+/* Identifies the file behind a descriptor, in the same way in all processes of this system; 0:
+ * none. */
 uint64_t hidden_id(int fd);
-/* The same without a descriptor, from the numbers that fstat would say. */
+/* The same without a descriptor, from the numbers that fstat would return. */
 uint64_t hidden_file_id(uint64_t device, uint64_t inode);
-/* Takes fd over, CLOEXEC; its number may change.  Negative: none. */
+/* Takes fd over and makes it CLOEXEC; its number may change.  A negative fd gives none. */
 struct hidden hidden_keep(int fd);
-/* Does it still name the file that was kept? */
+/* True if the descriptor still names the file that hidden_keep took. */
 bool hidden_ours(const struct hidden *h) must_check;
-/* Closes it if it is ours, and makes it none. */
+/* Closes the descriptor if it is still ours, and makes *h none. */
 void hidden_close(struct hidden *h);
-/* Closes all in a forked child, which has no use for those of its parent. */
+/* Closes all hidden descriptors in a forked child, which has no use for its parent's. */
 void hidden_fork_child(void);
 
-/* ---- for those who close by number ---- */
+/* ---- for code that closes by number ---- */
 
 #define HIDDEN_MAX_FDS 65536u
 
@@ -48,7 +49,7 @@ extern _Atomic(uint64_t) hidden_ids[HIDDEN_MAX_FDS];
 
 bool hidden_is_slow(int fd);
 
-/* Was it hidden at some time?  Touches nothing, so a child of vfork may ask. */
+/* True if the number was hidden at some time.  Touches nothing, so a child of vfork may ask. */
 static inline bool hidden_is_marked(int fd)
 {
 	return fd >= 0 && (unsigned)fd < HIDDEN_MAX_FDS &&
@@ -60,5 +61,5 @@ static inline bool hidden_is(int fd)
 	return hidden_is_marked(fd) && hidden_is_slow(fd);
 }
 
-/* The first hidden one from 'first' to 'last', or -1. */
+/* The first hidden descriptor from 'first' to 'last', or -1. */
 int hidden_next(unsigned first, unsigned last);

@@ -21,12 +21,12 @@ static const char *const level_name[] = {
 };
 
 enum log_level log_level = LOG_LEVEL_WARN;
-/* A copy, because the program may change its environment while a line is written. */
+/* A copy, because the program may change its environment while we write a line. */
 static char log_file[4096];
 static bool log_ready;
 
 /*
- * Opens the file for each line.  The program could close a kept descriptor, and would then find
+ * Opens the file for each line.  The program could close a kept descriptor, and would then find our
  * lines in a file of its own that gets the same number.
  */
 static int log_target(void)
@@ -51,7 +51,7 @@ static void log_level_read(const char *want)
 	log_line(LOG_LEVEL_WARN, "SOFTHCA_LOG is error, warn, info or debug, not: %s", want);
 }
 
-/* Lines that go nowhere are worse than lines in the wrong place. */
+/* Falls back to standard error: a line in the wrong place is better than no line. */
 static void log_file_check(void)
 {
 	int fd = log_target();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Log lines.  They go to standard error, or to the file named by SOFTHCA_LOG_FILE
- * (appended), prefixed "softhca[pid]: level: ".  The level is SOFTHCA_LOG =
- * error, warn (default), info or debug.  Safe from any thread; never on the data path
- * of a request that succeeds.
+ * Log lines.  They go to standard error, or to the file named by SOFTHCA_LOG_FILE (appended),
+ * prefixed "softhca[pid]: level: ".  The level is SOFTHCA_LOG = error, warn (default), info or
+ * debug.  Any thread may log; no request that succeeds logs on the data path.
  */
 #pragma once
 
@@ -13,7 +12,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 
 extern enum log_level log_level;
 
-/* Reads the environment when first called; each program or library calls it at its start. */
+/* Reads the environment on the first call; each program or library calls it at its start. */
 void log_init(void);
 void log_line(enum log_level level, const char *fmt, ...) printf_like(2, 3);
 /* Writes whole lines to where the log goes.  Safe in signal handlers; changes errno. */

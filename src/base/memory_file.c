@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The calls for signals and children are made directly: those of libc are interposed, or a thread
- * can be cancelled in them. */
+/* The functions make system calls directly for signals and children, because libc's functions are
+ * interposed, or a thread can be cancelled in them. */
 #include "base/memory_file.h"
 
 #include <errno.h>
@@ -28,7 +28,8 @@ static bool xfsz_pending(void)
 	return pending & XFSZ_BIT;
 }
 
-/* The kernel sends the signal to the thread that asked for too much, and that is held. */
+/* Takes the signal away.  The kernel has sent it to the thread that asked for too much, which
+ * blocks it. */
 static void xfsz_take(void)
 {
 	const uint64_t set = XFSZ_BIT;
@@ -39,13 +40,14 @@ static void xfsz_take(void)
 
 struct change {
 	int fd;
-	const char *text; /* or NULL: the size alone */
+	const char *text; /* NULL: only the size changes */
 	uint64_t bytes;
 	uint64_t at;
 	int ret;
 };
 
-/* A limit allows the part of a text that is below it, and a bad address what is in front of it. */
+/* Stores in a loop: a limit lets the part of a text through that is below it, and a bad address
+ * what stands in front of it. */
 static int change_store(const struct change *c)
 {
 	uint64_t done = 0;
@@ -69,8 +71,8 @@ static int change_make(const struct change *c)
 	return ftruncate(c->fd, (off_t)(c->at + c->bytes)) ? -errno : 0;
 }
 
-/* A process of its own has limits of its own: the soft one can be raised to the hard one by
- * anybody, and the hard one by some. */
+/* A process of its own has limits of its own: any process may raise the soft limit to the hard one,
+ * and some may raise the hard one. */
 static int change_unlimited(void *arg)
 {
 	struct change *c = arg;
@@ -86,8 +88,8 @@ static int change_unlimited(void *arg)
 }
 
 /*
- * The child shares all memory and descriptors, we wait for its end, and no signal tells of it; so
- * neither the program nor its handlers of fork() hear of it.
+ * The child shares all memory and descriptors, we wait for its end, and no signal tells of it.  So
+ * neither the program nor its fork() handlers hear of the child.
  */
 static int change_in_child(struct change *c)
 {
@@ -108,7 +110,7 @@ static int change_file(struct change *c)
 	uint64_t saved = 0;
 	bool pending;
 
-	/* All signals: the program's handlers must not run in the child. */
+	/* Block all signals: the program's handlers must not run in the child. */
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved, sizeof(all));
 	pending = xfsz_pending();
 	c->ret = change_make(c);

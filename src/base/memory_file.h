@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The size of our own files in memory.  They belong to the device and not to the program, so the
- * program's limit of file sizes (RLIMIT_FSIZE) is not to hold for them; and its signal, which ends
- * a process, is never raised on their account.
+ * Sets the size of our own files in memory.  They belong to the device and not to the program, so
+ * the program's limit of file sizes (RLIMIT_FSIZE) must not hold for them, and they must never
+ * raise its signal, which ends a process.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 #include "base/compiler.h"
 
 /*
- * Gives a file its size.  Returns 0 or -errno: -EFBIG if the limit cannot be lifted for it, which
- * the log then tells by the limit's name.  The limit of the process stays as it is.
+ * Gives a file its size.  Returns 0 or -errno: -EFBIG if it cannot lift the limit for the file;
+ * then the log names the limit.  The process's own limit stays as it is.
  */
 int memory_file_resize(int fd, uint64_t bytes) must_check;
 
-/* Gives a file this text and no other.  Returns 0 or -errno. */
+/* Makes this text the whole content of a file.  Returns 0 or -errno. */
 int memory_file_store(int fd, const char *text, size_t n) must_check;
 
-/* Gives the end of a file, from 'at' on, these bytes.  Returns 0 or -errno. */
+/* Stores these bytes at the end of a file, from 'at' on.  Returns 0 or -errno. */
 int memory_file_fill(int fd, uint64_t at, const void *bytes, size_t n) must_check;
 
 /*
- * A new file of this name, closed in exec, that holds 'n' bytes and that nobody can change any more.
- * Returns its descriptor, -EFAULT if the bytes cannot be read, or -ENOMEM: who sends a message this
- * way wants memory for a copy, whatever it was that there was none of.
+ * Makes a new file of this name, closed in exec, that holds 'n' bytes and that nobody can change
+ * any more.  Returns its descriptor, -EFAULT if it cannot read the bytes, or -ENOMEM, whatever the
+ * system lacks: a sender of such a message wants memory for a copy.
  */
 int memory_file_message(const char *name, const void *bytes, size_t n) must_check;
-/* The same of two pieces; the first may have no bytes. */
+/* The same for two pieces; the first may have no bytes. */
 int memory_file_pieces(const char *name, const void *head, size_t nhead, const void *bytes,
 		       size_t n) must_check;

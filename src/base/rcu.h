@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Grace periods (liburcu, "bulletproof" flavour: threads of the application need not
- * register).  Readers: the data path, around each look at a table of objects and the use of what
- * it found.  Writers: the control path, which unpublishes, waits, frees.
+ * Grace periods (liburcu, "bulletproof" flavour: threads of the application need not register).
+ * The data path reads: it enters around each look at a table of objects and the use of what it
+ * found.  The control path writes: it unpublishes an object, waits, and frees it.
  *
- * ThreadSanitizer cannot see liburcu's membarrier protocol, so a build for it is told the same
+ * ThreadSanitizer cannot see liburcu's membarrier protocol, so a build for it tells it the same
  * order by hand.
  */
 #pragma once
 
 /*
- * Makes readers inline: a few loads and stores, which the header's licence allows any program.  Not
- * under UBSan, because the library aligns its per-thread record less than its type declares.
+ * Makes readers inline: a few loads and stores, which the header's licence allows any program.  A
+ * build with UBSan does not, because the library aligns its per-thread record less than its type
+ * declares.
  */
 #ifndef RCU_OUT_OF_LINE
 #define _LGPL_SOURCE
@@ -39,7 +40,7 @@ static inline void rcu_leave(void)
 	urcu_bp_read_unlock();
 }
 
-/* Waits until every reader that could have seen what was unpublished before has left. */
+/* Waits until every reader has left that could have seen what the caller unpublished before. */
 static inline void rcu_wait(void)
 {
 	urcu_bp_synchronize_rcu();

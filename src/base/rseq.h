@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Restartable sequences (rseq(2)): a few instructions that the kernel lets a thread run through
- * without a break.  A thread that is preempted, stopped or interrupted by a signal in the middle of
- * one does not go on there but at the sequence's abort label.  So what a sequence checks at its
- * beginning is as new as if its last instruction had looked itself, however long the thread was
- * stopped in between.
+ * without a break.  If a thread is preempted, stopped or interrupted by a signal in the middle of
+ * one, it goes on at the sequence's abort label.  So when the last instruction runs, the checks at
+ * the beginning are only some instructions old, however long the thread was stopped in between.
  *
- * The C library registers each thread.  Where it has not, rseq_available says no, and nothing else
- * of this file may be used.
+ * The C library registers each thread.  If it has not, rseq_available returns false, and callers
+ * may use nothing else of this file.
  */
 #pragma once
 
@@ -25,7 +24,7 @@
 #define RSEQ_SUPPORTED 0
 #endif
 
-/* Two words that must have these values. */
+/* Two words, and the values that they must have. */
 struct rseq_check {
 	const _Atomic(uint64_t) *wide;
 	uint64_t wide_value;
@@ -33,9 +32,9 @@ struct rseq_check {
 	uint64_t word_value;
 };
 
-/* Results of rseq_syscall that no system call has. */
+/* Results of rseq_syscall that no system call returns. */
 #define RSEQ_REFUSED (-5000L) /* a word has another value */
-#define RSEQ_ABORTED (-5001L) /* interrupted before the system call began */
+#define RSEQ_ABORTED (-5001L) /* something interrupted it before the system call began */
 
 #if RSEQ_SUPPORTED
 
@@ -44,7 +43,7 @@ static inline bool rseq_available(void)
 	return __rseq_size != 0;
 }
 
-/* The word by which the kernel finds the sequence in which this thread is. */
+/* The word in which the kernel finds the sequence that this thread is in. */
 static inline uint64_t *rseq_current(void)
 {
 	struct rseq *area =
@@ -58,7 +57,7 @@ static inline uint64_t *rseq_current(void)
  *
  *     RSEQ_BEGIN(scratch register)  ...instructions...  RSEQ_END  RSEQ_ABORT(instructions)
  *
- * Labels 1 to 4 are taken; 4 is where an aborted sequence goes on.  The store of the descriptor's
+ * The macros use labels 1 to 4; an aborted sequence goes on at 4.  The store of the descriptor's
  * address is the last instruction before the sequence: once it is done, the thread is inside.
  */
 /* clang-format off */
@@ -99,8 +98,8 @@ static inline uint64_t *rseq_current(void)
 
 /*
  * A system call that begins only while both words have their values.  The call is the last
- * instruction of the sequence: a thread that is stopped before it does not make it.  A result of
- * the call, or RSEQ_REFUSED, or RSEQ_ABORTED.
+ * instruction of the sequence: a thread that is stopped before it does not make it.  Returns the
+ * call's result, RSEQ_REFUSED or RSEQ_ABORTED.
  */
 static inline long rseq_syscall(const struct rseq_check *c, long nr, long a, const void *b, long n,
 				const void *d, long m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A run: contiguous bytes of memory.  Keys are resolved into lists of runs, and whatever moves data
- * takes such lists.
+ * A run: contiguous bytes of memory.  Keys resolve addresses into lists of runs, and all code that
+ * moves data takes such lists.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct run {
 	size_t len;
 };
 
-/* How many runs a list may have that is copied as one. */
+/* The most runs of a list that is copied as one. */
 #define RUNS_MAX 64
 
-/* A destination that drops what would go there. */
+/* A destination that drops the bytes copied to it. */
 #define RUN_DISCARD ((void *)UINTPTR_MAX)

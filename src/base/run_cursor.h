@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walking a list of runs, some of which may be empty. */
+/* Walks a list of runs, some of which may be empty. */
 #pragma once
 
 #include <stdint.h>
@@ -9,11 +9,11 @@
 /* A position in a run list. */
 struct run_cursor {
 	const struct run *run;
-	uint32_t left; /* runs from here on */
-	size_t off;    /* in the first of them */
+	uint32_t left; /* runs left, with this one */
+	size_t off;    /* in the first of these */
 };
 
-/* Past n bytes, of which so many are left, and over empty runs. */
+/* Moves past n bytes, which the list must have, and over empty runs. */
 static inline void run_cursor_advance(struct run_cursor *c, size_t n)
 {
 	while (c->left && n >= c->run->len - c->off) {
@@ -25,7 +25,7 @@ static inline void run_cursor_advance(struct run_cursor *c, size_t n)
 	c->off += n;
 }
 
-/* How many bytes of its run are left; there is one. */
+/* How many bytes of the cursor's run are left; the list must not be at its end. */
 static inline size_t run_cursor_left(const struct run_cursor *c)
 {
 	return c->run->len - c->off;
@@ -33,7 +33,7 @@ static inline size_t run_cursor_left(const struct run_cursor *c)
 
 static inline void *run_cursor_at(const struct run_cursor *c)
 {
-	/* Of bytes that are discarded it is no address, and may go past the last. */
+	/* Discarded bytes have no address, and theirs may go past the last address. */
 	return (void *)((uintptr_t)c->run->addr + c->off);
 }
 
@@ -45,7 +45,7 @@ static inline struct run_cursor run_cursor_start(const struct run *runs, uint32_
 	return c;
 }
 
-/* How many bytes from both positions on lie in one run of either list. */
+/* How many bytes, from both positions on, lie in one run of each list. */
 static inline size_t run_cursors_part(const struct run_cursor *a, const struct run_cursor *b)
 {
 	size_t in_a = run_cursor_left(a), in_b = run_cursor_left(b);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals of the program while a thread of it does what no handler may see or jump out of.  Faults are not held
- * back: they are the device's own, and the thread may meet one.
+ * Holds the program's signals back while a thread of the program does what no handler may see or
+ * jump out of.  It does not hold faults back: they are the device's own, and the thread may meet
+ * one.
  */
 #pragma once
 

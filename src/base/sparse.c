@@ -8,7 +8,8 @@
 
 #define PAGE 4096u
 
-/* The limit of locked memory counts what is new.  A page that is locked no more may grow. */
+/* Maps one page and grows it, because the limit of locked memory counts new mappings.  A page may
+ * grow after it is unlocked. */
 static void *sparse_grow(size_t bytes, int flags, int fd, uint64_t offset)
 {
 	void *page = mmap(NULL, PAGE, PROT_NONE, flags, fd, (off_t)offset);
@@ -17,7 +18,8 @@ static void *sparse_grow(size_t bytes, int flags, int fd, uint64_t offset)
 	if (page == MAP_FAILED)
 		return page;
 	(void)munlock(page, PAGE);
-	/* Not by the program's mremap: there is nothing there that anybody should hear of. */
+	/* Calls the kernel and not the program's mremap, because nobody else should hear of this
+	 * mapping. */
 	grown = syscall(SYS_mremap, page, (size_t)PAGE, bytes, MREMAP_MAYMOVE, NULL);
 	if (grown == -1) {
 		munmap(page, PAGE);
@@ -26,7 +28,7 @@ static void *sparse_grow(size_t bytes, int flags, int fd, uint64_t offset)
 	return (void *)grown;
 }
 
-/* Without rights at first, because then locking cannot fill it. */
+/* Maps without rights at first, because then locking cannot fill the mapping. */
 void *sparse_map(size_t bytes, int prot, int fd, uint64_t offset)
 {
 	int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;

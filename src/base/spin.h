@@ -2,8 +2,9 @@
 /*
  * Two locks for the data path.
  *
- * struct spin: held for a bounded number of instructions, never across a system call.  After some
- * rounds a waiter yields, because on a machine with few CPUs the holder may be descheduled.
+ * struct spin: the holder keeps it for a bounded number of instructions, never across a system
+ * call.  After some rounds a waiter yields, because on a machine with few CPUs the holder may be
+ * descheduled.
  *
  * struct baton: "exactly one thread processes this queue".  States of the word:
  *   0 IDLE     nobody holds it            -> HELD by baton_enter
@@ -11,8 +12,8 @@
  *                                            IDLE by the holder's baton_leave
  *   2 PENDING  the holder must look again -> HELD by the holder's baton_leave,
  *                                            which then says "go round again"
- * Whoever adds work calls baton_enter afterwards; if it fails, the holder has
- * been told and the caller goes away.  Nothing is lost and nobody waits.
+ * A thread that adds work calls baton_enter afterwards; if that fails, it has told the holder and
+ * goes away.  Nothing is lost and nobody waits.
  */
 #pragma once
 
@@ -64,7 +65,7 @@ struct baton {
 };
 
 /*
- * True: the caller now holds the baton and must process, then baton_leave.  The exchange is a
+ * True: the caller now holds the baton and must process, then call baton_leave.  The exchange is a
  * read-modify-write even when the word stays PENDING, so that the holder's next look sees what the
  * caller stored before.
  */
@@ -79,7 +80,7 @@ static inline bool baton_enter(struct baton *b)
 	return next == BATON_HELD;
 }
 
-/* False: the baton is still held by the caller, who must process once more. */
+/* False: the caller still holds the baton and must process once more. */
 static inline bool baton_leave(struct baton *b)
 {
 	unsigned old = BATON_HELD;

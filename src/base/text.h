@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Copies src into dst[size], cut short if need be, always with a NUL.  False: not all fits. */
+/* Copies src into dst[size], always with a NUL, and cuts it short if it is too long.  False: it was
+ * cut. */
 static inline bool text_copy(char *dst, size_t size, const char *src)
 {
 	int n = snprintf(dst, size, "%s", src);

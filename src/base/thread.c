@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SLICE_NS 100000u /* the shortest there is */
+#define SLICE_NS 100000u /* the shortest slice that the kernel has */
 
 /* The kernel keeps 15 characters of a name. */
 static const char *const own_thread_names[OWN_THREADS] = {
@@ -68,7 +68,7 @@ void own_thread_short_slices(void)
 
 bool own_thread_is(const char *comm)
 {
-	/* One of a DPA stores where its program wants. */
+	/* A DPA's thread does not count as ours: it stores where its program wants. */
 	for (size_t i = 0; i < OWN_THREAD_DPA; i++)
 		if (!strcmp(comm, own_thread_names[i]))
 			return true;

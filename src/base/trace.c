@@ -16,7 +16,7 @@
 #define PATTERN_BYTES 64
 #define NSEC	      1000000000u
 
-/* sys/sdt.h wants the semaphores declared before it, in a section of their own. */
+/* sys/sdt.h wants us to declare the semaphores before it, in a section of their own. */
 #define TRACE_POINT(group, name, text, ...) \
 	unsigned short softhca_##group##__##name##_semaphore __attribute__((section(".probes")));
 #include "base/trace_points.h"
@@ -67,14 +67,14 @@ static struct trace_point points[POINTS] = {
 #include "base/trace_points.h"
 };
 
-/* ---- lines, without snprintf: it is not for signal handlers ---- */
+/* ---- lines, without snprintf, which signal handlers may not call ---- */
 
 struct line {
 	size_t n;
 	char text[LINE_BYTES];
 };
 
-/* Leaves the last byte for the newline. */
+/* Keeps the last byte free for the newline. */
 static void line_char(struct line *l, char c)
 {
 	if (l->n < sizeof(l->text) - 1)
@@ -100,7 +100,7 @@ static void line_number(struct line *l, uint64_t value, unsigned base, unsigned 
 		line_char(l, reversed[--n]);
 }
 
-/* A value of several words stands in quotes, so that a line can be cut at its blanks. */
+/* Puts a value of several words in quotes, so that tools can cut a line at its blanks. */
 static void line_name(struct line *l, const char *name)
 {
 	bool words;
@@ -187,9 +187,9 @@ static void trace_print(const struct trace_point *p, const uint64_t *values)
 	}
 #include "base/trace_points.h"
 
-/* ---- which are on ---- */
+/* ---- which points are on ---- */
 
-/* A tracer counts in the same word: the kernel adds 1 for each that attaches. */
+/* A tracer counts in the same word: the kernel adds 1 for each tracer that attaches. */
 static void point_set(struct trace_point *p, bool on)
 {
 	if (p->printed == on)

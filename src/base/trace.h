@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trace points: the decisions that a reader of a failure asks about.  They are declared once, in
- * base/trace_points.h, and used as
+ * Trace points: the decisions that a reader of a failure asks about.  base/trace_points.h declares
+ * them once, and code uses them as
  *
  *   trace(qp, state, qp->qpn, qp_state_name(from), qp_state_name(to), "modify");
  *
  * A point that is off costs a test of a global word and a branch; its arguments are not evaluated.
- * SOFTHCA_TRACE switches points on: patterns of names (fnmatch) with commas between, or "help".  A
- * point that is on writes a line where the log goes:
+ * SOFTHCA_TRACE switches points on: it holds patterns of names (fnmatch) with commas between, or
+ * "help".  A point that is on writes a line where the log goes:
  *
  *   softhca[PID/TID]: SECONDS.NANOSECONDS group.name argument=value ...
  *
- * The time is CLOCK_MONOTONIC, the same in all processes.  Safe in any thread and in signal
- * handlers: no lock, no allocation, no cancellation point.
+ * The time is CLOCK_MONOTONIC, the same in all processes.  A point is safe in any thread and in
+ * signal handlers: it takes no lock, does not allocate and is no cancellation point.
  *
- * Where <sys/sdt.h> was there at compile time, each point is a USDT probe too: provider softhca,
- * name group__name, the same arguments.  The word that is tested is the probe's semaphore, so a
+ * If the compiler found <sys/sdt.h>, each point is a USDT probe too: provider softhca, name
+ * group__name, the same arguments.  The word that a point tests is the probe's semaphore, so a
  * tracer that attaches switches the point on as well.
  */
 #pragma once
@@ -39,13 +39,14 @@
 		   TRACE_EACH_4, TRACE_EACH_3, TRACE_EACH_2, TRACE_EACH_1, )            \
 	(m, __VA_ARGS__)
 
-/* What a point's arguments are in C. */
+/* The C types of a point's arguments. */
 #define TRACE_TYPE_HEX		    uint64_t
 #define TRACE_TYPE_NUM		    uint64_t
 #define TRACE_TYPE_NAME		    const char *
 #define TRACE_PARAMETER(kind, name) TRACE_TYPE_##kind name
 
-/* Each point has a word that is not 0 while somebody listens, and a function that tells them. */
+/* Each point has a word that is not 0 while somebody listens, and a function that tells the
+ * listeners. */
 #define TRACE_POINT(group, name, text, ...)                         \
 	extern unsigned short softhca_##group##__##name##_semaphore \
 		__attribute__((visibility("hidden")));              \
@@ -59,7 +60,7 @@
 			trace_##group##_##name(__VA_ARGS__); \
 	} while (0)
 
-/* Obeys SOFTHCA_TRACE when first called; later calls change nothing. */
+/* Obeys SOFTHCA_TRACE on the first call; later calls change nothing. */
 void trace_init(void);
 /*
  * From now on prints the points that one of the patterns matches, and no others.  Warns of a

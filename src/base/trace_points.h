@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of trace points, without #pragma once: whoever includes it defines
+ * The table of trace points, without #pragma once.  A file that includes it first defines
  *
  *   TRACE_POINT(group, name, text, (kind, argument), ...)
  *
- * first.  The point's name is "group.name"; text says what happened, for SOFTHCA_TRACE=help.  The
- * kind of an argument is its type and how it is printed: HEX or NUM (a number), NAME (a string, of
- * one word where that is possible).  Values of an enumeration are passed by name, by a function
- * that stands beside the enumeration.  A point has one to eight arguments.
+ * The point's name is "group.name"; text says what happened, for SOFTHCA_TRACE=help.  The kind of
+ * an argument is its type and how it is printed: HEX or NUM (a number), NAME (a string, of one word
+ * where that is possible).  Values of an enumeration are passed by name, by a function that stands
+ * beside the enumeration.  A point has one to eight arguments.
  */
 
 /* Queue pairs and their requests. */

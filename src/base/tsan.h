@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ThreadSanitizer cannot see by itself. */
+/* Tells ThreadSanitizer what it cannot see by itself. */
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -21,7 +21,7 @@ void __tsan_mutex_post_unlock(void *mutex, unsigned flags);
 
 #endif
 
-/* The calling thread has got a mutex by a function that the sanitizer does not know. */
+/* The calling thread has locked a mutex by a function that the sanitizer does not know. */
 static inline void tsan_locked(void *mutex)
 {
 	(void)mutex;
@@ -31,7 +31,7 @@ static inline void tsan_locked(void *mutex)
 #endif
 }
 
-/* It has given it up by other means than pthread_mutex_unlock. */
+/* The calling thread has unlocked it by other means than pthread_mutex_unlock. */
 static inline void tsan_unlocked(void *mutex)
 {
 	(void)mutex;

@@ -17,10 +17,11 @@
 #include "base/spin.h"
 
 #define GROW 65536u
-/* The kernel writes as much of the list as is asked for, which costs more than a call. */
+/* How much we read at a time: the kernel writes as much of the list as we ask for, which costs more
+ * than a call. */
 #define STEP 1024u
 
-/* Makes system calls directly: the functions of this process are interposed. */
+/* Makes system calls directly, because the process's functions are interposed. */
 static int vma_list_open(void)
 {
 	return (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -85,7 +86,7 @@ void vma_reader_open(struct vma_reader *r)
 	r->at = r->len = 0;
 }
 
-/* Moves the begun line to the front and reads behind it. */
+/* Moves the line that has begun to the front and reads behind it. */
 static bool vma_reader_fill(struct vma_reader *r)
 {
 	size_t room;
@@ -152,8 +153,9 @@ static bool vma_search(uint64_t addr, struct vma *v)
 }
 
 /*
- * The list, kept open: opening costs more than asking.  A descriptor names the list of the process
- * that opened it, so this lies in memory that a child does not inherit, however it was made.
+ * Keeps the list open, because opening it costs more than asking.  A descriptor names the list of
+ * the process that opened it, so it lies in memory that a child does not inherit, however the child
+ * was made.
  */
 struct vma_kept {
 	struct spin busy; /* nobody waits for it */
@@ -189,7 +191,7 @@ static struct vma_kept *vma_kept(void)
 	return fresh;
 }
 
-/* Negative: it cannot be kept, or another thread is at it. */
+/* The list's descriptor.  Negative: it cannot be kept, or another thread is at it. */
 static int vma_list_kept(void)
 {
 	struct vma_kept *k = vma_kept();
@@ -198,7 +200,7 @@ static int vma_list_kept(void)
 	if (!k || !spin_try(&k->busy))
 		return -1;
 	if (!hidden_ours(&k->list)) {
-		if (k->list.id) /* it is all zero at first */
+		if (k->list.id) /* the structure is all zero at first */
 			hidden_close(&k->list);
 		k->list = hidden_keep(vma_list_open());
 	}
@@ -207,7 +209,7 @@ static int vma_list_kept(void)
 	return fd;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or a positive errno. */
 static int vma_query(uint64_t addr, struct vma_query *q, struct vma *v)
 {
 	int kept = vma_list_kept(), fd = kept < 0 ? vma_list_open() : kept, ret;
@@ -238,7 +240,8 @@ bool vma_at(uint64_t addr, struct vma *v)
 	if (ret == ENOENT)
 		return false;
 	if (ret) {
-		/* also for a name that is longer */
+		/* An error may also mean that the name is longer than our room; then search the
+		 * list. */
 		if (ret == ENOTTY)
 			atomic_store_explicit(&unknown, true, memory_order_relaxed);
 		return vma_search(addr, v);
