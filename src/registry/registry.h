@@ -3,17 +3,18 @@
  * What all processes of a fabric see of each other without asking, in two shared segments.  (A
  * third holds the ports and their addresses: subnet/subnet.h.)
  *
- * struct registry: the daemon alone writes it, clients map it read-only.  Which process slot is
- * on which host, and which owns which range of QP numbers.
+ * struct registry: only the daemon writes it, and clients map it read-only.  It says which process
+ * slot is on which host, and which slot owns which range of QP numbers.
  *
  * struct slot: one per client process, mapped read-write by all: how to wake it, who has sent it
- * something, and its port counters (the daemon adds up the counters of all slots, so that no
- * cache line is fought for on the data path).
+ * something, and its port counters (the daemon adds up the counters of all slots, so that processes
+ * do not fight for a cache line on the data path).
  *
- * struct traffic: one per client process, behind all slots, mapped by that process alone.  What its
- * ports have sent, by destination, from which the daemon knows what switches on the way have carried.
+ * struct traffic: one per client process, behind all slots, mapped by that process alone.  It says
+ * what the process's ports have sent, by destination; from that the daemon knows what switches on
+ * the way have carried.
  *
- * Single fields are read with acquire order and written with release order.
+ * Readers load single fields with acquire order; writers store them with release order.
  */
 #pragma once
 
@@ -28,17 +29,19 @@
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
 #define REGISTRY_VERSION 20u
 
-#define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
+#define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
 #define REGISTRY_SLOTS	     1024u
 
 struct registry {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t model;		/* of all devices, see prm/model.h */
-	_Atomic(uint32_t) ends; /* so many processes have ended; rises after their slots show it */
-	_Atomic(uint64_t) slots_used[REGISTRY_SLOTS / 64];  /* bit s%64 of word s/64: slot s */
-	_Atomic(uint32_t) slot_host_plus_1[REGISTRY_SLOTS]; /* where its process runs */
+	uint32_t model; /* of all devices, see prm/model.h */
+	/* Number of processes that have ended; rises after their slots show it. */
+	_Atomic(uint32_t) ends;
+	_Atomic(uint64_t) slots_used[REGISTRY_SLOTS / 64]; /* bit s%64 of word s/64: slot s */
+	/* The host on which the slot's process runs. */
+	_Atomic(uint32_t) slot_host_plus_1[REGISTRY_SLOTS];
 	_Atomic(uint16_t) qpn_slot_plus_1[REGISTRY_CHUNKS];
 };
 
@@ -54,7 +57,7 @@ enum port_counter {
 	PORT_RCV_ERRORS,
 	PORT_PKEY_VIOLATIONS, /* as in PortInfo: packets of another partition */
 	PORT_QKEY_VIOLATIONS,
-	PORT_LINK_DOWNED, /* the daemon counts it, in no slot */
+	PORT_LINK_DOWNED, /* only the daemon counts it, in no slot */
 	HW_DUPLICATE_REQUEST,
 	HW_IMPLIED_NAK_SEQ_ERR,
 	HW_LOCAL_ACK_TIMEOUT_ERR,
@@ -76,32 +79,33 @@ enum port_counter {
 	HW_RX_ATOMIC_REQUESTS,
 	HW_RX_READ_REQUESTS,
 	HW_RX_WRITE_REQUESTS,
-	PORT_COUNTERS, /* those that are stored */
-	/* derived by the daemon: not multicast */
+	PORT_COUNTERS, /* the number of stored counters */
+	/* the daemon derives these: all packets that are not multicast */
 	PORT_UNICAST_XMIT_PACKETS,
 	PORT_UNICAST_RCV_PACKETS,
 };
 
 #define SLOT_PORTS	   4u /* of one host */
 #define SLOT_THREAD_SHARDS 8u /* one per counting thread, the first shared by the rest */
-#define SLOT_REMOTE_SHARDS 8u /* of threads of peers that do our part of a request as well */
+#define SLOT_REMOTE_SHARDS 8u /* for threads of peers that do our part of a request as well */
 #define SLOT_SHARDS	   (SLOT_THREAD_SHARDS + SLOT_REMOTE_SHARDS)
 #define SLOT_GROUP_WORDS   4u
 #define SLOT_FLOWS	   256u
 
-/* What happens to a flow whose congestion is controlled, as the DPA's programs number it. */
+/* What happens to a flow whose congestion is controlled, numbered as the DPA's programs number
+ * it. */
 enum flow_event {
-	FLOW_CNP = 2, /* the receiver was told of congestion, and tells us */
+	FLOW_CNP = 2, /* the receiver has heard of congestion, and tells us */
 	FLOW_TX = 3,
 	FLOW_NACK = 5,
 	FLOW_RTT = 6, /* a probe has come back */
 };
 enum flow_nack { FLOW_NACK_RNR = 1, FLOW_NACK_SEQUENCE = 2 };
 
-/* A rate has so many fraction bits, of the port's speed. */
+/* A rate is a fraction of the port's speed, with this many bits. */
 #define FLOW_RATE_BITS 20u
-/* What a flow has sent is one number, so that whoever takes it has packets with their bytes: bytes in so many bits,
- * packets above. */
+/* What a flow has sent is one number, so that a reader takes the packets together with their bytes:
+ * this many low bits count bytes, the bits above count packets. */
 #define FLOW_SENT_BITS 40u
 
 static inline uint64_t flow_sent_bytes(uint64_t sent)
@@ -115,40 +119,46 @@ static inline uint32_t flow_sent_packets(uint64_t sent)
 }
 
 /*
- * A flow, which is a queue pair that sends.  Its process has the row, and adds up what has happened;
- * whoever controls the port takes that, and sets the rate.  Both do so without a lock: a number that
- * is taken is exchanged for 0.
+ * A flow, which is a queue pair that sends.  Its process has the row and adds up what happens; the
+ * process that controls the port takes that and sets the rate.  Both do so without a lock: the
+ * second takes a number by exchanging it for 0.
  */
 struct slot_flow {
 	cacheline_aligned _Atomic(uint32_t) qpn; /* 0: the row is free */
-	_Atomic(uint32_t) port;			 /* of the slot's host, from 0 */
-	_Atomic(uint32_t) begun;		 /* so many flows have had the row */
+	_Atomic(uint32_t) port;			 /* a port of the slot's host, from 0 */
+	_Atomic(uint32_t) begun;		 /* number of flows that have had the row */
 	_Atomic(uint32_t) happened;		 /* a bit for each enum flow_event */
 	_Atomic(uint32_t) cnps, nacks, nack_kind;
 	_Atomic(uint64_t) sent; /* see FLOW_SENT_BITS */
-	/* By who controls it. */
+	/* The controlling process sets these two. */
 	_Atomic(uint32_t) rate;	  /* 0: as fast as the port */
-	_Atomic(uint32_t) probes; /* so many were asked for */
+	_Atomic(uint32_t) probes; /* number of probes that it has asked for */
 	_Atomic(uint32_t) entry_plus_1;
-	_Atomic(uint64_t) first_ns; /* when the first of what has happened did */
+	_Atomic(uint64_t) first_ns; /* when the first of the things in 'happened' did */
 	_Atomic(uint64_t) probe_sent_ns, probe_received_ns, probe_answered_ns, probe_back_ns;
 };
 
 /*
- * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
+ * Wake-up protocol of a slot (its engine thread and the threads of the program that poll):
  *   SLOT_AWAKE   the engine is looking; a sender does nothing more
  *   SLOT_POLLED  a thread of the program polls; the engine naps and checks on it
  *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex, in one call
- *   SLOT_RINGER  a thread of the program rings, in the handler of its fault, and looks for what has come before it
- *                leaves (driver/runtime/ringer.h); the engine sleeps.  A sender does nothing more
- *   SLOT_READER  a thread of the program sleeps there in the engine's place (driver/runtime/reader.h): a
- *                sender changes the word to SLOT_POLLED and wakes the futex, in one call
- *   SLOT_WAITER  a thread of the program waits for descriptors in the engine's place (driver/runtime/waiter.h): a
- *                sender does the same and then knocks (wire/knock.h), which wakes that thread
- * Whoever else takes SLOT_READER away wakes the futex, too.  Its value is one that other memory, which came to
- * lie in the place of the word, would hardly have.
- * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word; the
- * engine stores ASLEEP, then (after a full fence) looks at the inbox once more before it waits.
+ *   SLOT_RINGER  a thread of the program rings, in the handler of its fault, and looks for what has
+ *                come before it leaves (driver/runtime/ringer.h); the engine sleeps.  A sender does
+ *                nothing more
+ *   SLOT_READER  a thread of the program sleeps there in the engine's place
+ *                (driver/runtime/reader.h): a sender changes the word to SLOT_POLLED and wakes the
+ *                futex, in one call
+ *   SLOT_WAITER  a thread of the program waits for descriptors in the engine's place
+ *                (driver/runtime/waiter.h): a sender does the same and then knocks (wire/knock.h),
+ *                which wakes that thread
+ *
+ * Any other thread that takes SLOT_READER away wakes the futex, too.  SLOT_READER has a value that
+ * other memory, if it came to lie in the place of the word, would hardly hold.
+ *
+ * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word.  The
+ * engine stores SLOT_ASLEEP, then (after a full fence) looks at the inbox once more before it
+ * waits.
  */
 enum slot_wake {
 	SLOT_AWAKE,
@@ -159,70 +169,77 @@ enum slot_wake {
 	SLOT_READER = 0x5ead5ead,
 };
 
-/* What a carrier counts, in frames. */
+/* What a carrier counts: frames. */
 enum carried {
 	CARRIED_IN,
 	CARRIED_OUT,
 	CARRIED_IN_DROPPED,
 	CARRIED_OUT_DROPPED,
-	CARRIED_IN_BAD, /* of RoCE, with wrong headers or a wrong CRC; dropped too */
+	CARRIED_IN_BAD, /* RoCE frames with wrong headers or a wrong CRC; dropped too */
 	CARRIED_COUNTS,
 };
 
 struct slot {
 	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */
-	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
+	_Atomic(uint32_t) alive; /* generation; 0 while the slot is free */
 	int32_t pid;
-	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
-	/* From which processor the engine was woken, plus 1; 0: nobody has since it looked. */
+	_Atomic(uint32_t) observers; /* number of those who see its packets (wire/tap.h) */
+	/* The processor from which somebody woke the engine, plus 1; 0: nobody has since it
+	 * looked. */
 	_Atomic(uint32_t) waker_plus_1;
-	/* On which one it was when it last began to look, plus 1.  If it is awake and somebody else runs there, it waits. */
+	/* The processor on which the engine was when it last began to look, plus 1.  If the engine
+	 * is awake and another thread runs there, the engine waits for the processor. */
 	_Atomic(uint32_t) engine_at_plus_1;
-	/* The descriptor at which one knocks (wire/knock.h); 0: none. */
+	/* The descriptor at which peers knock (wire/knock.h), plus 1; 0: none. */
 	_Atomic(int32_t) knock_fd_plus_1;
 	_Atomic(uint64_t) knock_id;	  /* of the file that must be there */
-	_Atomic(uint32_t) knocks_in_vain; /* a peer cannot knock, so nobody is to rely on it */
-	/* CLOCK_MONOTONIC, when a sender last woke a thread that slept in the engine's place. */
+	_Atomic(uint32_t) knocks_in_vain; /* a peer could not knock, so nobody relies on knocks */
+	/* CLOCK_MONOTONIC: when a sender last woke a thread that slept in the engine's place. */
 	_Atomic(uint64_t) roused_ns;
-	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
+	/* The descriptor of what the process lays open (exposure/expose.h), plus 1; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
-	/* So many times has a peer taken back files that the process may have mapped. */
+	/* How often peers have taken back files that the process may have mapped. */
 	_Atomic(uint32_t) files_ended;
-	/* Which peer counts in that remote shard (exposure/expose.c), 0: free. */
+	/* The peer that counts in each remote shard (exposure/expose.c); 0: the shard is free. */
 	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
-	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
-	 * may be non-zero. */
+	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Bit w of the
+	 * summary: word w may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
 	/* What the process listens to besides packets for its queue pairs, see wire/multicast.c. */
 	cacheline_aligned _Atomic(uint64_t) groups[SLOT_GROUP_WORDS];
-	/* Not 0: it is no program, but carries the frames of the port of this row plus 1 (tie/carrier.h). */
+	/* Not 0: the process is no program, but carries the frames of the port of this row plus 1
+	 * (tie/carrier.h). */
 	_Atomic(uint32_t) carries_plus_1;
-	_Atomic(uint32_t) carried_all; /* all frames that there are to come in have come */
+	_Atomic(uint32_t) carried_all; /* all frames that will ever come in have come */
 	_Atomic(uint64_t) carried[CARRIED_COUNTS];
-	/* See wire/counter_shard.h; unicast packets are what is not multicast. */
+	/* See wire/counter_shard.h.  Unicast packets are those that are not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_PORTS][PORT_COUNTERS];
 	/*
-	 * Control of congestion, see wire/flow_control.h.  Who controls the flows of our ports: its
-	 * generation, how often it began to, and slot; 0: nobody.  Which ports of our host we control, for all processes.
+	 * Control of congestion, see wire/flow_control.h.  flows_by: the process that controls the
+	 * flows of each of our ports (its generation, how often it began to control, and its slot);
+	 * 0: nobody does.  flows_controlled: the ports of our host that we control, for all its
+	 * processes.
 	 */
 	cacheline_aligned _Atomic(uint64_t) flows_by[SLOT_PORTS];
 	_Atomic(uint32_t) flows_controlled;
-	_Atomic(uint64_t) flows_happened[SLOT_FLOWS / 64]; /* rows that the one has to look at */
-	_Atomic(uint64_t) flow_inbox[REGISTRY_SLOTS / 64]; /* and slots, if it is us */
+	/* Rows that the controlling process has to look at. */
+	_Atomic(uint64_t) flows_happened[SLOT_FLOWS / 64];
+	/* Slots that we have to look at if we control. */
+	_Atomic(uint64_t) flow_inbox[REGISTRY_SLOTS / 64];
 	struct slot_flow flows[SLOT_FLOWS];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 62, "one summary word, with room for other marks");
 
-/* Names a process for as long as it lives: its generation and its slot. */
+/* Names a process by its generation and its slot, for as long as the process lives. */
 static inline uint64_t slot_word(struct slot *slots, uint32_t slot)
 {
 	return (uint64_t)atomic_load(&slots[slot].alive) << 32 | slot;
 }
 
-/* The process that such a word names, if it lives; else NULL. */
+/* The process that such a word names, if that process lives; else NULL. */
 static inline struct slot *slot_of_word(struct slot *slots, uint64_t word)
 {
 	struct slot *s = &slots[(uint32_t)word % REGISTRY_SLOTS];
@@ -236,30 +253,32 @@ static inline struct slot *slot_of_word(struct slot *slots, uint64_t word)
 #define TRAFFIC_INDEX (2 * TRAFFIC_CELLS)
 #define TRAFFIC_TAKEN (UINT64_C(1) << 63)
 #define TRAFFIC_ROWS  0xffffffu
-#define TRAFFIC_ALIGN 4096u /* each is mapped by itself */
+#define TRAFFIC_ALIGN 4096u /* each process maps its own by itself */
 
 struct traffic_count {
-	_Atomic(uint64_t) words; /* of 4 octets */
+	_Atomic(uint64_t) words; /* in words of 4 octets */
 	_Atomic(uint64_t) packets;
 };
 
 /*
- * A cell is a port, a LID that it sends to and a service level; and the P_Key, if a switch's port on the way does not let
- * it pass.  The process takes cells in their order and never gives one back (wire/traffic.h); two cells may be of the
- * same.
+ * A cell stands for a port, a LID that the port sends to and a service level; if a switch's port on
+ * the way does not let the packets pass, also for their P_Key.  The process takes cells in their
+ * order and never gives one back (wire/traffic.h); two cells may stand for the same.
  */
 struct traffic {
-	_Alignas(TRAFFIC_ALIGN) _Atomic(uint32_t) used; /* cells */
+	_Alignas(TRAFFIC_ALIGN) _Atomic(uint32_t) used; /* number of cells used */
 	cacheline_aligned _Atomic(uint16_t)
 		index[TRAFFIC_INDEX]; /* cell plus one, by hash of the key */
-	/* TRAFFIC_TAKEN | SL << 56 | P_Key << 40 | row of the port << 16 | LID; 0: not yet */
+	/* TRAFFIC_TAKEN | SL << 56 | P_Key << 40 | row of the port << 16 | LID; 0: not stored
+	 * yet. */
 	cacheline_aligned _Atomic(uint64_t) key[TRAFFIC_CELLS];
 	cacheline_aligned struct traffic_count count[SLOT_THREAD_SHARDS][TRAFFIC_CELLS];
-	/* The daemon's: so much of a cell is among the counters of ports. */
+	/* The daemon writes it: what it has already added to counters of ports, by cell. */
 	struct traffic_count settled[TRAFFIC_CELLS];
 };
 
-/* Of a slot's traffic in the segment of the slots; past the last slot it is the segment's size. */
+/* Where a slot's traffic lies in the segment of the slots; for the slot past the last one, the
+ * segment's size. */
 static inline uint64_t registry_traffic_offset(uint32_t slot)
 {
 	uint64_t slots = (uint64_t)REGISTRY_SLOTS * sizeof(struct slot);
@@ -268,7 +287,7 @@ static inline uint64_t registry_traffic_offset(uint32_t slot)
 	       (uint64_t)slot * sizeof(struct traffic);
 }
 
-/* pkey: 0, or that of packets that do not arrive. */
+/* pkey: 0, or the P_Key of packets that a switch does not let pass. */
 static inline uint64_t traffic_key(uint32_t row, uint16_t dlid, uint8_t sl, uint16_t pkey)
 {
 	return TRAFFIC_TAKEN | (uint64_t)(sl & 15) << 56 | (uint64_t)pkey << 40 |
