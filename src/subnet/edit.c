@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Changing the block while others read it; see subnet.h. */
+/* Changes the block while others read it; see subnet.h. */
 #include <errno.h>
 
 #include "subnet/gid_index.h"
 
 void subnet_raise_epoch(struct subnet *s)
 {
-	/* One writer: no need for an atomic addition. */
+	/* There is one writer, so it needs no atomic addition. */
 	atomic_store_explicit(&s->head->epoch,
 			      atomic_load_explicit(&s->head->epoch, memory_order_relaxed) + 1,
 			      memory_order_release);
@@ -77,7 +77,7 @@ static bool port_claims(const struct subnet_port *p, uint32_t lid)
 	return first && lid >= first && lid < first + (1u << lmc);
 }
 
-/* What the table says of a LID that several had, when 'row' has it no longer. */
+/* What the table has to say of a LID that several ports claimed, when 'row' no longer has it. */
 static uint32_t lid_settled(const struct subnet *s, uint32_t lid, uint32_t row)
 {
 	uint32_t entry = 0;
@@ -92,7 +92,7 @@ static uint32_t lid_settled(const struct subnet *s, uint32_t lid, uint32_t row)
 	return entry;
 }
 
-/* Takes from a port what it still has of a range. */
+/* Takes from a port what it still has of a range of LIDs. */
 static void lids_leave(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
 {
 	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++) {
@@ -115,7 +115,7 @@ static void lids_take(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row
 	}
 }
 
-/* Has a port other than 'row' one of these? */
+/* True if no port other than 'row' has a LID of the range; otherwise *owner is such a port. */
 static bool lids_free(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row,
 		      uint32_t *owner)
 {
@@ -133,7 +133,7 @@ static bool lids_valid(uint32_t lid, uint32_t lmc)
 	       lid + (1u << lmc) <= SUBNET_LIDS;
 }
 
-/* Does the port have the whole range, and the table say so? */
+/* True if the port has the whole range, and the table says so. */
 static bool lids_held(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
 {
 	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
@@ -176,7 +176,7 @@ static void gid_index_insert(struct subnet *s, uint32_t entry, const union ib_gi
 	uint32_t i = gid_index_start(s, gid);
 	uint32_t v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
 
-	/* The loop ends: the index is never more than half full. */
+	/* The loop ends because the index is never more than half full. */
 	while (v != GID_INDEX_EMPTY && v != GID_INDEX_GONE) {
 		i = (i + 1) & s->gid_index_mask;
 		v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
@@ -191,7 +191,8 @@ static void gid_index_remove(struct subnet *s, uint32_t entry, const union ib_gi
 	while (atomic_load_explicit(&s->gid_index[i], memory_order_relaxed) != entry + 1)
 		i = (i + 1) & s->gid_index_mask;
 	atomic_store_explicit(&s->gid_index[i], GID_INDEX_GONE, memory_order_release);
-	/* A GONE that is followed by EMPTY has nothing behind it, so no search needs to pass it. */
+	/* If EMPTY follows a GONE, no search needs to pass the GONE, as nothing stands behind
+	 * it. */
 	if (atomic_load_explicit(&s->gid_index[(i + 1) & s->gid_index_mask],
 				 memory_order_relaxed) != GID_INDEX_EMPTY)
 		return;
@@ -206,7 +207,7 @@ static void gid_entry_write(struct subnet_gid *g, const union ib_gid *gid, uint3
 	uint32_t sequence = atomic_load_explicit(&g->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&g->sequence, sequence + 1, memory_order_relaxed);
-	/* Release: whoever sees one of these stores sees the odd sequence number too. */
+	/* Release: a reader that sees one of these stores sees the odd sequence number too. */
 	atomic_store_explicit(&g->type_plus_1, type_plus_1, memory_order_release);
 	atomic_store_explicit(&g->half[0], gid->half[0], memory_order_release);
 	atomic_store_explicit(&g->half[1], gid->half[1], memory_order_release);

@@ -5,7 +5,7 @@
 #include "subnet/subnet.h"
 
 #define GID_INDEX_EMPTY 0u
-#define GID_INDEX_GONE	0xffffffffu /* was used; a search goes on past it */
+#define GID_INDEX_GONE	0xffffffffu /* was in use; a search goes on past it */
 
 static inline uint32_t gid_index_start(const struct subnet *s, const union ib_gid *gid)
 {

@@ -2,7 +2,7 @@
 /* Follows the multicast tables; see subnet.h. */
 #include "subnet/walk.h"
 
-#define MFT_PORTS 16u /* in a mask */
+#define MFT_PORTS 16u /* ports in a mask */
 
 static bool table_leads(const struct subnet *s, const struct subnet_node *node, uint16_t mlid,
 			uint32_t port)
@@ -14,7 +14,7 @@ static bool table_leads(const struct subnet *s, const struct subnet_node *node, 
 	    slice >= SUBNET_MFT_SLICES)
 		return false;
 	top = atomic_load_explicit(&sw->multicast_top, memory_order_acquire);
-	/* Top 0: the SM has not set it, and all entries count (IBTA 14.2.5.4). */
+	/* A top of 0 means that the SM has not set it, and all entries count (IBTA 14.2.5.4). */
 	if (top && mlid > top)
 		return false;
 	return atomic_load_explicit(
@@ -39,7 +39,8 @@ static bool at_switch(const struct subnet *s, uint32_t row)
 void subnet_follow_group(const struct subnet *s, uint32_t from, const struct subnet_packet *p,
 			 subnet_link_fn *fn, void *user)
 {
-	/* The switches between here and there: where it came in, and the port that is looked at. */
+	/* The switches between here and there: the port where the packet came in, and the one to
+	 * look at. */
 	struct {
 		uint32_t in, port;
 	} way[SUBNET_HOPS];
@@ -64,7 +65,7 @@ void subnet_follow_group(const struct subnet *s, uint32_t from, const struct sub
 		if (row == in || !table_leads(s, node, p->dlid, port) ||
 		    !link_cross(s, p, row, &peer))
 			continue;
-		/* A tree crosses each link once; tables that are none end here. */
+		/* A tree crosses each link once.  Tables that form no tree end here. */
 		if (!fn(user, row, peer) || ++links > s->nports)
 			return;
 		if (at_switch(s, peer) && depth < SUBNET_HOPS) {

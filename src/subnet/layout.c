@@ -16,7 +16,7 @@ static const uint32_t strides[SUBNET_TABLES] = {
 
 #define TABLE_ALIGN 64u
 
-/* At most half full, so that searches end soon. */
+/* The index is at most half full, so that searches end soon. */
 static uint32_t gid_index_size(uint32_t gids)
 {
 	uint32_t size = 16;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Looks things up; see subnet.h.  The daemon may change what is read here meanwhile. */
+/* Looks things up; see subnet.h.  The daemon may change them meanwhile. */
 #include "subnet/gid_index.h"
 
 #include <stdio.h>
 
-/* The daemon may die while it writes an entry; after so many attempts the entry counts as empty. */
+/* The daemon may die while it writes an entry.  After this many attempts the entry counts as
+ * empty. */
 #define GID_READ_ATTEMPTS 1000
 
 const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUBNET_PORT_TEXT])
@@ -32,14 +33,14 @@ uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid)
 	return SUBNET_NONE;
 }
 
-/* Copies once; false: the entry changed meanwhile. */
+/* Copies the entry once; false: it changed meanwhile. */
 static bool gid_entry_copy(const struct subnet_gid *g, uint32_t *type_plus_1,
 			   struct subnet_gid_entry *out)
 {
 	uint32_t before = atomic_load_explicit(&g->sequence, memory_order_acquire);
 
 	*type_plus_1 = atomic_load_explicit(&g->type_plus_1, memory_order_acquire);
-	/* Acquire, so that the second load of the sequence comes last. */
+	/* Acquire, so that the second load of the sequence number comes last. */
 	out->gid.half[0] = atomic_load_explicit(&g->half[0], memory_order_acquire);
 	out->gid.half[1] = atomic_load_explicit(&g->half[1], memory_order_acquire);
 	return !(before & 1) && atomic_load_explicit(&g->sequence, memory_order_relaxed) == before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How fast a port is, of the codes of its width and speed (IBTA 14.2.5.6). */
+/* How fast a port is, by the codes of its width and speed (IBTA 14.2.5.6). */
 #include "subnet/subnet.h"
 
 uint32_t subnet_width_lanes(uint32_t width)
@@ -20,7 +20,7 @@ uint32_t subnet_width_lanes(uint32_t width)
 	}
 }
 
-/* The fastest first. */
+/* The fastest speed first. */
 static const struct subnet_speed speeds[] = {
 	{8u << 8, 1000, "NDR"}, {4u << 8, 500, "HDR"}, {2u << 8, 250, "EDR"}, {1u << 8, 140, "FDR"},
 	{4, 100, "QDR"},	{2, 50, "DDR"},	       {1, 25, "SDR"},
@@ -35,9 +35,9 @@ const struct subnet_speed *subnet_speed_of(uint32_t speed)
 	return s;
 }
 
-/* What Ethernet ports say of themselves. */
+/* The speed that Ethernet ports report. */
 #define ETHERNET_BYTES_PER_SECOND 25000000000ull
-#define BYTES_OF_TENTH		  12500000ull /* a second, of 0.1 Gb/s */
+#define BYTES_OF_TENTH		  12500000ull /* per second, for 0.1 Gb/s */
 #define LANES_UNSAID		  4u
 
 uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
@@ -47,7 +47,7 @@ uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
 
 	if (p->ethernet)
 		return ETHERNET_BYTES_PER_SECOND;
-	/* One that does not say is as fast as there are. */
+	/* A port that does not say its speed is as fast as any. */
 	return (speed ? subnet_speed_of(speed) : speeds)->tenths * BYTES_OF_TENTH *
 	       (lanes ? lanes : LANES_UNSAID);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Follows the forwarding tables; see subnet.h.  The daemon may change what is read here meanwhile. */
+/* Follows the forwarding tables; see subnet.h.  The daemon may change the tables meanwhile. */
 #include "subnet/walk.h"
 
 static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
@@ -17,7 +17,7 @@ uint32_t subnet_link_peer(const struct subnet *s, uint32_t row)
 	return subnet_port_active(s, row) && subnet_port_active(s, peer) ? peer : SUBNET_NONE;
 }
 
-/* The port that the switch sends the LID out of; 0: none, its own is no way to anybody. */
+/* The port out of which the switch sends the LID; 0: none, as its own port 0 leads to nobody. */
 static uint32_t switch_out(const struct subnet *s, const struct subnet_node *node, uint32_t dlid)
 {
 	const struct subnet_switch *sw = &s->switches[node->switch_index];
@@ -143,7 +143,7 @@ enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
 		return subnet_ethernet_reaches(s, from, to) ? SUBNET_ARRIVES : SUBNET_NO_ROUTE;
 	if (s->ports[from].ethernet || !s->nswitches)
 		return SUBNET_ARRIVES;
-	/* A port's own LID never leaves it. */
+	/* A packet to a LID of the port itself never leaves it. */
 	if (port_has_lid(&s->ports[from], p->dlid))
 		return from == to ? SUBNET_ARRIVES : SUBNET_ELSEWHERE;
 	return links_follow(s, from, p, to);
