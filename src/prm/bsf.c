@@ -18,7 +18,7 @@ static const struct prm_field fields[] = {
 
 enum { WIRE_INLINE = 256, INLINE_BITS = 128, WIRE_SELECTOR = 64, SELECTOR_BITS = 32 };
 
-/* Bit places of the wire domain; those of the memory domain lie further on by stride. */
+/* Bit places in the wire domain; those in the memory domain lie 'stride' bits further on. */
 static const struct {
 	struct prm_field place;
 	uint8_t stride;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The byte stream format (BSF): 16, 32, 64 or 128 bytes of a UMR work request that say which
- * signature the data of a memory key carries in memory and on the wire.  A basic part, an extension
- * for transaction signatures, and an inline part for each domain.
+ * signature the data of a memory key carries in memory and on the wire.  It consists of a basic
+ * part, an extension for transaction signatures, and an inline part for each domain.
  */
 #pragma once
 
@@ -11,22 +11,22 @@
 #define BSF_BYTES 64u
 
 enum bsf_field {
-	BSF_SIZE, /* of the whole, enum bsf_size */
+	BSF_SIZE, /* of the whole BSF, enum bsf_size */
 	BSF_SAME_STRUCTURE,
 	BSF_TYPE, /* enum bsf_type */
 	BSF_CHECK_MASK,
-	BSF_COPY_MASK,	    /* of the same structure; else the next */
+	BSF_COPY_MASK,	    /* if both domains have the same structure; else BSF_WIRE_BLOCK */
 	BSF_WIRE_BLOCK,	    /* enum bsf_block */
-	BSF_MEMORY_BLOCK,   /* of the same structure: both domains */
-	BSF_RAW_DATA_BYTES, /* data without signatures */
-	BSF_EXT_INIT,	    /* the extension; zero for block signatures */
+	BSF_MEMORY_BLOCK,   /* of both domains, if they have the same structure */
+	BSF_RAW_DATA_BYTES, /* bytes of data without signatures */
+	BSF_EXT_INIT,	    /* in the extension; zero for block signatures */
 	BSF_EXT_EPILOGUE,
 	BSF_EXT_WIRE,
 	BSF_EXT_MEMORY,
 	BSF_FIELDS
 };
 
-/* Fields of which each domain has one. */
+/* Fields that each domain has once. */
 enum bsf_domain_field {
 	BSF_FORMAT, /* a CRC as BSF_FORMAT_*, or 0: see the inline part */
 	BSF_PSV,
@@ -59,7 +59,8 @@ enum bsf_block {
 	BSF_BLOCK_4048,
 };
 
-/* BSF_FORMAT: one of the three, the repeat bit, and the bit that says that the seed is zero. */
+/* BSF_FORMAT holds one of the three, the repeat bit, and the bit that says that the seed is
+ * zero. */
 #define BSF_FORMAT_CRC32      0x20u
 #define BSF_FORMAT_CRC32C     0x40u
 #define BSF_FORMAT_CRC64_XP10 0x50u
@@ -68,7 +69,7 @@ enum bsf_block {
 
 uint32_t bsf_get(const uint8_t bsf[BSF_BYTES], enum bsf_field f);
 uint32_t bsf_domain_get(const uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f);
-/* For those who write a BSF.  Bits above the field's width are dropped. */
+/* For code that writes a BSF.  They drop bits above the field's width. */
 void bsf_set(uint8_t bsf[BSF_BYTES], enum bsf_field f, uint32_t value);
 void bsf_domain_set(uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f,
 		    uint32_t value);

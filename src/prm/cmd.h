@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands of the PRM: opcodes, and the header that all mailboxes have in common.  The layouts of
- * the commands themselves are in cmd_<family>.h.
+ * PRM commands: opcodes, and the header that all mailboxes have in common.  The files
+ * cmd_<family>.h have the layouts of the commands themselves.
  */
 #pragma once
 
@@ -107,7 +107,7 @@ enum prm_opcode {
 #define CMD_IN_BYTES  16u
 #define CMD_OUT_BYTES 16u
 
-/* In every input. */
+/* Every input has these. */
 #define CMD_IN_OPCODE	   PRM_FIELD(0x00, 16)
 #define CMD_IN_UID	   PRM_FIELD(0x10, 16)
 #define CMD_IN_VHCA_TUNNEL PRM_FIELD(0x20, 16)
@@ -115,7 +115,7 @@ enum prm_opcode {
 /* Where most commands name their object. */
 #define CMD_IN_NUMBER PRM_FIELD(0x48, 24)
 
-/* In every output. */
+/* Every output has these. */
 #define CMD_OUT_STATUS	 PRM_FIELD(0x00, 8)
 #define CMD_OUT_SYNDROME PRM_FIELD(0x20, 32)
 /* Where most commands that create an object return its number. */
@@ -136,7 +136,7 @@ enum cmd_status {
 	CMD_STATUS_BAD_OUTPUT_LEN = 0x51,
 };
 
-/* For traces. */
+/* The name for traces. */
 static inline const char *cmd_status_name(enum cmd_status status)
 {
 	static const char *const names[] = {

@@ -39,12 +39,12 @@ enum modify_cq_op_mod { MODIFY_CQ_MODERATE, MODIFY_CQ_RESIZE };
 #define CQC_LAYOUT	    PRM_FIELD(0x01e, 2) /* enum cqc_layout */
 #define CQC_DBR_UMEM	    PRM_FIELD(0x020, 32)
 #define CQC_PAGE_OFFSET	    PRM_FIELD(0x054, 6)
-#define CQC_MINI_FORMAT_EXT PRM_FIELD(0x05c, 2) /* the others */
+#define CQC_MINI_FORMAT_EXT PRM_FIELD(0x05c, 2) /* the high bits */
 #define CQC_LOG_SIZE	    PRM_FIELD(0x063, 5)
 #define CQC_UAR_PAGE	    PRM_FIELD(0x068, 24)
 #define CQC_PERIOD	    PRM_FIELD(0x084, 12) /* us */
 #define CQC_MAX_COUNT	    PRM_FIELD(0x090, 16)
-#define CQC_EQN		    PRM_FIELD(0x0a0, 32) /* or the number of the element */
+#define CQC_EQN		    PRM_FIELD(0x0a0, 32) /* or the element's number */
 #define CQC_LOG_PAGE_SIZE   PRM_FIELD(0x0c3, 5)
 #define CQC_CONSUMER	    PRM_FIELD(0x148, 24)
 #define CQC_PRODUCER	    PRM_FIELD(0x168, 24)
@@ -58,7 +58,7 @@ enum cqc_state {
 	CQC_STATE_FIRED = 0xa,
 	CQC_STATE_ALWAYS = 0xb, /* each completion is an event */
 };
-/* From when the period counts: the last event, or the last completion. */
+/* The time from which the period counts: the last event, or the last completion. */
 enum cqc_period { CQC_PERIOD_FROM_EVENT, CQC_PERIOD_FROM_CQE };
 enum cqc_layout { CQC_LAYOUT_BASIC, CQC_LAYOUT_ENHANCED };
 enum cqc_element { CQC_ELEMENT_THREAD, CQC_ELEMENT_EQ, CQC_ELEMENT_EMULATED_EQ };

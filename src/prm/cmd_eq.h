@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands of event queues: CREATE_EQ, QUERY_EQ, and the EQ context.  Where the ring lies is said by
- * an umem, as with other queues; the kernel's driver would give a list of pages.
+ * Commands of event queues: CREATE_EQ, QUERY_EQ, and the EQ context.  An umem says where the ring
+ * lies, as with other queues; the kernel's driver would give a list of pages.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 #define CREATE_EQ_IN_BYTES 0x110u
 #define CREATE_EQ_CONTEXT  0x10u /* byte */
 #define CREATE_EQ_EVENTS   0x58u /* byte: a bit for each enum eqe_type, four words of 64 */
-/* Of this device only. */
+/* Only this device has these. */
 #define CREATE_EQ_OFFSET  PRM_FIELD(0x3c0, 64)
 #define CREATE_EQ_UMEM	  PRM_FIELD(0x400, 32)
-#define CREATE_EQ_VECTOR  PRM_FIELD(0x420, 32) /* an eventfd of the program's, plus 1; 0: none */
+#define CREATE_EQ_VECTOR  PRM_FIELD(0x420, 32) /* an eventfd of the program, plus 1; 0: none */
 #define CREATE_EQ_OUT_EQN PRM_FIELD(0x58, 8)
 
 #define QUERY_EQ_EQN	   PRM_FIELD(0x58, 8)

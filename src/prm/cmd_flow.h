@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands of steering: tables, groups of entries, entries, counters; and the ports of the switch. */
+/* Steering commands: tables, groups of entries, entries, counters; and the ports of the switch. */
 #pragma once
 
 #include "prm/cmd.h"
 
 enum flow_table_type { FLOW_TABLE_NIC_RX = 0x0, FLOW_TABLE_NIC_TX = 0x1, FLOW_TABLE_FDB = 0x4 };
 
-/* In all commands of tables. */
+/* All commands of tables have these. */
 #define FLOW_IN_TYPE  PRM_FIELD(0x80, 8)
 #define FLOW_IN_TABLE PRM_FIELD(0xa8, 24)
 
-/* ---- tables: the context stands in CREATE and in the answer of QUERY ---- */
+/* ---- tables: CREATE and the answer of QUERY hold the context ---- */
 
 #define FLOW_TABLE_BYTES       0x40u
 #define FLOW_TABLE_CONTEXT     0x18u /* byte */
@@ -30,7 +30,7 @@ enum flow_table_type { FLOW_TABLE_NIC_RX = 0x0, FLOW_TABLE_NIC_TX = 0x1, FLOW_TA
 
 /* ---- entries ---- */
 
-#define FLOW_ENTRY_BYTES      0x340u /* and the destinations and counters */
+#define FLOW_ENTRY_BYTES      0x340u /* the destinations and counters follow */
 #define FLOW_ENTRY_INDEX      PRM_FIELD(0x100, 32)
 #define FLOW_ENTRY_CONTEXT    0x40u /* byte */
 #define FLOW_CONTEXT_GROUP    PRM_FIELD(0x20, 32)
@@ -67,7 +67,7 @@ enum flow_dest_type { FLOW_DEST_VPORT = 0x0, FLOW_DEST_TABLE = 0x1, FLOW_DEST_TI
 
 /* ---- headers of tunnels ---- */
 
-#define REFORMAT_IN_BYTES   0x24u /* with room for two bytes; and the others behind them */
+#define REFORMAT_IN_BYTES   0x24u /* with room for two bytes of data; the others follow */
 #define REFORMAT_TYPE	    PRM_FIELD(0xe5, 3)
 #define REFORMAT_SIZE	    PRM_FIELD(0xf6, 10)
 #define REFORMAT_DATA	    0x22u /* byte */
@@ -97,7 +97,7 @@ enum reformat_type {
 #define MATCH_DEFINER_BYTES   0x90u
 #define MATCH_DEFINER_CONTEXT 0x10u /* byte */
 #define MATCH_DEFINER_FORMAT  PRM_FIELD(0x90, 16)
-#define MATCH_DEFINER_MASK    0x60u /* byte; 32 of them */
+#define MATCH_DEFINER_MASK    0x60u /* byte; the mask has 32 bytes */
 
 /* ---- device memory of steering ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CREATE_GENERAL_OBJECT, and what it creates. */
+/* CREATE_GENERAL_OBJECT, and the objects that it creates. */
 #pragma once
 
 #include "prm/cmd.h"
@@ -12,22 +12,23 @@ enum general_object {
 	GENERAL_DPA_THREAD = 0x2b,
 	GENERAL_RESERVED_QPN = 0x2c,
 	GENERAL_DPA_OUTBOX = 0x2d,
-	GENERAL_DB_CQ_MAPPING = 0x32, /* of an emulated function */
+	GENERAL_DB_CQ_MAPPING = 0x32, /* for an emulated function */
 	GENERAL_DPA_WINDOW = 0x39,
 	GENERAL_AV_QP_MAPPING = 0x3a,
 	GENERAL_EMULATED_EQ = 0x49,
-	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */
+	/* Only this device has it: a number that stands for the UAR page of queues whose doorbells
+	 * a DPA rings. */
 	GENERAL_DUAR = 0xd0a,
-	/* Of this device only, too.  Messages of a DPA process. */
+	/* Only this device has them, too: messages and commands of a DPA process. */
 	GENERAL_DPA_STREAM = 0xd5a,
 	GENERAL_DPA_CMDQ = 0xd5b,
-	/* A process or a thread of a DPA that another file has made. */
+	/* Names a process or a thread of a DPA that another file has made. */
 	GENERAL_DPA_ALIAS = 0xd5c,
 };
 
 #define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)
 #define GENERAL_IN_LOG_RANGE PRM_FIELD(0x63, 5)
-#define GENERAL_IN_ID	     PRM_FIELD(0x40, 32) /* of a change */
+#define GENERAL_IN_ID	     PRM_FIELD(0x40, 32) /* of the object to change */
 #define GENERAL_OUT_ID	     PRM_FIELD(0x40, 32)
 
 #define RESERVED_QPN_IN_BYTES 0x20u

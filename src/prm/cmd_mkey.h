@@ -6,7 +6,7 @@
 
 #define CREATE_MKEY_IN_BYTES	0x110u
 #define CREATE_MKEY_CONTEXT	0x10u		     /* byte */
-#define CREATE_MKEY_LIST_ACTUAL PRM_FIELD(0x300, 32) /* octowords that follow */
+#define CREATE_MKEY_LIST_ACTUAL PRM_FIELD(0x300, 32) /* number of octowords that follow */
 #define CREATE_MKEY_UMEM	PRM_FIELD(0x320, 32)
 #define CREATE_MKEY_OFFSET	PRM_FIELD(0x340, 64)
 #define CREATE_MKEY_BSF_ACTUAL	PRM_FIELD(0x380, 32)

@@ -7,4 +7,4 @@
 #define CREATE_PSV_COUNT     PRM_FIELD(0x40, 4)
 #define CREATE_PSV_PD	     PRM_FIELD(0x48, 24)
 #define CREATE_PSV_OUT_BYTES 0x20u
-#define CREATE_PSV_INDEX     PRM_FIELD(0x88, 24) /* of the first */
+#define CREATE_PSV_INDEX     PRM_FIELD(0x88, 24) /* of the first PSV */

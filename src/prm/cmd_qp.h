@@ -10,10 +10,10 @@
 #define CREATE_QP_OFFSET   PRM_FIELD(0x800, 64)
 #define CREATE_QP_UMEM	   PRM_FIELD(0x840, 32)
 
-/* The transitions have one layout; some may be longer by an extension of the context. */
+/* All transitions have one layout; an extension of the context may make some longer. */
 #define MODIFY_QP_IN_BYTES  0x110u
 #define MODIFY_QP_EXT_BYTES 0x140u
-#define MODIFY_QP_EXT	    PRM_FIELD(0x040, 1)	 /* qpc_ext: the extension is there */
+#define MODIFY_QP_EXT	    PRM_FIELD(0x040, 1)	 /* qpc_ext: the extension follows */
 #define MODIFY_QP_OPT	    PRM_FIELD(0x080, 32) /* enum qp_opt */
 #define MODIFY_QP_CONTEXT   0x18u		 /* byte */
 #define MODIFY_QP_OPT_95_32 PRM_FIELD(0x840, 64) /* enum qp_opt_ext */
@@ -26,7 +26,7 @@
 #define QUERY_QP_OUT_BYTES 0x110u
 #define QUERY_QP_CONTEXT   0x18u /* byte */
 
-/* Names the optional attributes that a transition is to take. */
+/* Names the optional attributes that a transition takes. */
 enum qp_opt {
 	QP_OPT_ALT_PATH = 1 << 0,
 	QP_OPT_RRE = 1 << 1,
@@ -81,7 +81,7 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_STATE	    PRM_FIELD(0x000, 4)
 #define QPC_LAG_TX_PORT	    PRM_FIELD(0x004, 4)
 #define QPC_SERVICE	    PRM_FIELD(0x008, 8)
-#define QPC_ISOLATE	    PRM_FIELD(0x012, 1) /* a virtual lane or traffic class of its own */
+#define QPC_ISOLATE	    PRM_FIELD(0x012, 1) /* has its own virtual lane or traffic class */
 #define QPC_PM_STATE	    PRM_FIELD(0x013, 2)
 #define QPC_OFFLOAD	    PRM_FIELD(0x018, 4)
 #define QPC_WQ_SIGNATURE    PRM_FIELD(0x020, 1)
@@ -91,7 +91,7 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_MTU		    PRM_FIELD(0x040, 3)
 #define QPC_LOG_MSG_MAX	    PRM_FIELD(0x043, 5)
 #define QPC_LOG_RQ_SIZE	    PRM_FIELD(0x049, 4)
-#define QPC_LOG_RQ_STRIDE   PRM_FIELD(0x04d, 3) /* from 16 bytes */
+#define QPC_LOG_RQ_STRIDE   PRM_FIELD(0x04d, 3) /* log2 of the stride in units of 16 bytes */
 #define QPC_NO_SQ	    PRM_FIELD(0x050, 1)
 #define QPC_LOG_SQ_SIZE	    PRM_FIELD(0x051, 4)
 #define QPC_UAR_PAGE	    PRM_FIELD(0x068, 24)
@@ -109,15 +109,15 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_CQN_SEND	    PRM_FIELD(0x3e8, 24)
 #define QPC_LAST_ACKED_PSN  PRM_FIELD(0x448, 24)
 #define QPC_LOG_RRA_MAX	    PRM_FIELD(0x488, 3)
-#define QPC_HW_SQ_COUNTER   PRM_FIELD(0x5a0, 16) /* blocks: of the first that was not executed */
-#define QPC_SW_SQ_COUNTER   PRM_FIELD(0x5b0, 16) /* of the last doorbell */
+#define QPC_HW_SQ_COUNTER   PRM_FIELD(0x5a0, 16) /* the first block that was not executed */
+#define QPC_SW_SQ_COUNTER   PRM_FIELD(0x5b0, 16) /* the last doorbell's */
 #define QPC_RRE		    PRM_FIELD(0x490, 1)
 #define QPC_RWE		    PRM_FIELD(0x491, 1)
 #define QPC_RAE		    PRM_FIELD(0x492, 1)
 #define QPC_PAGE_OFFSET	    PRM_FIELD(0x494, 6)
-#define QPC_SLAVE_RECEIVE   PRM_FIELD(0x49d, 1) /* a master enables what is posted to receive */
-#define QPC_SLAVE_SEND	    PRM_FIELD(0x49e, 1) /* and to send */
-#define QPC_MASTER	    PRM_FIELD(0x49f, 1) /* waits for completions, enables others' requests */
+#define QPC_SLAVE_RECEIVE   PRM_FIELD(0x49d, 1) /* a master enables posted receives */
+#define QPC_SLAVE_SEND	    PRM_FIELD(0x49e, 1) /* a master enables posted sends */
+#define QPC_MASTER	    PRM_FIELD(0x49f, 1) /* waits, and enables others' requests */
 #define QPC_MIN_RNR_NAK	    PRM_FIELD(0x4a3, 5)
 #define QPC_NEXT_RECV_PSN   PRM_FIELD(0x4a8, 24)
 #define QPC_XRCD	    PRM_FIELD(0x4c8, 24)

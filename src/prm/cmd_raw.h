@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands of what raw packet queues consist of: transport domains, TISs and send queues, receive
- * queues, tables of them and TIRs.  The work queue in the contexts of queues is that of
- * cmd_rmp.h.
+ * Commands for the parts of raw packet queues: transport domains, TISs and send queues, receive
+ * queues, tables of them and TIRs.  The work queue in the queues' contexts is that of cmd_rmp.h.
  */
 #pragma once
 
 #include "prm/cmd_rmp.h"
 
-/* Each context stands there in the inputs of CREATE and MODIFY, and in the answer of QUERY. */
+/* Inputs of CREATE and MODIFY, and the answer of QUERY, hold each context at this place. */
 #define RAW_CONTEXT	   0x20u	      /* byte */
-#define RAW_CURRENT_STATE  PRM_FIELD(0x40, 4) /* MODIFY_RQ, MODIFY_SQ: that it has */
+#define RAW_CURRENT_STATE  PRM_FIELD(0x40, 4) /* MODIFY_RQ, MODIFY_SQ: the state that it has now */
 #define RAW_MODIFY_BITMASK PRM_FIELD(0x80, 64)
 
 /* ---- transport interface send ---- */
@@ -35,7 +34,7 @@ enum raw_state { RAW_STATE_RST = 0x0, RAW_STATE_RDY = 0x1, RAW_STATE_ERR = 0x3 }
 #define SQC_RESERVED_KEY PRM_FIELD(0x000, 1)
 #define SQC_CD_MASTER	 PRM_FIELD(0x001, 1)
 #define SQC_FRE		 PRM_FIELD(0x002, 1)
-#define SQC_FLUSH	 PRM_FIELD(0x003, 1) /* in error, what is posted completes with an error */
+#define SQC_FLUSH	 PRM_FIELD(0x003, 1) /* in error, posted requests complete with one */
 #define SQC_MULTI_PACKET PRM_FIELD(0x004, 1)
 #define SQC_INLINE_MODE	 PRM_FIELD(0x005, 3)
 #define SQC_STATE	 PRM_FIELD(0x008, 4)
@@ -56,7 +55,7 @@ enum raw_state { RAW_STATE_RST = 0x0, RAW_STATE_RDY = 0x1, RAW_STATE_ERR = 0x3 }
 #define RQC_RESERVED_KEY  PRM_FIELD(0x000, 1)
 #define RQC_DELAY_DROP	  PRM_FIELD(0x001, 1)
 #define RQC_SCATTER_FCS	  PRM_FIELD(0x002, 1)
-#define RQC_KEEP_VLAN	  PRM_FIELD(0x003, 1) /* else the tag goes into the completion */
+#define RQC_KEEP_VLAN	  PRM_FIELD(0x003, 1) /* 0: the tag goes into the completion */
 #define RQC_MEMORY	  PRM_FIELD(0x004, 4) /* enum rqc_memory */
 #define RQC_STATE	  PRM_FIELD(0x008, 4)
 #define RQC_FLUSH	  PRM_FIELD(0x00d, 1)
@@ -110,7 +109,7 @@ enum tirc_field {
 	TIRC_SRC_PORT = 1 << 2,
 	TIRC_DST_PORT = 1 << 3,
 };
-/* Where steering entries lead to get there; in the answer of CREATE. */
+/* In the answer of CREATE: the address by which steering entries lead to the TIR. */
 #define TIR_OUT_ICM_63_40 PRM_FIELD(0x08, 24)
 #define TIR_OUT_ICM_39_32 PRM_FIELD(0x40, 8)
 #define TIR_OUT_ICM_31_0  PRM_FIELD(0x60, 32)

@@ -19,7 +19,7 @@
 
 #define RMPC_BYTES     0xf0u
 #define RMPC_STATE     PRM_FIELD(0x08, 4)
-#define RMPC_BASIC_WQE PRM_FIELD(0x20, 1) /* cyclic, and without a next segment */
+#define RMPC_BASIC_WQE PRM_FIELD(0x20, 1) /* cyclic, and the WQEs have no next segment */
 #define RMPC_WQ	       0x30u		  /* byte */
 
 enum rmpc_state { RMPC_STATE_RDY = 0x1, RMPC_STATE_ERR = 0x3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The 64-byte completion queue entry (in a 128-byte CQE: its second half).  Big-endian.  The
- * owner bit in the last byte makes it visible; it is stored last, with release order.
+ * The 64-byte completion queue entry, or the second half of a 128-byte CQE.  It is big-endian.  The
+ * owner bit in the last byte makes it visible, so the device stores that last, with release order.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ enum cqe_syndrome {
 	CQE_SYN_REM_ABORTED = 0x22,
 };
 
-/* For traces. */
+/* The name for traces. */
 static inline const char *cqe_syndrome_name(uint8_t syndrome)
 {
 	static const char *const names[] = {
@@ -62,8 +62,8 @@ static inline const char *cqe_syndrome_name(uint8_t syndrome)
 }
 
 /*
- * The CQEs that are written most are made of whole words, the form in which they go to the ring: a
- * processor that loads words from parts that were just stored waits for the stores.
+ * The device makes the CQEs that it writes most of whole words, the form in which they go to the
+ * ring: a processor that loads words from parts that it has just stored waits for the stores.
  */
 struct cqe64 {
 	union {
@@ -99,11 +99,11 @@ struct cqe64 {
 	};
 };
 
-/* op_own 3:2 of one that stands for several (adapter/queue/cq_zip.h). */
+/* op_own 3:2 of a CQE that stands for several (adapter/queue/cq_zip.h). */
 #define CQE_FORMAT_COMPRESSED 0x0cu
-#define CQE_MINIS	      8u /* in the place of one */
+#define CQE_MINIS	      8u /* in place of one CQE */
 
-/* What receives are described by; requests have a form of their own. */
+/* What a compressed CQE says of receives; requests have a form of their own. */
 enum cqe_mini_format {
 	CQE_MINI_HASH = 0,
 	CQE_MINI_CSUM = 1,
@@ -160,7 +160,7 @@ struct cqe64_err {
 	uint8_t op_own;
 };
 
-/* CQE_OP_SIG_ERR: data of a key does not have the signature that it should have. */
+/* CQE_OP_SIG_ERR: a key's data does not have the signature that it should have. */
 struct cqe64_sig_err {
 	uint8_t reserved0[16];
 	be32 expected_trans_sig; /* T10-DIF guard 31:16, application tag 15:0; CRC32; CRC64 63:32 */
@@ -168,7 +168,7 @@ struct cqe64_sig_err {
 	be32 expected_ref_tag; /* or CRC64 31:0 */
 	be32 actual_ref_tag;
 	be16 syndrome;	  /* one of CQE_SIG_ERR_* */
-	uint8_t sig_type; /* 0: of a block */
+	uint8_t sig_type; /* 0: a block's signature */
 	uint8_t domain;	  /* 0: wire, 1: memory */
 	be32 mkey;
 	be64 offset;
@@ -185,7 +185,7 @@ struct cqe64_sig_err {
 
 #define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
 #define CQE_FLAGS_SL_SHIFT 24
-/* On Ethernet this stands in the place of the SL and says what the 40 bytes in front of a datagram
+/* On Ethernet this stands in place of the SL, and says what the 40 bytes in front of a datagram
  * are. */
 enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
 

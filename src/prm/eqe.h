@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Event queue entries: 64 bytes of which event channels of DEVX carry a copy. */
+/* Event queue entries have 64 bytes, of which DEVX event channels carry a copy. */
 #pragma once
 
 #include "prm/field.h"

@@ -11,8 +11,8 @@
 #include "base/endian.h"
 
 /*
- * Follows the control segment.  The first inline_hdr_sz bytes of the frame stand in the segment
- * itself, from inline_hdr_start on and beyond the struct if need be, padded to whole units.
+ * Follows the control segment.  The segment itself holds the first inline_hdr_sz bytes of the
+ * frame, from inline_hdr_start on.  They may go on beyond the struct, padded to whole units.
  */
 struct wqe_eth {
 	be32 reserved0;
@@ -30,7 +30,7 @@ struct wqe_eth {
 static_assert(sizeof(struct wqe_eth) == 16, "Ethernet segment");
 static_assert(offsetof(struct wqe_eth, inline_hdr_start) == 14, "inline header");
 
-/* hds_ip_ext of a receive CQE: which headers are there and sound. */
+/* hds_ip_ext of a receive CQE: the headers that are present and sound. */
 #define CQE_ETH_L2_OK 0x01u
 #define CQE_ETH_L3_OK 0x02u
 #define CQE_ETH_L4_OK 0x04u
@@ -42,7 +42,7 @@ static_assert(offsetof(struct wqe_eth, inline_hdr_start) == 14, "inline header")
 enum cqe_eth_l3 { CQE_ETH_L3_NONE, CQE_ETH_L3_IPV6, CQE_ETH_L3_IPV4 };
 enum cqe_eth_l4 { CQE_ETH_L4_NONE, CQE_ETH_L4_TCP, CQE_ETH_L4_UDP };
 
-/* rss_hash_type: what was hashed.  Zero: nothing, and there is no hash result. */
+/* rss_hash_type: what the device hashed.  Zero: it hashed nothing, and there is no hash result. */
 #define CQE_RSS_IPV4	 0x01u
 #define CQE_RSS_IPV6	 0x02u
 #define CQE_RSS_L4_SHIFT 4

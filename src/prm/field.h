@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A field of a PRM structure: its place and width in bits, counted from the start of the structure,
- * most significant bit first, as the PRM draws them.  A structure is a list of such places; nothing
- * else shifts bits.
+ * most significant bit first, as the PRM draws them.  A structure is a list of such places; no
+ * other code shifts bits.
  *
- * One bit at a time, but where whole bytes are: commands and capability pages are not on the data path, save that
- * calls into a DPA are commands.  Places are constants nearly everywhere, so the choice is the compiler's.
+ * The functions take one bit at a time, except for fields of whole bytes.  Commands and capability
+ * pages are not on the data path, but calls into a DPA are commands.  Places are constants nearly
+ * everywhere, so the compiler makes that choice.
  */
 #pragma once
 
@@ -43,7 +44,7 @@ static inline uint32_t prm_get32(const void *structure, struct prm_field f)
 	return (uint32_t)prm_get(structure, f);
 }
 
-/* Bits of value above the field's width are dropped. */
+/* Stores a value, and drops its bits above the field's width. */
 static inline void prm_set(void *structure, struct prm_field f, uint64_t value)
 {
 	uint8_t *bytes = structure;

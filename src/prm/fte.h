@@ -26,7 +26,7 @@ struct fte_headers {
 	uint8_t ip_dscp_ecn;
 	be16 flags;	     /* FTE_FLAG_*, ip_version 12:9, tcp_flags 8:0 */
 	be16 tcp_port[2];    /* of the source, of the destination */
-	uint8_t ipv4_ihl[3]; /* 3:0 of the last; the rest is reserved */
+	uint8_t ipv4_ihl[3]; /* 3:0 of the last byte; the rest is reserved */
 	uint8_t ttl_hoplimit;
 	be16 udp_port[2];
 	uint8_t src_ip[16]; /* IPv4: the last 4 bytes */

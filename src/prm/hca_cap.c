@@ -9,7 +9,7 @@
 #include "prm/cmd_general.h"
 #include "prm/field.h"
 
-/* One field.  value is its content; fields that depend on the device have a function. */
+/* One field and its content: a value or, if the device decides, a function. */
 struct cap_field {
 	uint16_t type; /* enum hca_cap_type */
 	uint16_t bit;
@@ -28,7 +28,8 @@ static uint32_t port_count(const struct hca_cap_values *v)
 	return v->ports;
 }
 
-/* Objects of raw packet queues, and the entries of a table of receive queues, as powers of two. */
+/* log2 of the number of raw packet queue objects and of the entries of a table of receive
+ * queues. */
 static uint32_t raw_queues(const struct hca_cap_values *v)
 {
 	return v->ethernet ? 18 : 0;
@@ -39,7 +40,7 @@ static uint32_t rqt_entries(const struct hca_cap_values *v)
 	return v->ethernet ? 11 : 0;
 }
 
-/* Coded as the power of two above 8 (GIDs) or 128 (P_Keys). */
+/* Table sizes, as the power of two above 8 (GIDs) or 128 (P_Keys). */
 static uint32_t gid_table(const struct hca_cap_values *v)
 {
 	return v->gids > 8 ? log2_of(v->gids / 8) : 0;
@@ -51,9 +52,9 @@ static uint32_t pkey_table(const struct hca_cap_values *v)
 }
 
 enum { ATOMIC_COMPARE_SWAP = 1 << 0, ATOMIC_FETCH_ADD = 1 << 1 };
-enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands of 2^n bytes */
+enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands have 2^n bytes */
 
-/* A transport's word, first bit first. */
+/* Bits of a transport's word, first bit first. */
 enum {
 	ODP_SEND = 1u << 31,
 	ODP_RECV = 1u << 30,
@@ -66,14 +67,14 @@ enum {
 #define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
 #define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
 
-/* A bit for each type, most significant first. */
+/* One bit for each type, most significant first. */
 #define OBJECT(type)  (1u << ((type)-32))
 #define OBJECTS_63_32 (OBJECT(GENERAL_RESERVED_QPN) | OBJECT(GENERAL_AV_QP_MAPPING))
 #define DPA_OBJECTS                                                                              \
 	(OBJECT(GENERAL_DPA_PROCESS) | OBJECT(GENERAL_DPA_THREAD) | OBJECT(GENERAL_DPA_OUTBOX) | \
 	 OBJECT(GENERAL_DPA_WINDOW))
 
-/* A card with a DPA shows a virtio device besides its Ethernet device. */
+/* A card with a DPA emulates a virtio device besides its Ethernet device. */
 static uint32_t emulated_functions(const struct hca_cap_values *v)
 {
 	return v->dpa && v->ethernet;
@@ -90,7 +91,7 @@ static uint32_t steering_format(const struct hca_cap_values *v)
 	return v->ethernet ? v->icm.format : 0;
 }
 
-/* Programs may own tables: they write what is in them. */
+/* True if programs may own tables, whose entries they then write themselves. */
 static uint32_t steering_owner(const struct hca_cap_values *v)
 {
 	return v->ethernet && v->icm.format;
@@ -282,7 +283,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_DPA, 0x080, 32, 2048},		      /* call_bytes */
 };
 
-/* Addresses in device memory of steering, of 64 bits. */
+/* 64-bit addresses in device memory of steering. */
 static const struct {
 	uint16_t type;
 	uint16_t bit;
@@ -300,7 +301,7 @@ static const struct {
 	{HCA_CAP_NIC_FLOW_TABLE, 0x2080, offsetof(struct hca_cap_icm, allow)},
 };
 
-/* Types whose page may be asked for.  The page of a type without a field is all zero. */
+/* Types whose page a program may ask for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
 	HCA_CAP_GENERAL,	HCA_CAP_ODP,	    HCA_CAP_ATOMIC, HCA_CAP_ROCE,
 	HCA_CAP_DEVICE_MEMORY,	HCA_CAP_GENERAL_2,  HCA_CAP_DPA,    HCA_CAP_NIC_FLOW_TABLE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The capability pages that QUERY_HCA_CAP answers with.  A library may read any of hundreds of
- * bits; all are zero but those in the table of hca_cap.c, which has a bit only when the feature
+ * The capability pages with which QUERY_HCA_CAP answers.  A library may read any of hundreds of
+ * bits.  All are zero except those in the table of hca_cap.c, which has a bit only when the feature
  * behind it works.
  */
 #pragma once
@@ -36,12 +36,12 @@ enum hca_cap_type {
 	HCA_CAP_DPA = 0x24, /* prm/cmd_dpa.h */
 };
 
-/* Where the device memory of steering lies, how large it is, and what leads where. */
+/* Where the device memory of steering lies, how large it is, and which addresses lead where. */
 struct hca_cap_icm {
 	uint64_t steering, modify, pattern;
 	uint32_t log_steering, log_modify, log_pattern;
 	uint64_t drop, allow, uplink;
-	uint32_t format; /* of steering entries; 0: programs do not write any */
+	uint32_t format; /* format of steering entries; 0: programs do not write any */
 };
 
 /* What differs from device to device. */
@@ -50,7 +50,7 @@ struct hca_cap_values {
 	uint32_t ports;
 	uint32_t gids;	/* a power of two */
 	uint32_t pkeys; /* a power of two; the page says at least 128 */
-	bool dpa;	/* without it there is no page of that */
+	bool dpa;	/* false: the device has no DPA page */
 	struct hca_cap_icm icm;
 };
 

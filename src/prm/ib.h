@@ -19,12 +19,12 @@ enum ib_qp_type {
 	IB_QPT_RAW_PACKET = 8,
 	IB_QPT_XRC_INI = 9,
 	IB_QPT_XRC_TGT = 10,
-	/* Dynamically connected; the ABI calls both the "driver" type. */
+	/* Dynamically connected types; the ABI calls both "driver". */
 	IB_QPT_DCI = 32,
 	IB_QPT_DCT = 33,
 };
 
-/* What a type of QP is made of. */
+/* Which parts a type of QP has. */
 static inline bool ib_qp_type_sends(uint64_t type)
 {
 	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
@@ -113,7 +113,7 @@ enum ib_event {
 	IB_EVENT_WQ_FATAL,
 };
 
-/* For traces. */
+/* The name for traces. */
 static inline const char *ib_event_name(enum ib_event event)
 {
 	static const char *const names[] = {
@@ -143,7 +143,7 @@ static inline const char *ib_event_name(enum ib_event event)
 	return name ? name : "unknown";
 }
 
-/* The name of one right that a request needs; for traces. */
+/* The name of a right that a request needs; for traces. */
 static inline const char *ib_access_name(uint32_t right)
 {
 	switch (right) {
@@ -166,7 +166,7 @@ static inline const char *ib_access_name(uint32_t right)
 #define IB_GRH_BYTES	 40u
 #define IB_QPN_MASK	 0xffffffu
 #define IB_PSN_MASK	 0xffffffu
-/* The limit of a message on our ports; the specification allows twice as much (9.7.1). */
+/* The longest message on our ports; the specification allows twice as much (9.7.1). */
 #define IB_MAX_MSG_BYTES (1ull << 30)
 
 union ib_gid {
@@ -175,15 +175,15 @@ union ib_gid {
 	uint64_t half[2];
 };
 
-/* Has it the form ::ffff:a.b.c.d (RoCE annex A17)? */
+/* True if the GID has the form ::ffff:a.b.c.d (RoCE annex A17). */
 static inline bool ib_gid_is_ipv4(const union ib_gid *gid)
 {
 	return !gid->half[0] && !gid->raw[8] && !gid->raw[9] && gid->raw[10] == 0xff &&
 	       gid->raw[11] == 0xff;
 }
 
-/* The MAC that a link-local GID is made of: its interface identifier is a modified EUI-64 of it (RFC
- * 4291, 2.5.6 and appendix A).  False: it is not made so. */
+/* The MAC from which a link-local GID is made: its interface identifier is a modified EUI-64 of the
+ * MAC (RFC 4291, 2.5.6 and appendix A).  False: it is not made so. */
 static inline bool ib_gid_link_local_mac(const union ib_gid *gid, uint8_t mac[6])
 {
 	static const uint8_t prefix[8] = {0xfe, 0x80};
@@ -197,7 +197,8 @@ static inline bool ib_gid_link_local_mac(const union ib_gid *gid, uint8_t mac[6]
 	return true;
 }
 
-/* FF00::/8 (IBTA 4.1.1), or for RoCE v2 a mapped IPv4 address of class D (annex A17). */
+/* True for FF00::/8 (IBTA 4.1.1) and, for RoCE v2, for a mapped IPv4 address of class D (annex
+ * A17). */
 static inline bool ib_gid_is_multicast(const union ib_gid *gid)
 {
 	if (gid->raw[0] == 0xff)
@@ -205,7 +206,7 @@ static inline bool ib_gid_is_multicast(const union ib_gid *gid)
 	return ib_gid_is_ipv4(gid) && gid->raw[12] >> 4 == 0xe;
 }
 
-/* Address handle attributes, decoded: where a packet goes and how it is marked. */
+/* Decoded attributes of an address handle: where a packet goes, and which marks it carries. */
 struct ib_ah {
 	union ib_gid dgid;
 	uint32_t flow_label;
@@ -217,13 +218,13 @@ struct ib_ah {
 	uint8_t src_path_bits;
 	uint8_t static_rate;
 	uint8_t is_global; /* a GRH is present */
-	uint8_t own_port;  /* loops back whatever the address says */
+	uint8_t own_port;  /* the packet loops back, whatever the address says */
 	uint8_t port_num;
 	uint8_t dmac[6];    /* RoCE */
-	uint16_t udp_sport; /* RoCE v2, of a datagram */
+	uint16_t udp_sport; /* of a RoCE v2 datagram */
 };
 
-/* 24-bit serial arithmetic: is a after b? (IBTA 9.7.1, PSN window of 2^23) */
+/* 24-bit serial arithmetic: positive if a is after b (IBTA 9.7.1, PSN window of 2^23). */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;
@@ -234,7 +235,7 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & IB_PSN_MASK;
 }
 
-/* IBTA 10.9.3: the same partition, and at least one of the two a full member of it. */
+/* True if both are of the same partition and at least one is a full member of it (IBTA 10.9.3). */
 static inline int pkey_match(uint16_t a, uint16_t b)
 {
 	return !((a ^ b) & 0x7fff) && (a | b) & 0x8000 && a & 0x7fff;
@@ -245,7 +246,7 @@ static inline uint32_t ib_mtu_bytes(enum ib_mtu mtu)
 	return 128u << mtu;
 }
 
-/* The smallest that takes so many bytes; of more than the largest takes, one past the largest. */
+/* The smallest MTU that takes this many bytes; one past the largest MTU if none does. */
 static inline uint32_t ib_mtu_for(uint32_t bytes)
 {
 	uint32_t mtu = 1;

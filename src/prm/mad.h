@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Management datagrams (IBTA 13.4): the common header, RMPP's (13.6.2) and that of directed routes
- * (14.2.1.2).  A MAD is 256 bytes as they travel; the functions take its first byte.
+ * (14.2.1.2).  A MAD is 256 bytes in the order in which they travel; the functions take a pointer
+ * to its first byte.
  */
 #pragma once
 
@@ -11,14 +12,14 @@
 #include "prm/field.h"
 
 #define MAD_BYTES	    256u
-#define MAD_HEADER_BYTES    24u /* also of a report that a send has timed out */
+#define MAD_HEADER_BYTES    24u /* also the length of a report that a send has timed out */
 #define MAD_RMPP_BYTES	    36u /* common header and RMPP's */
-#define MAD_SMP_DATA	    64u /* where the attribute of an SMP or PMA MAD begins; it has 64 bytes */
+#define MAD_SMP_DATA	    64u /* where the 64-byte attribute of an SMP or PMA MAD begins */
 #define MAD_ATTRIBUTE_BYTES 64u
 #define MAD_LID_PERMISSIVE  0xffffu
-#define MAD_LID_MULTICAST   0xc000u /* the first of them */
+#define MAD_LID_MULTICAST   0xc000u /* the first multicast LID */
 #define MAD_QKEY_WELL_KNOWN 0x80010000u
-#define MAD_DR_HOPS	    64u /* bytes of a path; the first is not used */
+#define MAD_DR_HOPS	    64u /* bytes of a path, whose first one has no use */
 
 enum mad_class {
 	MAD_CLASS_SMP_LID = 0x01,
@@ -29,7 +30,7 @@ enum mad_class {
 	MAD_CLASS_CM = 0x07,
 	MAD_CLASS_VENDOR_MELLANOX = 0x0a,
 	MAD_CLASS_CONGESTION = 0x21,
-	MAD_CLASS_VENDOR2_FIRST = 0x30, /* have an OUI and RMPP */
+	MAD_CLASS_VENDOR2_FIRST = 0x30, /* classes from here on have an OUI and RMPP */
 	MAD_CLASS_VENDOR2_LAST = 0x4f,
 	MAD_CLASS_SMP_DIRECTED = 0x81,
 };
@@ -44,7 +45,7 @@ enum mad_method {
 	MAD_GET_TABLE = 0x12,
 	MAD_GET_MULTI = 0x14,
 	MAD_DELETE = 0x15,
-	MAD_RESPONSE = 0x80, /* the bit */
+	MAD_RESPONSE = 0x80, /* the bit of all responses */
 	MAD_GET_RESP = 0x81,
 	MAD_REPORT_RESP = 0x86,
 	MAD_DELETE_RESP = 0x95,
@@ -56,10 +57,10 @@ enum mad_status {
 	MAD_STATUS_BAD_METHOD = 0x0008,
 	MAD_STATUS_BAD_METHOD_ATTRIBUTE = 0x000c,
 	MAD_STATUS_BAD_VALUE = 0x001c,
-	MAD_STATUS_DIRECTION = 0x8000, /* a bit: a directed SMP on its way back */
+	MAD_STATUS_DIRECTION = 0x8000, /* a bit: a directed SMP is on its way back */
 };
 
-/* Places, in bytes. */
+/* Places of the fields, in bytes. */
 enum mad_at {
 	MAD_AT_BASE_VERSION = 0,
 	MAD_AT_CLASS = 1,
@@ -73,7 +74,7 @@ enum mad_at {
 	MAD_AT_MODIFIER = 20,  /* 32 bits */
 	MAD_AT_RMPP_VERSION = 24,
 	MAD_AT_RMPP_TYPE = 25,
-	MAD_AT_RMPP_FLAGS = 26, /* low 3 bits; above them RRespTime */
+	MAD_AT_RMPP_FLAGS = 26, /* low 3 bits; RRespTime is above them */
 	MAD_AT_RMPP_STATUS = 27,
 	MAD_AT_RMPP_SEGMENT = 28, /* 32 bits */
 	MAD_AT_RMPP_PAYLOAD = 32, /* 32 bits: PayloadLength or NewWindowLast */
@@ -132,7 +133,8 @@ static inline bool mad_is_directed(const uint8_t *mad)
 	return mad[MAD_AT_CLASS] == MAD_CLASS_SMP_DIRECTED;
 }
 
-/* As the kernel tells them apart: answers keep their TID and find their agent by it. */
+/* True for what the kernel takes for an answer: answers keep their TID, by which they find their
+ * agent. */
 static inline bool mad_is_response(const uint8_t *mad)
 {
 	return mad[MAD_AT_METHOD] & MAD_RESPONSE || mad[MAD_AT_METHOD] == MAD_TRAP_REPRESS ||
@@ -150,7 +152,7 @@ static inline bool mad_class_has_rmpp(unsigned class)
 	       class == 0x12 || mad_class_is_vendor2(class);
 }
 
-/* Where data begins in each segment of an RMPP message. */
+/* Where the data begins in each segment of an RMPP message. */
 static inline unsigned mad_data_at(unsigned class)
 {
 	if (class == MAD_CLASS_SA)
@@ -160,7 +162,7 @@ static inline unsigned mad_data_at(unsigned class)
 	return mad_class_is_vendor2(class) ? 40 : MAD_HEADER_BYTES;
 }
 
-/* Makes a request its answer: method and, on a directed route, the direction. */
+/* Turns a request into its answer: sets the method and, on a directed route, the direction. */
 static inline void mad_answer(uint8_t *mad, unsigned method, unsigned status)
 {
 	mad[MAD_AT_METHOD] = (uint8_t)method;

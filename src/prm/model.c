@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 
-/* Device IDs: pci.ids, vendor 15b3.  The major version of firmware goes with the generation. */
+/* Device IDs come from pci.ids, vendor 15b3.  Each generation has its major version of firmware. */
 const struct model models[] = {
 	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884", .dpa = true, .steering = 2},
 	{"bluefield-2", 0xa2d6, 24, "MT_0000000540", .dpa = true, .steering = 1},

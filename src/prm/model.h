@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cards that a device can be taken for: what it says of itself on the PCI bus, in sysfs and in
+ * The cards as which a device can pose: what it says of itself on the PCI bus, in sysfs and in
  * answers to queries.  Libraries choose by it which features of a device they use; the device can
- * do the same whatever the model.
+ * do the same things whatever its model is.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct model {
 	uint16_t device;  /* PCI device ID; also the part number */
 	uint16_t fw_major;
 	const char *board; /* PSID */
-	bool dpa;	   /* it runs programs of its own */
-	uint8_t steering;  /* format of steering entries; programs may write them from 1 on */
+	bool dpa;	   /* the card runs programs of its own */
+	uint8_t steering;  /* format of steering entries; programs may write them if it is not 0 */
 };
 
 #define MODEL_FW_MINOR	  41u
@@ -26,7 +26,7 @@ struct model {
 extern const struct model models[];
 extern const size_t models_count;
 
-/* The model of that index, which may come from outside. */
+/* The model with that index, which may come from outside. */
 const struct model *model_at(uint32_t index);
-/* Index of the model of that name, or -1. */
+/* The index of the model with that name, or -1. */
 int model_find(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The spaces that the numbers of a device's objects come from. */
+/* The number spaces from which a device's objects get their numbers. */
 #pragma once
 
 enum number_kind { NUMBER_QPN, NUMBER_SRQN, NUMBER_MKEY, NUMBER_PSV, NUMBER_KINDS };

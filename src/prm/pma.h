@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of performance management (IBTA 16.1), of congestion control (A10) and of Mellanox' own
- * class.  Data of the first two begins at MAD_GMP_DATA, of the third at MAD_VENDOR_DATA. */
+/* Attributes of performance management (IBTA 16.1), of congestion control (A10) and of Mellanox'
+ * own class.  The data of the first two begins at MAD_GMP_DATA, that of the third at
+ * MAD_VENDOR_DATA. */
 #pragma once
 
 #include "prm/field.h"
@@ -11,13 +12,13 @@
 #define MAD_GMP_BYTES	    192u
 #define GMP_CLASS_PORT_INFO 0x01u
 
-/* ClassPortInfo (13.4.8.1), what is not 0 in ours. */
+/* ClassPortInfo (13.4.8.1): the fields that are not 0 in ours. */
 #define CPI_BASE_VERSION  PRM_FIELD(0, 8)
 #define CPI_CLASS_VERSION PRM_FIELD(8, 8)
 #define CPI_CAP_MASK	  PRM_FIELD(16, 16)
 #define CPI_RESP_TIME	  PRM_FIELD(59, 5)
 
-/* CapabilityMask of PerfMgt's. */
+/* CapabilityMask of class PerfMgt. */
 #define PMA_CAP_ALL_PORTS (1u << 8)
 #define PMA_CAP_EXTENDED  (1u << 9)
 #define PMA_CAP_XMIT_WAIT (1u << 12)
@@ -46,7 +47,7 @@ enum pma_attribute {
 	PMA_RCV_DATA_SL = 0x37,
 };
 
-/* The beginning of all of them but the samples' results. */
+/* All of them begin so, except PortSamplesResult. */
 #define PC_PORT_SELECT	   PRM_FIELD(8, 8)
 #define PC_COUNTER_SELECT  PRM_FIELD(16, 16)
 #define PC_COUNTER_SELECT2 PRM_FIELD(144, 8) /* of PortCounters */
@@ -75,7 +76,7 @@ enum pma_attribute {
 /* SampleStatus */
 enum psc_status { PSC_DONE, PSC_STARTING, PSC_RUNNING };
 
-/* CounterSelect: what can be sampled everywhere. */
+/* CounterSelect: the counters that every device can sample. */
 enum psc_select {
 	PSC_XMIT_DATA = 1,
 	PSC_RCV_DATA,
@@ -109,7 +110,8 @@ enum cc_attribute {
 
 enum vendor_attribute { VENDOR_GENERAL_INFO = 0x17 };
 
-/* GeneralInfo, counted from MAD_VENDOR_DATA: devices since ConnectX-3 have the long versions too. */
+/* GeneralInfo, counted from MAD_VENDOR_DATA.  Devices since ConnectX-3 also have the long
+ * versions. */
 #define VGI_HW_REVISION	  PRM_FIELD(64, 16)
 #define VGI_DEVICE	  PRM_FIELD(80, 16)
 #define VGI_UPTIME	  PRM_FIELD(288, 32)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Subnet administration (IBTA 15.2): the header, numbers of attributes, and fields of the records that
- * have many, counted from the record's first byte. */
+/* Subnet administration (IBTA 15.2): the header, the numbers of attributes, and the fields of
+ * records that have many, counted from the record's first byte. */
 #pragma once
 
 #include "prm/field.h"
 
 #define SA_AT_SM_KEY	 36u /* 64 bits */
-#define SA_AT_OFFSET	 44u /* 16 bits: bytes from record to record, by 8 */
+#define SA_AT_OFFSET	 44u /* 16 bits: bytes from record to record, divided by 8 */
 #define SA_AT_MASK	 48u /* 64 bits: the component mask */
 #define SA_AT_DATA	 56u
 #define SA_CLASS_VERSION 2u
@@ -51,7 +51,7 @@ enum sa_trap {
 	SA_TRAP_GROUP_DELETED,
 };
 
-/* Of MTU, rate and life time: how the value asked for is meant. */
+/* How a query means the value of MTU, rate or life time that it asks for. */
 enum sa_selector { SA_GREATER, SA_LESS, SA_EXACTLY, SA_LARGEST };
 
 /* PathRecord; GIDs are 16 bytes at these places. */
@@ -78,7 +78,7 @@ enum sa_selector { SA_GREATER, SA_LESS, SA_EXACTLY, SA_LARGEST };
 #define PR_LIFE	      PRM_FIELD(450, 6)
 #define PR_PREFERENCE PRM_FIELD(456, 8)
 
-/* Components of a PathRecord that queries look at by themselves. */
+/* Components of a PathRecord that queries look at individually. */
 enum pr_component {
 	PR_COMP_DGID = 2,
 	PR_COMP_SGID = 3,
@@ -95,7 +95,7 @@ enum pr_component {
 	PR_COMP_LIFE = 21,
 };
 
-/* MultiPathRecord: what both have is at the same distance from one another. */
+/* MultiPathRecord.  Fields that a PathRecord has too lie at the same distance from one another. */
 #define MPR_AT_GIDS    24u
 #define MPR_REVERSIBLE PRM_FIELD(40, 1)
 #define MPR_NUMBER     PRM_FIELD(41, 7)

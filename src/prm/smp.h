@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of subnet management (IBTA 14.2.5): numbers, and the fields of those that have many,
- * counted from the attribute's first byte. */
+/* Attributes of subnet management (IBTA 14.2.5): their numbers, and the fields of those that have
+ * many, counted from the attribute's first byte. */
 #pragma once
 
 #include "prm/field.h"
@@ -48,7 +48,7 @@ enum smp_phys_state {
 #define NI_LOCAL_PORT	 PRM_FIELD(288, 8)
 #define NI_VENDOR	 PRM_FIELD(296, 24)
 
-/* PortInfo; offsets in bytes stand in umad-and-fabric 3.2 */
+/* PortInfo.  Section 3.2 of umad-and-fabric has the offsets in bytes. */
 #define PI_MKEY		       PRM_FIELD(0, 64)
 #define PI_GID_PREFIX	       PRM_FIELD(64, 64)
 #define PI_LID		       PRM_FIELD(128, 16)
@@ -80,13 +80,13 @@ enum smp_phys_state {
 #define PI_VL_STALL	       PRM_FIELD(336, 3)
 #define PI_HOQ_LIFE	       PRM_FIELD(339, 5)
 #define PI_OPER_VLS	       PRM_FIELD(344, 4)
-#define PI_PARTITION_FLAGS     PRM_FIELD(348, 4) /* enforcement in and out, raw filters in and out */
+#define PI_PARTITION_FLAGS     PRM_FIELD(348, 4) /* enforcement, raw filters: in and out */
 #define PI_MKEY_VIOLATIONS     PRM_FIELD(352, 16)
 #define PI_PKEY_VIOLATIONS     PRM_FIELD(368, 16)
 #define PI_QKEY_VIOLATIONS     PRM_FIELD(384, 16)
 #define PI_GUID_CAP	       PRM_FIELD(400, 8)
 #define PI_CLIENT_REREGISTER   PRM_FIELD(408, 1)
-#define PI_MCAST_PKEY_TRAP     PRM_FIELD(409, 2) /* suppression of traps about P_Keys of multicasts */
+#define PI_MCAST_PKEY_TRAP     PRM_FIELD(409, 2) /* suppresses traps about multicast P_Keys */
 #define PI_SUBNET_TIMEOUT      PRM_FIELD(411, 5)
 #define PI_RESP_TIME	       PRM_FIELD(419, 5)
 #define PI_LOCAL_PHYS_ERRORS   PRM_FIELD(424, 4)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steering table entries of the format of ConnectX-6 Dx and later (steering_format_version 1 and 2):
- * 64 bytes in device memory, which programs write themselves.  An entry says what a frame has to
- * look like, what happens to one that does, and where either kind goes next.
+ * Steering table entries of the format of ConnectX-6 Dx and later (steering_format_version 1 and
+ * 2): 64 bytes in device memory, which programs write themselves.  An entry says what a frame must
+ * look like, what happens to a frame that does, and where matching and other frames go next.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define STE_TAG_BYTES 16u
 #define STE_MASK_AT   0x20u /* byte */
 #define STE_TAG_AT    0x30u /* byte */
-/* Of an entry with a definer, which has no mask. */
+/* An entry with a definer has no mask, and its tag lies here. */
 #define STE_MATCH_TAG_AT    0x20u /* byte */
 #define STE_MATCH_TAG_BYTES 32u
 
@@ -31,24 +31,24 @@ enum ste_format {
 #define STE_MISS_31_6	PRM_FIELD(0x040, 26)
 #define STE_POLARITY	PRM_FIELD(0x05b, 1)
 #define STE_NEXT_LOOKUP PRM_FIELD(0x070, 8)
-#define STE_NEXT_39_32	PRM_FIELD(0x078, 8)  /* these two are the base of the next table, and */
-#define STE_NEXT_31_5	PRM_FIELD(0x080, 27) /* in the bit below it the number of its entries */
+#define STE_NEXT_39_32	PRM_FIELD(0x078, 8)  /* upper bits of the next table's base */
+#define STE_NEXT_31_5	PRM_FIELD(0x080, 27) /* lower bits; the lowest set one counts entries */
 #define STE_HASH_TYPE	PRM_FIELD(0x09b, 2)
 #define STE_BYTE_MASK	PRM_FIELD(0x0a0, 16) /* bytes of the tag that the next table hashes */
 #define STE_NEXT_FORMAT PRM_FIELD(0x0b0, 1)
-#define STE_ACTIONS_AT	0x18u /* byte, as far as the mask */
-/* Of STE_MATCH, which has neither hash nor mask. */
+#define STE_ACTIONS_AT	0x18u /* byte; the actions reach to the mask */
+/* STE_MATCH entries have neither hash nor mask; their actions lie here. */
 #define STE_MATCH_ACTIONS_AT 0x14u
 
-/* Formats of definers, and the first number of one that a program makes. */
+/* Formats of definers, and the first number that a program's own definer gets. */
 enum ste_definer_format { STE_DEFINER_ETHERNET = 0 };
 #define STE_DEFINER_FIRST 0x10u
 
-/* What the tag is made of: the entry's format, and its definer. */
+/* What the tag consists of: the entry's format, and its definer. */
 enum ste_lookup {
-	STE_L2_TUNNEL = 0x0002, /* inside, and the tunnel's number */
+	STE_L2_TUNNEL = 0x0002, /* inside the tunnel, and the tunnel's number */
 	STE_L2_DST = 0x0003,
-	STE_L2_DST_I = 0x0004, /* _I: inside of a tunnel */
+	STE_L2_DST_I = 0x0004, /* _I: inside a tunnel */
 	STE_L2_SRC = 0x0005,
 	STE_L2_SRC_I = 0x0006,
 	STE_IPV4_5_TUPLE = 0x0007,
@@ -60,7 +60,7 @@ enum ste_lookup {
 	STE_IPV4_MISC = 0x000d,
 	STE_TUNNEL_WORDS = 0x000e,
 	STE_IPV4_MISC_I = 0x000f,
-	STE_NO_MATTER = 0x000f, /* as libraries fill in what is not looked at */
+	STE_NO_MATTER = 0x000f, /* libraries put it where the device does not look */
 	STE_SRC_QP_GVMI = 0x0104,
 	STE_IPV6_DST = 0x0107,
 	STE_IPV6_DST_I = 0x0108,
@@ -78,7 +78,7 @@ enum ste_lookup {
 /* Values of fields in tags. */
 enum { STE_L3_IPV4 = 1, STE_L3_IPV6 = 2, STE_L4_TCP = 1, STE_L4_UDP = 2, STE_VLAN_C = 2 };
 
-/* The first byte of an action.  Some take one word of 32 bits, some two. */
+/* The first byte of an action.  An action takes one or two words of 32 bits. */
 enum ste_action {
 	STE_ACT_NONE = 0x00,
 	STE_ACT_COPY = 0x05,
@@ -101,12 +101,12 @@ enum ste_action {
 #define STE_LIST_ALIGN	64u
 #define STE_LIST_BYTES	8u /* of an action in a list */
 
-/* Insertion and removal: offsets and sizes in units of 2 bytes. */
+/* Insertion and removal, with offsets and sizes in units of 2 bytes. */
 #define STE_START_ANCHOR  PRM_FIELD(0x0a, 6)
 #define STE_INSERT_OFFSET PRM_FIELD(0x10, 7)
 #define STE_INSERT_SIZE	  PRM_FIELD(0x17, 6)
-#define STE_INSERT_HOW	  PRM_FIELD(0x1d, 3)  /* enum ste_insert; of headers that a number names */
-#define STE_INSERT_DATA	  PRM_FIELD(0x20, 32) /* or that number */
+#define STE_INSERT_HOW	  PRM_FIELD(0x1d, 3)  /* enum ste_insert; for headers that a number names */
+#define STE_INSERT_DATA	  PRM_FIELD(0x20, 32) /* the data, or that number */
 #define STE_REMOVE_OFFSET PRM_FIELD(0x12, 7)
 #define STE_REMOVE_SIZE	  PRM_FIELD(0x1a, 6)
 #define STE_END_ANCHOR	  PRM_FIELD(0x12, 6)
@@ -122,7 +122,7 @@ enum ste_anchor {
 	STE_ANCHOR_INNER_IP = 0x19,
 };
 
-/* Set, add and copy: shifts count from 0x20, a length of 0 is 32 bits. */
+/* Set, add and copy.  Shifts count from 0x20, and a length of 0 means 32 bits. */
 #define STE_MODIFY_FIELD  PRM_FIELD(0x08, 8) /* enum ste_word */
 #define STE_MODIFY_SHIFT  PRM_FIELD(0x12, 6)
 #define STE_MODIFY_LENGTH PRM_FIELD(0x1a, 6)
@@ -131,7 +131,7 @@ enum ste_anchor {
 #define STE_COPY_SHIFT	  PRM_FIELD(0x32, 6)
 #define STE_SHIFT_BASE	  0x20u
 
-/* Words of a frame that are changed. */
+/* The words of a frame that actions can change. */
 enum ste_word {
 	STE_WORD_DMAC_47_16 = 0x00,
 	STE_WORD_DMAC_TYPE = 0x01, /* dmac 31:16, ethertype 15:0 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The UMR work request: a control segment, this UMR control segment, a memory key context, then the
- * list of translation entries inline, padded to 64 bytes. mkey_mask says which fields of the key's
- * context change; the device ignores the others.
+ * The UMR work request consists of a control segment, this UMR control segment, a memory key
+ * context, and the list of translation entries inline, padded to 64 bytes.  mkey_mask says which
+ * fields of the key's context change; the device ignores the others.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ struct umr_ctrl {
 
 /* umr_ctrl.flags */
 #define UMR_INLINE	       0x80u /* the entries follow in the WQE */
-#define UMR_CHECK_NOT_FREE     0x40u /* only if the key is not free */
-#define UMR_CHECK_FREE	       0x20u /* only if the key is free */
-#define UMR_TRANSLATION_OFFSET 0x10u /* a part of the list is written */
-#define UMR_CHECK_QPN	       0x08u /* only if the key belongs to this QP */
+#define UMR_CHECK_NOT_FREE     0x40u /* change the key only if it is not free */
+#define UMR_CHECK_FREE	       0x20u /* change the key only if it is free */
+#define UMR_TRANSLATION_OFFSET 0x10u /* the WQE writes only a part of the list */
+#define UMR_CHECK_QPN	       0x08u /* change the key only if it belongs to this QP */
 
 #define UMR_FLAGS 0xf8u
 
@@ -49,7 +49,7 @@ struct umr_ctrl {
 #define UMR_MASK_FREE		     (1ull << 29)
 #define UMR_MASK_RELAXED_READ	     (1ull << 47)
 
-/* The rights that a bind of a window sets; a key has the right to be read locally as well. */
+/* The rights that a bind of a window sets.  A key also has the right to be read locally. */
 #define UMR_MASK_ACCESS_WINDOW                                       \
 	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
 	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
@@ -84,26 +84,26 @@ struct umr_mkey_context {
 #define MKEY_CTX_PD		     0xffffffu
 #define MKEY_CTX_LOG_PAGE_SIZE	     0x1fu /* umr_mkey_context.log_page_size */
 
-/* A translation entry: so many bytes at va under another key. */
+/* A translation entry: byte_count bytes at va under another key. */
 struct umr_klm {
 	be32 byte_count;
 	be32 mkey;
 	be64 va;
 };
 
-/* A list that begins with this instead of a KLM describes a repeating cycle of pieces. */
+/* A list that begins with this header instead of a KLM describes a repeating cycle of pieces. */
 struct umr_stride_header {
 	be32 byte_count; /* of one cycle */
-	be32 op;	 /* UMR_STRIDED; no key is like that */
+	be32 op;	 /* UMR_STRIDED, which is no valid key */
 	be32 repeat_count;
 	be16 reserved;
-	be16 entries; /* that follow */
+	be16 entries; /* number of entries that follow */
 };
 
 #define UMR_STRIDED 0x400u
 
 struct umr_stride {
-	be16 stride; /* from one cycle to the next */
+	be16 stride; /* bytes from one cycle to the next */
 	be16 byte_count;
 	be32 mkey;
 	be64 va;

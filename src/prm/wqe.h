@@ -37,10 +37,10 @@ enum wqe_opcode {
 	WQE_OP_UMR = 0x25,
 	WQE_OP_ENHANCED_MPSW = 0x29, /* Ethernet: each data segment is a frame */
 	WQE_OP_MMO = 0x2f,
-	WQE_OP_LOCAL_MMO = 0x32, /* of device code */
+	WQE_OP_LOCAL_MMO = 0x32, /* for device code */
 };
 
-/* For traces. */
+/* The name for traces. */
 static inline const char *wqe_opcode_name(uint8_t opcode)
 {
 	static const char *const names[] = {
@@ -82,13 +82,14 @@ struct wqe_ctrl {
 	be32 imm; /* immediate data, invalidated key or UMR mkey */
 };
 
-/* fm_ce_se */
+/* Bits of fm_ce_se. */
 #define WQE_CTRL_SOLICITED 0x02u
-/* Completion mode, two bits: 0 and 1 on an error only, 2 always, 3 always and with an event. */
+/* Completion mode, two bits.  0 and 1: a CQE only on an error; 2: always; 3: always, with an
+ * event. */
 #define WQE_CTRL_CE_ALWAYS	       0x08u
 #define WQE_CTRL_FENCE_MASK	       0xe0u
 #define WQE_CTRL_FENCE_INITIATOR_SMALL 0x20u
-#define WQE_CTRL_FENCE_STRONG	       0x60u /* wait for all reads, atomics and UMRs before */
+#define WQE_CTRL_FENCE_STRONG	       0x60u /* wait for all reads, atomics and UMRs before this */
 #define WQE_CTRL_FENCE		       0x80u /* IBV_SEND_FENCE */
 
 struct wqe_raddr {
@@ -111,7 +112,7 @@ struct wqe_data {
 #define WQE_DATA_ZERO	    0x80000000u
 #define WQE_DATA_INLINE	    0x80000000u
 #define WQE_DATA_INLINE_LEN 0x000003ffu
-#define WQE_DATA_LKEY_END   0x00000100u /* terminates a receive scatter list */
+#define WQE_DATA_LKEY_END   0x00000100u /* ends a receive scatter list */
 
 /* Datagram segment: the address vector of UD (48 bytes, or the first 16 without GRH). */
 struct wqe_av {
@@ -131,7 +132,7 @@ struct wqe_av {
 #define WQE_AV_EXTENDED 0x80000000u
 #define WQE_AV_GRH	0x40000000u
 
-/* Segment in front of the scatter list of an SRQ WQE; links the free list. */
+/* The segment in front of the scatter list of an SRQ WQE; it links the free list. */
 struct wqe_srq_next {
 	uint8_t reserved0[2];
 	be16 next_wqe_index;
@@ -145,7 +146,8 @@ struct wqe_xrc {
 	uint8_t reserved[12];
 };
 
-/* Memory-to-memory operation.  Its WQE: control, this, source and destination data segments. */
+/* A memory-to-memory operation.  Its WQE has a control segment, this, and data segments for source
+ * and destination. */
 struct wqe_mmo {
 	be32 control;
 	be32 opaque_lkey; /* where operations other than the copy leave a report */
@@ -153,9 +155,9 @@ struct wqe_mmo {
 };
 
 #define WQE_OPMOD_MMO_DMA	0x01u
-#define WQE_OPMOD_MMO_TRANSPOSE 0x00u /* LOCAL_MMO */
+#define WQE_OPMOD_MMO_TRANSPOSE 0x00u /* of WQE_OP_LOCAL_MMO */
 
-/* In its place: the shape of the source, whose rows lie one behind the other. */
+/* Stands in place of wqe_mmo: the shape of the source, whose rows lie one behind the other. */
 struct wqe_transpose {
 	uint8_t reserved0[3];
 	uint8_t element_bytes;
@@ -168,18 +170,18 @@ struct wqe_transpose {
 
 #define WQE_TRANSPOSE_MASK 0x7fu
 
-/* WAIT, behind the control segment: for completions of a queue (WQE_OPMOD_WAIT_INDEX); SEND_EN: up
- * to which block of a send queue. */
+/* Stands behind the control segment.  WAIT waits for completions of a queue (WQE_OPMOD_WAIT_INDEX);
+ * SEND_EN enables a send queue up to a block. */
 struct wqe_sync {
 	be32 reserved[2];
 	be32 index;
-	be32 number; /* of the queue */
+	be32 number; /* the queue's */
 };
 
-/* WAIT for a word of memory or for the time. */
+/* Stands in a WAIT for a word of memory or for the time. */
 struct wqe_wait {
 	be32 operation; /* enum wqe_wait_condition */
-	be32 lkey;	/* of memory */
+	be32 lkey;	/* key of the memory */
 	be64 addr;
 	be64 value;
 	be64 mask;
@@ -189,7 +191,7 @@ struct wqe_wait {
 #define WQE_OPMOD_WAIT_DATA  0x01u
 #define WQE_OPMOD_WAIT_TIME  0x02u
 
-/* How the value is to stand to what is there; cyclic: as serial numbers of the mask's width. */
+/* How the value must compare with the word; cyclic: both are serial numbers of the mask's width. */
 enum wqe_wait_condition {
 	WQE_WAIT_ALWAYS = 0,
 	WQE_WAIT_EQUAL = 1,
@@ -197,10 +199,10 @@ enum wqe_wait_condition {
 	WQE_WAIT_SMALLER = 3,
 	WQE_WAIT_CYCLIC_BIGGER = 4,
 	WQE_WAIT_CYCLIC_SMALLER = 5,
-	WQE_WAIT_INVERT = 0x10, /* the contrary */
+	WQE_WAIT_INVERT = 0x10, /* the opposite */
 };
 
-/* SET_PSV, behind the control segment. */
+/* SET_PSV: stands behind the control segment. */
 struct wqe_set_psv {
 	be32 psv_index; /* 23:0 */
 	be16 syndrome;
@@ -232,7 +234,7 @@ static inline uint8_t wqe_opmod(const struct wqe_ctrl *c)
 	return (uint8_t)(be32_get(c->opmod_idx_opcode) >> 24);
 }
 
-/* DCI: which of its streams the request belongs to. */
+/* The stream of a DCI that the request belongs to. */
 static inline uint16_t wqe_stream(const struct wqe_ctrl *c)
 {
 	return (uint16_t)(c->dci_stream_hi << 8 | c->dci_stream_lo);
@@ -253,7 +255,7 @@ static inline uint32_t wqe_qpn(const struct wqe_ctrl *c)
 	return be32_get(c->qpn_ds) >> 8;
 }
 
-/* Doorbell record of a QP: two big-endian counters, written by software. */
+/* Doorbell record of a QP: two big-endian counters, which software writes. */
 #define DBREC_BYTES 8u
 enum { DBREC_RECV = 0, DBREC_SEND = 1 };
 /* Doorbell record of a CQ. */
@@ -261,5 +263,5 @@ enum { DBREC_CQ_CI = 0, DBREC_CQ_ARM = 1 };
 #define DBREC_CQ_ARM_SOLICITED (1u << 24)
 #define DBREC_CQ_ARM_SN(w)     (((w) >> 28) & 3)
 #define DBREC_CQ_ARM_CI(w)     ((w)&0xffffffu)
-/* The value a device writes into the arm record at creation: the first real value is zero. */
+/* The device writes this into the arm record at creation, because the first real value is zero. */
 #define DBREC_CQ_ARM_NEVER 0xffffffffu
