@@ -8,17 +8,17 @@
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 
-/* How long a peer may be without a processor before that counts as silence. */
+/* How long a peer may lack a processor before that counts as silence. */
 #define PEER_BEHIND_NS 10000000000u
 
-/* What is known of the peer's process when the timer fires. */
+/* What we know of the peer's process when the timer fires. */
 enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_SILENT };
 
 void ack_timer_arm(struct qp *qp)
 {
 	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
 		return;
-	/* An RNR wait has the timer, and begins under the lock. */
+	/* An RNR wait owns the timer, and begins under the lock. */
 	spin_lock(&qp->comp.lock);
 	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR))
 		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
@@ -26,10 +26,10 @@ void ack_timer_arm(struct qp *qp)
 }
 
 /*
- * Nothing is lost if the peer's process has not taken our packets yet: it waits for a processor,
- * where a device would answer at once.  Such a time does not count, within reason; nor does the
- * first one, in which the process is asked how far it is (IBTA 9.7.6.1.3 allows four times the
- * timeout).  A process that is stopped or dead is another matter.
+ * True if a timeout does not count as a loss.  Nothing is lost if the peer's process has not taken
+ * our packets yet: it waits for a processor, where a device would answer at once.  Such a time does
+ * not count, within reason; nor does the first one, in which we ask how far the process is (IBTA
+ * 9.7.6.1.3 allows four times the timeout).  A process that is stopped or dead is another matter.
  */
 static bool behind_counts(struct qp *qp, bool behind)
 {
@@ -60,7 +60,7 @@ static bool rnr_wait_over(struct qp *qp)
 	return true;
 }
 
-/* A request that waits here awaits no answer. */
+/* True if an answer is due.  A request that waits in this process awaits none. */
 static bool awaits_answer(struct qp *qp)
 {
 	uint32_t oldest = completer_oldest(qp);
@@ -70,13 +70,14 @@ static bool awaits_answer(struct qp *qp)
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 
-/* Under comp.lock.  False: the peer has to be asked first. */
+/* Handles the timer under comp.lock.  False: the caller has to ask about the peer first. */
 static bool fired_locked(struct qp *qp, enum peer_progress peer)
 {
-	/* Armed again since it was found due: an RNR wait has begun, which is not over. */
+	/* Somebody has armed it again since it was found due: an RNR wait has begun and is not
+	 * over. */
 	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !awaits_answer(qp))
 		return true;
-	/* The rest of a message that waits for its rate keeps the peer from answering, too. */
+	/* While the rest of a message waits for its rate, the peer cannot answer either. */
 	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
 		qp->comp.behind_since = 0;
 	} else if (peer == PEER_UNASKED) {
@@ -90,7 +91,7 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 	return true;
 }
 
-/* Opens files and allocates: nobody spins for that. */
+/* Opens files and allocates, so it runs without the lock: nobody should spin for that. */
 static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest)
 {
 	return wire_peer_is_behind(qp->adapter->wire, path, dest) ? PEER_BEHIND : PEER_SILENT;

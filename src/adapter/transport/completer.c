@@ -36,7 +36,7 @@ uint32_t rnr_timer_us(uint8_t aeth)
 	return rnr_us[aeth & AETH_VALUE_MASK];
 }
 
-/* Not a syndrome of a CQE: the memory that an answer comes from cannot be read. */
+/* Stands for no CQE syndrome: we cannot read the memory from which an answer comes. */
 #define SYN_SOURCE_GONE 0xff
 
 static uint32_t last_psn(const struct send_op *op)
@@ -44,7 +44,7 @@ static uint32_t last_psn(const struct send_op *op)
 	return psn_add(op->first_psn, op->npkts - 1);
 }
 
-/* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
+/* An error in the send queue of a UC or UD QP stops only the send queue (IBTA 10.3.1). */
 static void send_queue_failed(struct qp *qp, const char *why)
 {
 	uint32_t rts = IB_QPS_RTS;
@@ -68,14 +68,14 @@ void completer_withdraw(struct qp *qp)
 		atomic_fetch_add(&qp->comp.given_up, 1);
 }
 
-/* May a peer be reading what was given up? */
+/* True if a peer may be reading what was given up. */
 static bool completer_awaits(struct qp *qp)
 {
 	return unlikely(atomic_load_explicit(&qp->comp.given_up, memory_order_relaxed) !=
 			atomic_load_explicit(&qp->comp.waited_for, memory_order_relaxed));
 }
 
-/* Every request that is outstanding gets a flush error; they have been given up. */
+/* Gives every outstanding request a flush error; all of them were given up before. */
 static void flush_outstanding(struct qp *qp)
 {
 	uint32_t head = atomic_load(&qp->comp.head);
@@ -87,8 +87,8 @@ static void flush_outstanding(struct qp *qp)
 		if (op->awaits_answer)
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 		atomic_store(&qp->comp.head, head + 1);
-		/* a request that had ended behind the failed one is flushed like the others (IBTA
-		 * 10.3.1) */
+		/* A request that had ended behind the failed one is flushed like the others (IBTA
+		 * 10.3.1). */
 		send_cqe_flush(qp, op);
 	}
 	atomic_store(&qp->waiting, 0);
@@ -107,8 +107,8 @@ static void request_failed(struct qp *qp, const char *why)
 	qp_kick(qp);
 }
 
-/* The program gets the memory back with the completion.  The requester waits for the peer, since we
- * hold a lock, and comes back. */
+/* True if an error's completion has to wait, because it gives memory back that a peer may still
+ * read.  We hold a lock, so the requester waits for the peer and then comes back here. */
 static bool error_waits(struct qp *qp)
 {
 	completer_withdraw(qp);
@@ -159,8 +159,8 @@ static void completer_retire(struct qp *qp)
 }
 
 /*
- * There was progress: the peer lives.  The running timer stays as it is, because moving it would
- * cost a look at the clock per answer: it runs once more if it finds the mark when it fires.  So a
+ * Notes progress: the peer lives.  The running timer stays as it is, because moving it would cost a
+ * look at the clock per answer; if it finds the mark when it fires, it runs once more.  So a
  * missing answer is noticed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
  */
 static void completer_progress(struct qp *qp)
@@ -232,9 +232,10 @@ bool completer_retry(struct qp *qp, const char *why)
 }
 
 /*
- * An answer shows that one before it is missing, from acked_psn on.  Others that are under way show the same,
- * perhaps of a connection before this one whose numbers were the same: they are one loss, which is asked
- * for, and counted, once.  If nothing comes then, the timer asks again.
+ * True if nobody has asked for the missing answer yet.  An answer shows that one before it is
+ * missing, from acked_psn on.  Other answers under way show the same, perhaps of an earlier
+ * connection that used the same numbers.  All that is one loss, which we ask for and count once.
+ * If nothing comes then, the timer asks again.
  */
 static bool missing_is_new(struct qp *qp)
 {
@@ -347,7 +348,7 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP);
 }
 
-/* False: an old one, or one for a PSN that was never sent. */
+/* False: the acknowledgement is an old one, or is for a PSN that was never sent. */
 static bool acknowledges_anything(struct qp *qp, uint32_t psn)
 {
 	const struct send_op *newest = qp_send_op(qp, atomic_load(&qp->req.tail) - 1);
@@ -373,7 +374,7 @@ static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
 		receiver_not_ready(qp, pkt);
 		break;
 	case AETH_NAK:
-		/* all packets before the refused one arrived */
+		/* all packets before the refused one have arrived */
 		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
 			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
 		completer_negative(qp, pkt);
@@ -436,12 +437,12 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	uint8_t syndrome;
 
 	if (at != (int32_t)want) {
-		/* a repetition; or an answer in between was lost */
+		/* a repetition, unless an answer in between was lost */
 		if (at > (int32_t)want)
 			answer_gap(qp);
 		return;
 	}
-	/* All but the last are full. */
+	/* All answers but the last are full. */
 	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete ||
 	    (!complete && (!pkt->payload_len || pkt->payload_len % qp->mtu))) {
 		completer_answered(qp, n, CQE_SYN_BAD_RESP);
@@ -449,8 +450,8 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	}
 	syndrome = place_answer(qp, op, have, pkt);
 	if (syndrome == SYN_SOURCE_GONE) {
-		/* On loopback this is the first read of that memory: the mark makes the responder
-		 * refuse. */
+		/* On loopback this is the first read of that memory; the mark makes the responder
+		 * refuse the request. */
 		if (pkt->payload_gone)
 			*pkt->payload_gone = true;
 		return;
@@ -507,7 +508,7 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	}
 }
 
-/* Is there anything to be answered? */
+/* True if some request waits for an answer. */
 static bool completer_waits(struct qp *qp)
 {
 	return atomic_load_explicit(&qp->comp.head, memory_order_relaxed) !=
@@ -515,8 +516,8 @@ static bool completer_waits(struct qp *qp)
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 
-/* Why a response of this origin is dropped, as a request would be (responder_receive); NULL: it is
- * not. */
+/* Why a response from there is dropped, by the checks that responder_receive makes on requests;
+ * NULL: it is taken. */
 static const char *response_refusal(const struct qp *qp, uint16_t pkey, uint32_t src_port,
 				    uint32_t sqpn)
 {
@@ -527,7 +528,7 @@ static const char *response_refusal(const struct qp *qp, uint16_t pkey, uint32_t
 	return likely(qp_is_peer(qp, src_port, sqpn)) ? NULL : "not-from-peer";
 }
 
-/* A DCI's peer is known while something is outstanding. */
+/* True if a response from there is wanted.  A DCI knows its peer while something is outstanding. */
 static bool completer_accepts(struct qp *qp, uint8_t opcode, uint32_t psn, uint16_t pkey,
 			      uint32_t src_port, uint32_t sqpn)
 {
@@ -572,7 +573,7 @@ enum completer_settled completer_settle(struct qp *qp)
 		return COMPLETER_NOTHING;
 	if (!qp->req.revocation)
 		bypass_revoke_ask(qp);
-	if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more, since */
+	if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more was given up since */
 		qp_kick_later(qp);
 		return COMPLETER_WAITS;
 	}

@@ -11,7 +11,7 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
-/* Only our own consumer is told: a datagram has no answer. */
+/* Only our own consumer hears of it, because a datagram has no answer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
 {
 	recv_push_error(qp, qp->resp.recv.index, syndrome);
@@ -32,7 +32,7 @@ static void explain_short(struct qp *qp, const struct pkt *pkt)
 		(unsigned long long)(IB_GRH_BYTES + pkt->payload_len - room));
 }
 
-/* A key refuses the memory of the receive, or it has gone. */
+/* A key refuses the memory of the receive, or the memory no longer exists. */
 static void refuse_place(struct qp *qp, const struct pkt *pkt)
 {
 	if (explaining())
@@ -83,7 +83,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	v = recv_place(qp, sizeof(grh), pkt);
 	if (unlikely(v == MKEY_GONE && payload_gone(pkt))) {
-		/* The error is the sender's, not ours: the next datagram gets the receive. */
+		/* The error is the sender's and not ours, so the next datagram gets the receive. */
 		if (pkt->payload_gone)
 			*pkt->payload_gone = true;
 		return;

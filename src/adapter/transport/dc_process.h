@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process of an initiator, as its requests name it (pkt_dc.process): the slot and which of the
+ * The process of an initiator, as its requests name it (pkt_dc.process): the slot, and which of the
  * slot's successive owners it is.
  */
 #pragma once
@@ -25,7 +25,7 @@ static inline uint32_t dc_process(const struct slot *slots, uint32_t slot)
 			       atomic_load_explicit(&slots[slot].alive, memory_order_acquire));
 }
 
-/* Once this is false, it stays false. */
+/* True while the process lives; once it is false, it stays false. */
 static inline bool dc_process_lives(const struct slot *slots, uint32_t process)
 {
 	uint32_t slot = process % REGISTRY_SLOTS;

@@ -33,7 +33,7 @@ void dci_reset(struct dci *d)
 
 /* ---- streams ---- */
 
-/* Index in the list of errored streams, or errored. */
+/* The index of a stream in the list of errored streams; 'errored' if it is not in it. */
 static uint32_t find_errored(struct dci *d, uint16_t stream)
 {
 	uint32_t n = atomic_load_explicit(&d->errored, memory_order_relaxed), i = 0;
@@ -84,7 +84,7 @@ bool dci_contain(struct qp *qp)
 	atomic_store(&d->connected, false);
 	if (!d->errored_max)
 		return false;
-	/* this request was on its way when its stream failed */
+	/* this request was under way when its stream failed */
 	if (find_errored(d, d->stream) < n)
 		return true;
 	d->errored_stream[n] = d->stream;
@@ -102,7 +102,7 @@ bool dci_request_failed(struct qp *qp)
 
 /* ---- connections ---- */
 
-/* Is nothing outstanding?  If something is, the completer kicks the QP when the last request
+/* True if nothing is outstanding.  Otherwise the completer kicks the QP when the last request
  * ends. */
 static bool dci_drained(struct qp *qp)
 {
@@ -110,14 +110,15 @@ static bool dci_drained(struct qp *qp)
 
 	spin_lock(&qp->comp.lock);
 	empty = atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail);
-	/* in SQD the mark belongs to the program, which waits for SQ_DRAINED */
+	/* In SQD the mark belongs to the program, which waits for SQ_DRAINED. */
 	if (!empty || qp_state(qp) == IB_QPS_RTS)
 		atomic_store(&qp->drain_notify, !empty);
 	spin_unlock(&qp->comp.lock);
 	return empty;
 }
 
-/* Connection numbers also rise from one owner of the QP number to the next. */
+/* Connection numbers also rise from one owner of the QP number to the next, because they come from
+ * the clock. */
 static uint64_t next_connection(const struct dci *d)
 {
 	uint64_t now = clock_ns();
@@ -140,11 +141,12 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 		.process = dc_process(qp->adapter->slots, qp->adapter->slot),
 	};
 	qp->req.connection = d->header.connection;
-	/* An error stops the whole queue then. */
+	/* Without streams an error stops the whole queue. */
 	qp->req.target = d->errored_max ? NULL : &d->av;
 	/* for people who ask */
 	expose_note_qp(wire_expose(qp->adapter->wire), qp->qpn, qp->create.type, qp->attr.dest_qpn);
-	/* Nothing is being sent: the requester is ours, and what it had sent has been answered. */
+	/* Nobody is sending on the path: the requester is ours, and its earlier requests have been
+	 * answered. */
 	route_forget(&qp->route);
 	qp->path.route = &qp->route;
 	/* A late answer of an earlier peer names PSNs below this one. */

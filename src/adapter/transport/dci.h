@@ -15,32 +15,34 @@
 struct qp;
 
 struct dci {
-	struct pkt_dc header;	 /* of the requests of this connection */
+	struct pkt_dc header;	 /* goes with the requests of this connection */
 	struct wqe_av av;	 /* of the request that opened the connection */
-	_Atomic(bool) connected; /* cleared by the completer after an error */
-	bool closing;		 /* a request failed before it was sent: older ones end first */
-	uint16_t stream;	 /* of the outstanding requests */
-	/* Streams in error; under the completer's lock. */
-	uint32_t errored_max; /* 0: no streams */
+	_Atomic(bool) connected; /* the completer clears it after an error */
+	bool closing;		 /* a request failed before it was sent; older requests end first */
+	uint16_t stream;	 /* the stream of the outstanding requests */
+	/* Streams in error, under the completer's lock. */
+	uint32_t errored_max; /* most streams that may be in error; 0: there are no streams */
 	_Atomic(uint32_t) errored;
 	uint16_t errored_stream[1u << ADAPTER_LOG_MAX_DC_ERRORED];
 };
 
 struct dci *dci_create(const struct qp_create_attr *attr);
-/* RESET: no connection, no error. */
+/* Resets the DCI: it then has no connection and no stream in error. */
 void dci_reset(struct dci *d);
 
 enum dci_verdict {
-	DCI_GO,	  /* the connection is that of the request */
-	DCI_WAIT, /* kicked when the requests before it have ended */
-	DCI_SKIP, /* its stream is in error: it was flushed */
+	DCI_GO,	  /* the connection is the one that the request needs */
+	DCI_WAIT, /* the QP is kicked when the requests before it have ended */
+	DCI_SKIP, /* its stream is in error, so it was flushed */
 };
 
-/* May this new request start?  Requester, sq held. */
+/* Says whether a new request may start.  The requester calls it with sq held. */
 enum dci_verdict dci_admit(struct qp *qp, const struct send_wqe *w);
-/* Does the connection of an admitted request still live?  Refreshes the header. */
+/* True if the connection of an admitted request still lives.  Refreshes the header. */
 bool dci_continue(struct qp *qp);
-/* The request being sent failed on this side.  True if later ones may start nevertheless. */
+/* Notes that the request being sent failed on this side.  True: later requests may start all the
+ * same. */
 bool dci_request_failed(struct qp *qp);
-/* A request has completed in error.  True: the error stays within its stream.  Under comp.lock. */
+/* Notes that a request has completed in error.  True: the error stays within its stream.  Under
+ * comp.lock. */
 bool dci_contain(struct qp *qp);

@@ -23,29 +23,29 @@
 
 #define NO_INITIATOR UINT64_MAX
 
-/* The first search for dead owners comes at this many places, the next at twice as many. */
+/* The first search for dead owners comes when there are this many places. */
 #define SWEEP_MIN 1024u
 
 struct peer {
 	struct qp qp;
-	_Atomic(uint64_t) id;	   /* of the initiator, or NO_INITIATOR */
-	_Atomic(uint32_t) process; /* of the initiator */
+	_Atomic(uint64_t) id;	   /* the initiator's, or NO_INITIATOR */
+	_Atomic(uint32_t) process; /* the initiator's */
 	uint64_t connection;
-	_Atomic(struct peer *) next; /* of the same bucket */
+	_Atomic(struct peer *) next; /* the next in the same bucket */
 	struct peer *all;
 	struct peer *spare;
 };
 
 /*
- * A reader finds peers without a lock.  A writer gives a place to another initiator under the lock,
- * so a reader checks the initiator's number again under the responder's lock.
+ * A reader finds peers without a lock.  A writer may give a place to another initiator under the
+ * lock, so a reader checks the initiator's number again under the responder's lock.
  */
 struct dct {
 	uint64_t key;
 	struct spin lock;
 	uint32_t count;
-	uint32_t sweep_at; /* search when there are so many places and none is spare, */
-	uint32_t ends;	   /* and a process has ended since there were so many ends */
+	uint32_t sweep_at; /* search when there are this many places, none of them spare, */
+	uint32_t ends;	   /* and the count of ended processes is no longer this */
 	struct peer *all;
 	struct peer *spare; /* places without an initiator */
 	_Atomic(struct peer *) bucket[BUCKETS];
@@ -93,7 +93,7 @@ static struct peer *new_peer(struct qp *target)
 	qp = &p->qp;
 	qp->adapter = target->adapter;
 	qp->create = target->create;
-	/* The consumer hears of receives only: connections are not its business. */
+	/* The consumer only hears of receives; connections are not its business. */
 	qp->create.async = NULL;
 	qp->qpn = target->qpn;
 	qp->bth = BTH_DC;
@@ -123,8 +123,8 @@ static bool peer_ended(const struct peer *p)
 
 /* ---- what initiators of other processes may execute by themselves ---- */
 
-/* The responder of this initiator, which has just come, has a block if there is one.  Its lock is
- * held. */
+/* Gives the responder of an initiator that has just come a block, if one is free.  The caller holds
+ * the responder's lock. */
 static void peer_expose(struct peer *p, uint32_t dcin)
 {
 	struct responder *r = &p->qp.resp;
@@ -133,10 +133,11 @@ static void peer_expose(struct peer *p, uint32_t dcin)
 		return;
 	__atomic_store_n(&r->shared, expose_dc(wire_expose(p->qp.adapter->wire), p->qp.qpn, dcin),
 			 __ATOMIC_RELAXED);
-	r->view = (struct qp_view){0}; /* as yet the block says nothing */
+	r->view = (struct qp_view){0}; /* the block says nothing yet */
 }
 
-/* Its initiator does nothing any more, or must not.  The responder's lock is held. */
+/* Takes the block back, because the initiator does nothing any more, or must not.  The caller holds
+ * the responder's lock. */
 static void peer_unexpose(struct peer *p)
 {
 	struct responder *r = &p->qp.resp;
@@ -151,9 +152,9 @@ static void peer_unexpose(struct peer *p)
 }
 
 /*
- * The initiator has opened the connection with a packet, hence with the key of the target, so it
- * goes on by itself.  Nobody need wait for accesses of the last connection: an initiator opens
- * another one when it has nothing under way.
+ * Lets the initiator execute by itself: it has opened the connection with a packet, hence with the
+ * key of the target.  Nobody need wait for accesses of the last connection, because an initiator
+ * opens another one only when it has nothing under way.
  */
 static void peer_set_view(struct peer *p)
 {
@@ -171,18 +172,19 @@ static void peer_set_view(struct peer *p)
 				});
 }
 
-/* Forgets the last connection.  The responder's lock is held. */
+/* Forgets the last connection.  The caller holds the responder's lock. */
 static void end_connection(struct peer *p)
 {
 	struct responder *r = &p->qp.resp;
 
-	/* the initiator gave up in the midst of a message */
+	/* the initiator gave up in the middle of a message */
 	if (r->have_recv)
 		recv_push_error(&p->qp, r->recv.index, CQE_SYN_REM_ABORTED);
 	qp_reset_queues(&p->qp);
 }
 
-/* False: a new owner of the initiator's number has come meanwhile.  Lock held. */
+/* Frees the place of an initiator that has ended.  False: a new owner of its number has come
+ * meanwhile.  The caller holds the lock. */
 static bool retire_peer(struct dct *d, struct peer *p)
 {
 	bool ended;
@@ -205,7 +207,8 @@ static bool retire_peer(struct dct *d, struct peer *p)
 
 /*
  * Frees the places of dead initiators.  A search costs as much as there are places, so the next one
- * comes when there are twice as many as this one found in use.  Lock held, no place is spare.
+ * comes when there are twice as many as this one found in use.  The caller holds the lock; no place
+ * is spare.
  */
 static void sweep_peers(struct dct *d, uint32_t ends)
 {
@@ -218,7 +221,7 @@ static void sweep_peers(struct dct *d, uint32_t ends)
 	d->sweep_at = min_u32(SWEEP_MIN + 2 * live, MAX_PEERS);
 }
 
-/* NULL: there is no place.  Lock held. */
+/* Takes a place; NULL: there is none.  The caller holds the lock. */
 static struct peer *take_place(struct qp *target)
 {
 	uint32_t ends = wire_process_ends(target->adapter->wire);
@@ -234,7 +237,7 @@ static struct peer *take_place(struct qp *target)
 	return p;
 }
 
-/* Gives the initiator a peer; its connection number is 0.  Lock held. */
+/* Gives the initiator a place, whose connection number is 0.  The caller holds the lock. */
 static struct peer *dct_add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
@@ -257,7 +260,7 @@ static struct peer *dct_add(struct qp *target, const struct pkt *pkt)
 	return p;
 }
 
-/* The place of an initiator whose process lives. */
+/* Finds or makes the place of an initiator whose process lives. */
 static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
@@ -271,7 +274,7 @@ static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 	return p;
 }
 
-/* Opens a new connection of the same initiator, or of a later owner of its number. */
+/* Opens a new connection for the same initiator, or for a later owner of its number. */
 static void open_connection(struct peer *p, const struct pkt *pkt)
 {
 	struct qp *qp = &p->qp;
@@ -288,10 +291,10 @@ static void open_connection(struct peer *p, const struct pkt *pkt)
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);
 }
 
-/* A refusal: the place has another initiator, or none, since it was found. */
+/* A refusal: the place that we found has another initiator by now, or none. */
 static const char place_swept[] = "no-place";
 
-/* Why this peer may not take the packet; NULL: it may.  The responder's lock is held. */
+/* Why this peer may not take the packet; NULL: it may.  The caller holds the responder's lock. */
 static const char *connection_refusal(struct peer *p, const struct pkt *pkt)
 {
 	if (atomic_load(&p->id) != id_of(pkt))
@@ -326,15 +329,16 @@ static void dct_drop(struct qp *target, const struct pkt *pkt, const char *why)
 }
 
 /*
- * Does no earlier packet wait for its answer?  Without a place, an initiator gets an answer to the
- * oldest packet only: one to a later packet would say that all before it had been executed.
+ * True if no earlier packet waits for its answer.  An initiator without a place only gets an answer
+ * to its oldest packet, because an answer to a later one would say that all before it had been
+ * executed.
  */
 static bool is_oldest(const struct pkt *pkt)
 {
 	return psn_diff(pkt->psn, pkt->dc->psn) <= 0;
 }
 
-/* An answer to an initiator without a place. */
+/* Answers an initiator that has no place. */
 static void dct_refuse(struct qp *target, const struct pkt *pkt, uint8_t aeth)
 {
 	struct path back;
@@ -370,7 +374,7 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 	dct_refuse(target, pkt, aeth);
 }
 
-/* All places are taken: answers like a responder without a receive. */
+/* Answers like a responder without a receive, because all places are taken. */
 static void refuse_place(struct qp *target, const struct pkt *pkt)
 {
 	uint8_t aeth = AETH_RNR_NAK | (target->attr.min_rnr_timer & AETH_VALUE_MASK);
@@ -382,7 +386,7 @@ static void refuse_place(struct qp *target, const struct pkt *pkt)
 	dct_refuse(target, pkt, aeth);
 }
 
-/* The place of a request's initiator, or a new one.  NULL: the request has been dropped or
+/* Finds the place of a request's initiator, or makes one.  NULL: the request was dropped or
  * refused. */
 static struct peer *place_for(struct qp *target, const struct pkt *pkt)
 {
@@ -405,7 +409,8 @@ static void dct_receive_request(struct qp *target, const struct pkt *pkt)
 	const char *why;
 	struct peer *p;
 
-	/* A place that is swept before it is entered was that of the number's last owner. */
+	/* If somebody sweeps the place before we enter it, it belonged to the number's last
+	 * owner. */
 	do {
 		p = place_for(target, pkt);
 		if (!p)
@@ -420,12 +425,13 @@ static void dct_receive_request(struct qp *target, const struct pkt *pkt)
 
 void dct_receive(struct qp *target, const struct pkt *pkt)
 {
-	/* a DCI takes no requests */
+	/* A DCI takes no requests. */
 	if (unlikely(!target->dct || qp_state(target) != IB_QPS_RTR || !pkt->dc)) {
 		dct_drop(target, pkt, target->dct ? "state" : "not-a-target");
 		return;
 	}
-	/* the checks of responder_receive, made before a stranger gets a place */
+	/* responder_receive checks the same, but these checks come before a stranger gets a
+	 * place. */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
 		dct_drop(target, pkt, "pkey");
 		violation_count(target->adapter, pkt, PORT_PKEY_VIOLATIONS);
@@ -460,7 +466,7 @@ void dct_destroy(struct qp *target)
 
 	for (struct peer *p = d->all; p; p = p->all)
 		dct_stop(p);
-	/* what they had begun */
+	/* waits for accesses that the initiators had begun */
 	if (d->all)
 		expose_revoke(wire_expose(target->adapter->wire));
 	rcu_wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The send doorbell: first the bursts of plain requests, then the requester for the rest. */
+/* Executes a send doorbell: first the bursts of plain requests, then the requester for the rest. */
 #include "adapter/bypass/write_burst.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
@@ -7,8 +7,9 @@
 #include "base/rcu.h"
 
 /*
- * What is owed to the peer goes in front of our requests, as on hardware: its program hears that its message has come before
- * it hears what that was answered with.  Bursts of SENDs take it along.
+ * Sends what we owe the peer in front of our requests, as hardware does: the peer's program then
+ * hears that its message has come before it hears our program's answer to it.  Bursts of SENDs take
+ * the acknowledgement along.
  */
 static bool qp_run_owing(struct qp *qp)
 {
@@ -36,7 +37,8 @@ void qp_run(struct qp *qp)
 	} while (!baton_leave(&qp->sq));
 }
 
-/* What the other queue pairs owe goes in front of it as well: an answer may go by another one than its question has come by. */
+/* Sends what other queue pairs owe first, too, because a program may answer on another queue pair
+ * than the one by which the question came. */
 void qp_doorbell(struct qp *qp)
 {
 	if (unlikely(runq_ready(&qp->adapter->runq)) &&
@@ -54,7 +56,7 @@ bool qp_bell(struct adapter *a, uint32_t region, uint32_t qpn, uint16_t pi)
 	qp = number_find(&a->qps, qpn);
 	if (qp && (!qp->create.region || qp->create.region != region))
 		qp = NULL;
-	/* A queue that has been reset begins with the first block, whatever it was told before. */
+	/* A queue that was reset begins with the first block, whatever its bell said before. */
 	if (qp && qp_state(qp) != IB_QPS_RESET) {
 		atomic_store_explicit(&qp->bell, htobe32(pi), memory_order_release);
 		qp_doorbell(qp);

@@ -7,10 +7,11 @@
 #include "adapter/transport/requester.h"
 #include "usermem/usermem.h"
 
-/* How often to let others go first: one of them is executing the queue. */
+/* How often we let other threads go first, because one of them is executing the queue. */
 #define WRITER_ROUNDS 1000u
 
-/* More than there is room for are as quick as any queue that nobody announces. */
+/* Announces a queue pair that writes steering entries.  If the list is full, its rules become
+ * visible as late as those of a queue pair that nobody announces. */
 void qp_writes_icm(struct qp *qp)
 {
 	struct icm_writers *w = &qp->adapter->icm_writers;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Entries of steering are written by RDMA, on queue pairs that programs connect to themselves and
- * ring by a plain store.  A program that has written a rule goes on without a look at completions,
- * and sends frames.  On hardware the write is far ahead of them; here the thread that looks for such
- * stores may not have got to run.  So whoever is about to steer a frame executes what has been posted.
+ * Programs write steering entries by RDMA, on queue pairs that they connect to themselves and ring
+ * by a plain store.  A program that has written a rule does not look at completions, but goes on
+ * and sends frames.  On hardware the write is long done by then; here the thread that looks for
+ * such stores may not have run yet.  So every thread that is about to steer a frame first executes
+ * what those queue pairs have posted.
  */
 #pragma once
 
@@ -11,14 +12,15 @@
 
 void icm_writers_catch_up(struct adapter *a);
 
-/* Under RCU. */
+/* Call it under RCU. */
 static inline void icm_writers_run(struct adapter *a)
 {
 	if (unlikely(atomic_load_explicit(&a->icm_writers.n, memory_order_relaxed)))
 		icm_writers_catch_up(a);
 }
 
-/* Before frames of this queue are sent: once for all that the program has announced at a time.  Under sq. */
+/* Called before frames of this queue are sent, with sq held.  Runs the writers once for all frames
+ * that the program announces together. */
 static inline void icm_writers_run_before(struct qp *qp)
 {
 	uint32_t producer = 0;
@@ -30,5 +32,5 @@ static inline void icm_writers_run_before(struct qp *qp)
 	icm_writers_run(qp->adapter);
 }
 
-/* Before the queue pair goes; without effect on one that is none of them. */
+/* Called before the queue pair is destroyed; does nothing for one that writes no entries. */
 void icm_writer_forget(struct qp *qp);

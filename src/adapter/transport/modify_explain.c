@@ -7,7 +7,7 @@
 
 #define NAMES_BYTES 320
 
-/* Attributes as programs name them; the place is that of the bit. */
+/* Attributes as programs name them; each stands at the place of its bit. */
 static const char *const attribute_names[] = {
 	"IBV_QP_STATE",
 	"IBV_QP_CUR_STATE",
@@ -46,7 +46,7 @@ static const char *attribute_names_of(uint32_t mask, char text[NAMES_BYTES])
 	return text;
 }
 
-/* The states that can be reached from this one, but RESET and ERR. */
+/* Names the states that a modification can reach from this one, except RESET and ERR. */
 static const char *next_states(const struct qp *qp, enum ib_qp_state cur, char text[NAMES_BYTES])
 {
 	struct qp_rule rule;

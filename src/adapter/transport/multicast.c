@@ -34,7 +34,7 @@ static bool multicast_names(const struct multicast_group *g, const union ib_gid 
 	return g->gid.half[0] == gid->half[0] && g->gid.half[1] == gid->half[1] && g->mlid == mlid;
 }
 
-/* The link that leads to the group, or to the end of its chain.  Lock held. */
+/* The link that leads to the group, or to the end of its chain.  The caller holds the lock. */
 static group_link *multicast_find(struct multicast *m, const union ib_gid *gid, uint16_t mlid)
 {
 	group_link *at = bucket_of(m, gid);
@@ -55,7 +55,8 @@ static uint32_t index_of(const struct multicast_group *g, const struct qp *qp)
 	return i;
 }
 
-/* Puts fresh (NULL: nothing) in the place of what the link leads to.  Lock held. */
+/* Puts 'fresh' (NULL: nothing) in place of the group that the link leads to.  The caller holds the
+ * lock. */
 static void multicast_replace(group_link *at, struct multicast_group *fresh)
 {
 	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
@@ -117,7 +118,7 @@ unlock:
 	return ret;
 }
 
-/* Takes a member out of the group that the link leads to.  Lock held. */
+/* Takes a member out of the group that the link leads to.  The caller holds the lock. */
 static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 {
 	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
@@ -128,7 +129,7 @@ static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 	if (n) {
 		fresh = malloc(sizeof(*fresh) + n * sizeof(fresh->member[0]));
 		if (!fresh) {
-			/* leaving must not fail: shrink the old group in place when nobody reads
+			/* leaving must not fail: shrink the old group in place while nobody reads
 			 * it */
 			struct multicast_group *next =
 				atomic_load_explicit(&old->next, memory_order_relaxed);
@@ -218,7 +219,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 	uint16_t mlid = mlid_of(a, pkt->path->dlid);
 	struct multicast_group *g;
 
-	/* IBTA 9.6.1.2.1: a multicast packet has a GRH */
+	/* A multicast packet has a GRH (IBTA 9.6.1.2.1). */
 	if (!pkt->path->grh)
 		return multicast_drop(pkt, "no-grh");
 	g = atomic_load_explicit(bucket_of(a->multicast, gid), memory_order_acquire);

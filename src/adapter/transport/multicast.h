@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which datagram QPs of this device belong to which multicast group.
+ * Says which datagram QPs of this device belong to which multicast group.
  *
- * Load: a look-up per multicast packet, changes by ibv_attach_mcast only.  A group with its members
- * is one block that is replaced as a whole; readers take no lock (RCU).
+ * Each multicast packet looks a group up; only ibv_attach_mcast and its counterpart change groups.
+ * A group and its members are one block that is replaced as a whole, so readers take no lock (RCU).
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct multicast {
 
 void multicast_init(struct multicast *m);
 void multicast_release(struct multicast *m);
-/* A datagram to a group; true if it has a member here.  Under RCU. */
+/* Takes a datagram to a group; true if the group has a member here.  Called under RCU. */
 bool multicast_receive(struct adapter *a, const struct pkt *pkt);
-/* The QP leaves all its groups. */
+/* Makes the QP leave all its groups. */
 void multicast_forget(struct qp *qp);

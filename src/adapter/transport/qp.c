@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Queue pairs: creation, modification, end. */
+/* Queue pairs: how they are created, modified and destroyed. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,8 +55,8 @@ static int check_create(const struct qp_create_attr *attr)
 		return -EINVAL;
 	if (!ib_qp_type_sends(attr->type) && attr->sq_blocks)
 		return -EINVAL;
-	/* an XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their
-	 * own */
+	/* An XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their
+	 * own. */
 	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT ||
 	    attr->type == IB_QPT_DCI) {
 		if (attr->srq || attr->rq_wqes)
@@ -69,7 +69,7 @@ static int check_create(const struct qp_create_attr *attr)
 	if (attr->dc_streams &&
 	    (attr->type != IB_QPT_DCI || attr->log_dc_errored > ADAPTER_LOG_MAX_DC_ERRORED))
 		return -EINVAL;
-	/* 65536 would alias the 16-bit counters of the doorbell record */
+	/* 65536 would alias the 16-bit counters of the doorbell record. */
 	if ((attr->sq_blocks && !is_power_of_two(attr->sq_blocks)) || attr->sq_blocks > 0x8000 ||
 	    (attr->rq_wqes && !is_power_of_two(attr->rq_wqes)) || attr->rq_wqes > 0x8000)
 		return -EINVAL;
@@ -78,7 +78,7 @@ static int check_create(const struct qp_create_attr *attr)
 	return 0;
 }
 
-/* For people who ask: a queue pair without a block goes by packets. */
+/* Lists the queue pair for people if it has no block, because then peers use packets. */
 static void qp_note(struct qp *qp)
 {
 	if (!qp->resp.shared)
@@ -138,7 +138,8 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	}
 	qp->qpn = (uint32_t)qpn;
 	qp->req.direct = qp_is_direct(qp);
-	/* Others need no more than a note; the responders of a DC target have blocks each. */
+	/* Other queue pairs need only a note; each responder of a DC target has a block of its
+	 * own. */
 	qp->resp.shared =
 		qp_is_connected(qp) ? expose_qp(wire_expose(a->wire), qp->qpn, attr->type) : NULL;
 	qp_note(qp);
@@ -177,10 +178,10 @@ void qp_destroy(struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
-	/* Sends the answer to the peer's last message, which may still wait for a poll. */
+	/* Send the answer to the peer's last message, which may still wait for a poll. */
 	(void)responder_continue(qp);
-	/* No new packets or timers find the QP; users that found it leave within the grace
-	 * period. */
+	/* From here on new packets and timers do not find the QP; those that have found it leave
+	 * within the grace period. */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
 	icm_writer_forget(qp);
@@ -212,7 +213,7 @@ void qp_destroy(struct qp *qp)
 	free(qp);
 }
 
-/* An attribute that is refused, with the reason; NULL: none is. */
+/* The reason why an attribute is refused; NULL: all are fine. */
 static const char *attribute_refused(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	if (mask & IB_QP_PORT && (attr->port_num < 1 || attr->port_num > ADAPTER_QP_PORTS))
@@ -224,7 +225,7 @@ static const char *attribute_refused(const struct qp *qp, const struct qp_attr *
 	if (mask & IB_QP_AV &&
 	    (attr->ah.port_num > ADAPTER_QP_PORTS || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
 		return "ah_attr: the port has no such number, or no such sgid_index";
-	/* RoCE routes by GID only */
+	/* RoCE routes by GID only. */
 	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
 		return "ah_attr.is_global is 0, and RoCE needs a GRH: set is_global, grh.dgid and "
 		       "grh.sgid_index";
@@ -232,7 +233,7 @@ static const char *attribute_refused(const struct qp *qp, const struct qp_attr *
 		return "max_rd_atomic is larger than the device's max_qp_init_rd_atom";
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
 		return "max_dest_rd_atomic is larger than the device's max_qp_rd_atom";
-	/* no automatic path migration; its capability bit is off */
+	/* The device has no automatic path migration, and its capability bit says so. */
 	if (mask & IB_QP_ALT_PATH)
 		return "IBV_QP_ALT_PATH: the device has no path migration";
 	if ((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
@@ -243,7 +244,7 @@ static const char *attribute_refused(const struct qp *qp, const struct qp_attr *
 	return NULL;
 }
 
-/* May the QP be modified so?  If not, notes why. */
+/* True if the program may modify the QP so.  If not, notes why. */
 static bool modification_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask,
 			    enum ib_qp_state cur, enum ib_qp_state next)
 {
@@ -294,7 +295,8 @@ static void set_expected_psn(struct qp *qp, uint32_t psn)
 	qp->resp.epsn = psn;
 }
 
-/* What the peer may do by itself: without resources for READs and atomics, none, as the responder says. */
+/* The rights of a peer that executes by itself.  Without resources for READs and atomics it has no
+ * right to these, because the responder would refuse them too. */
 static uint32_t access_of_peer(const struct qp_attr *attr)
 {
 	const uint32_t answered = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
@@ -302,7 +304,7 @@ static uint32_t access_of_peer(const struct qp_attr *attr)
 	return attr->max_dest_rd_atomic ? attr->access : attr->access & ~answered;
 }
 
-/* Of the attributes; the queue pair may be sending. */
+/* Sets the UDP source port from the attributes.  The queue pair may be sending meanwhile. */
 static void qp_settle_udp_sport(struct qp *qp)
 {
 	const struct qp_attr *attr = &qp->attr;
@@ -313,7 +315,8 @@ static void qp_settle_udp_sport(struct qp *qp)
 	atomic_store_explicit(&qp->path.udp_sport, port, memory_order_relaxed);
 }
 
-/* Derives from the attributes what the state machines use.  True: as resp_set_view. */
+/* Derives what the state machines use from the attributes.  Returns true when resp_set_view
+ * does. */
 static bool apply_attributes(struct qp *qp, uint32_t mask)
 {
 	struct adapter *a = qp->adapter;
@@ -333,7 +336,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 		route_forget(&qp->route);
 	if (mask & IB_QP_DEST_QPN)
 		qp_note(qp);
-	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
+	/* The timeout is 4.096 us times 2^timeout; 0 waits for ever (IBTA 9.7.6.1.3). */
 	if (mask & IB_QP_TIMEOUT)
 		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
 	if (mask & IB_QP_RETRY_CNT)
@@ -360,7 +363,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
-	/* Whoever flushes waits for peers' accesses first. */
+	/* The thread that flushes waits for peers' accesses first. */
 	if (to == IB_QPS_ERR) {
 		atomic_store(&qp->resp.revoked, true);
 		atomic_store_explicit(&qp->failed_by, "ibv_modify_qp", memory_order_relaxed);
@@ -372,7 +375,8 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	}
 	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
-		/* What UC sent before may still be under way, with numbers that come again. */
+		/* Packets that UC sent before may still be under way, with numbers that come
+		 * again. */
 		if (qp->bth == BTH_UC)
 			qp->req.direct = false;
 		if (qp->dci)
@@ -423,7 +427,7 @@ unlock:
 		bypass_revoke_qp(qp);
 	if (!ret && mask & IB_QP_AV && qp_is_connected(qp))
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
-	/* flush, drain, or start what was posted earlier */
+	/* flush, drain, or start what the program posted earlier */
 	if (!ret && next != IB_QPS_RESET) {
 		qp_kick(qp);
 		adapter_run(qp->adapter);
@@ -459,7 +463,7 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	attr->cur_state = attr->state;
 	attr->sq_draining = attr->state == IB_QPS_SQD &&
 			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
-	/* the numbers of the next packets, as the device's context holds them */
+	/* The numbers of the next packets, as the device's context holds them. */
 	if (attr->state != IB_QPS_RESET && attr->state != IB_QPS_INIT) {
 		attr->rq_psn = qp->resp.epsn;
 		attr->sq_psn = qp->req.psn;
@@ -467,8 +471,8 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	qp_unlock(qp);
 }
 
-/* Prefetches what the request needs.  It lies in the caches of the processor where the program
- * wrote it; if each line were fetched only when it is used, the delays would add up. */
+/* Prefetches the lines that the request needs.  They lie in the caches of the processor where the
+ * program wrote it; if we fetched each line only when we use it, the delays would add up. */
 static void fetch_ahead(const struct qp *qp)
 {
 	if (!qp->create.sq_blocks)
@@ -495,7 +499,7 @@ void qp_recv_posted(struct qp *qp)
 {
 	/* Orders the store of the doorbell record before this read; partner: requester_flush. */
 	fence_light();
-	/* Only a QP in error acts at once: it flushes what is posted. */
+	/* Only a QP in error acts at once: it flushes what the program has posted. */
 	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {
 		qp_kick(qp);
 		adapter_run(qp->adapter);

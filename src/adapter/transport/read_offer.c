@@ -3,7 +3,7 @@
 
 #include "adapter/bypass/bypass.h"
 
-/* A shorter answer fits into any channel. */
+/* Shorter answers make no offer, because they fit into any channel. */
 #define OFFER_MIN_BYTES 8192u
 
 /* ---- which answers go to the same places ---- */
@@ -13,8 +13,8 @@ static bool places_are_awaited(const struct qp *qp, const struct answer_places *
 	return (int32_t)(p->op - atomic_load(&qp->comp.head)) >= 0 && p->from < p->end;
 }
 
-/* What the request has already; else what nobody needs any more.  NULL: there is none, as more are
- * outstanding than a program can ask for by the verbs. */
+/* The request's own entry, or one that nobody needs any more.  NULL: there is none, because more
+ * answers are outstanding than a program can ask for by the verbs. */
 static struct answer_places *places_for(struct qp *qp, uint32_t op)
 {
 	struct answer_places *free = NULL;
@@ -56,8 +56,9 @@ void read_note_places(struct qp *qp, const struct runs *runs)
 }
 
 /*
- * Answers reach memory in their order.  One that is put in its places would overtake those that are
- * in the channel, so it goes there, too, if one of them may have a place in common with it.
+ * True if no other answer may go to these places.  Answers reach memory in their order.  An answer
+ * that is put into its places would overtake those in the channel; so it goes through the channel
+ * too if one of them may share a place with it.
  */
 static bool places_are_its_own(const struct qp *qp, const struct runs *runs)
 {

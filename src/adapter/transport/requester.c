@@ -5,9 +5,9 @@
  * For each request it first notes a struct send_op with the PSNs that the request takes, so that
  * the answer, which on loopback arrives before wire_xmit returns, finds it.  It goes back
  * (go-back-N) when the completer asks for it: the WQEs of unretired requests are still in the ring,
- * and are decoded again.
+ * and the requester decodes them again.
  *
- * Runs with qp->sq held.
+ * The requester runs with qp->sq held.
  */
 #include <string.h>
 
@@ -34,17 +34,17 @@
 
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 
-/* After so many datagrams in a row to one process, the QP counts as sending to that one alone. */
+/* After this many datagrams in a row to one process, the QP counts as sending to it alone. */
 #define AROUND 256u
 
-/* A long message in packets of the path MTU asks for an answer after so many bytes. */
+/* A long message in packets of the path MTU asks for an answer each time after this many bytes. */
 #define ANSWER_EVERY (1u << 20)
 
 /* Outcome of one step. */
 enum step {
 	STEP_NEXT, /* this request is sent: go on with the next */
-	STEP_DONE, /* the same, but it never became outstanding */
-	STEP_WAIT, /* an event must happen first; whoever makes it happen kicks us */
+	STEP_DONE, /* the request is sent but never became outstanding: go on, too */
+	STEP_WAIT, /* an event must happen first; the code that causes it kicks us */
 	STEP_IDLE, /* the ring is empty */
 	STEP_FAIL, /* the ring is unusable */
 };
@@ -61,7 +61,7 @@ static bool must_fence(uint8_t fm_ce_se)
 	return mode >= WQE_CTRL_FENCE_STRONG;
 }
 
-/* Notes the wait under the completer's lock, which guards the numbers.  False: there are enough. */
+/* Notes the wait under the completer's lock, which guards the PSNs.  False: there are enough. */
 static bool wait_for_psns(struct qp *qp, uint32_t npkts)
 {
 	bool wait;
@@ -75,8 +75,8 @@ static bool wait_for_psns(struct qp *qp, uint32_t npkts)
 }
 
 /*
- * May the request start?  The condition is noted before it is tested again, so a completer that
- * makes it true after the first test sees the note.
+ * True if the request may start.  It notes the condition before it tests it again, so a completer
+ * that makes it true after the first test sees the note.
  */
 static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
@@ -114,7 +114,7 @@ static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
 static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
-	/* a malformed one takes no PSN and is never sent */
+	/* a malformed request takes no PSN and is never sent */
 	bool answered = (p->read || p->atomic) && npkts;
 
 	qp_send_op(qp, qp->req.cur)->executed = qp->req.executed;
@@ -125,7 +125,7 @@ static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npk
 			 npkts, (uint32_t)w->len);
 }
 
-/* This request failed here.  It completes in its turn; nothing after it starts. */
+/* The request failed on this side.  It completes in its turn, and nothing after it starts. */
 static enum step fail_request(struct qp *qp, uint8_t syndrome)
 {
 	qp->req.stopped = !qp->dci || !dci_request_failed(qp);
@@ -149,7 +149,7 @@ static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 	if (observed && !flow_admit(qp, pkt))
 		return STEP_WAIT;
 	v = wire_xmit(qp->adapter->wire, pkt);
-	/* For a reliable request the answer reports this. */
+	/* If the request is reliable, the answer says this instead. */
 	if (unlikely(pkt->payload_gone && *pkt->payload_gone))
 		v = WIRE_FAULT;
 	switch (v) {
@@ -157,7 +157,7 @@ static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 		qp_kick_later(qp);
 		return STEP_WAIT;
 	case WIRE_FAULT:
-		/* registered memory that has been unmapped */
+		/* somebody has unmapped the registered memory */
 		trace(access, local, qp->qpn, bth_op_name(pkt->opcode),
 		      qp_send_op(qp, qp->req.cur)->block, pkt->payload_len,
 		      mkey_verdict_name(MKEY_GONE));
@@ -182,7 +182,7 @@ struct payload {
 	bool gone; /* a receiver in this process could not read it, see struct pkt */
 };
 
-/* The wire makes the payload while it copies, so no receiver reads it from here later. */
+/* Makes the payload while the wire copies it, so no receiver reads this memory later. */
 static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 				      const struct send_op *op, uint64_t off,
 				      struct transfer_source *made, struct pkt *pkt)
@@ -205,13 +205,13 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 	path->mtu = (uint8_t)ib_mtu_for((uint32_t)w->len);
 	pkt->path = path;
 	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
-	/* IBTA 10.2.5: a Q_Key with its top bit set stands for the QP's own */
+	/* A Q_Key with its top bit set stands for the QP's own (IBTA 10.2.5). */
 	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
 }
 
 /*
- * Does the QP send to several processes?  If so, no datagram waits for room at one of them, because
- * that would delay the others; a sole receiver may take its time.
+ * True if the QP sends to several processes.  Then no datagram waits for room at one of them,
+ * because that would delay the others; a sole receiver may take its time.
  */
 static bool goes_around(struct requester *req, uint32_t dqpn)
 {
@@ -280,7 +280,7 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	return STEP_NEXT;
 }
 
-/* Has an answer arrived that makes further packets useless? */
+/* True if an answer has arrived that makes further packets useless. */
 static bool requester_interrupted(struct qp *qp)
 {
 	return atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
@@ -293,7 +293,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	struct runs *runs = &payload->runs;
-	/* data that stands in the request is read from its copy, which lasts until we return */
+	/* data in the request goes from our copy, which lasts only until we return */
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
 					 qp_is_reliable(qp) && !w->has_inline);
 
@@ -321,8 +321,8 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 			return refuse_memory(qp, w, v);
 		pkt->opcode = (uint8_t)(qp->bth | send_wqe_bth_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
-		/* Each large packet asks for an answer: otherwise a long message would get none
-		 * until its end. */
+		/* Each large packet asks for an answer; otherwise a long message would get no
+		 * answer until its end. */
 		pkt->ack_req =
 			qp_is_reliable(qp) && (last || n > qp->mtu || !((off + n) % ANSWER_EVERY));
 		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
@@ -336,8 +336,8 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		qp->req.cur_off = off + n;
 	} while (qp->req.cur_off < w->len && !requester_interrupted(qp));
 
-	/* A message that was sent to its end is done here, whatever has arrived meanwhile: the
-	 * completer tells the requester where to go back to. */
+	/* The requester is done with a message that it has sent to the end, whatever has arrived
+	 * meanwhile: the completer tells it where to go back to. */
 	if (qp->req.cur_off < w->len)
 		return STEP_WAIT;
 	if (!qp_is_reliable(qp))
@@ -353,7 +353,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	enum mkey_verdict v;
 	enum step s;
 
-	/* Checks the place of the answer before it asks for anything. */
+	/* Check the place for the answer before asking for anything. */
 	runs_begin(&runs);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
 	if (unlikely(mkey_staged(v)) && w->opcode == WQE_OP_RDMA_READ) {
@@ -388,7 +388,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	if (s == STEP_NEXT)
 		op->asked = true;
 	else if (pkt->nruns)
-		op->offered = false; /* it has not gone */
+		op->offered = false; /* the packet with the offer has not left */
 	return s;
 }
 
@@ -411,7 +411,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 {
 	struct send_op *op = qp_send_op(qp, qp->req.cur);
 	const struct wqe_props *p = wqe_props(w->opcode);
-	/* the packet points to these, so they live as long */
+	/* the packet points to these, so they live as long as it does */
 	struct payload payload;
 	struct path path;
 	struct pkt pkt = {
@@ -463,7 +463,7 @@ static void requester_go_back(struct qp *qp)
 		const struct wqe_props *p = wqe_props(op->opcode);
 		int32_t into = psn_diff(acked, op->first_psn);
 
-		/* one that waits has not been passed yet */
+		/* the queue has not passed a WAIT that still waits */
 		if (op->opcode == WQE_OP_WAIT && !op->done)
 			return;
 		if (op->done || p->local)
@@ -473,7 +473,7 @@ static void requester_go_back(struct qp *qp)
 				qp->req.cur_off = (uint64_t)into * qp->mtu;
 			return;
 		}
-		/* its PSNs are acknowledged but an answer is missing: ask again */
+		/* its PSNs are acknowledged but its answer is missing: ask again */
 		if (p->read || p->atomic)
 			return;
 	}
@@ -508,7 +508,7 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 			if (v != DCI_GO)
 				return v == DCI_SKIP ? STEP_DONE : STEP_WAIT;
 		}
-		/* Whoever posts more makes us look again, see struct baton. */
+		/* A thread that posts more makes us look again, see struct baton. */
 		if (bypass_take(qp, w))
 			return w->newest ? STEP_IDLE : STEP_DONE;
 		npkts = w->bad ? 0 : packets_of(qp, w);
@@ -579,7 +579,7 @@ void requester_run(struct qp *qp)
 			qp->req.cur++;
 			qp->req.cur_off = 0;
 		} else if (s == STEP_FAIL) {
-			/* the ring cannot be read, so no completion can name its request */
+			/* nobody can read the ring, so no completion can name the request */
 			if (explaining())
 				explain_ring(qp);
 			qp_async(qp, IB_EVENT_QP_FATAL);

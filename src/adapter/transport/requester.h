@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requester: reads the send ring, makes request packets. */
+/* The requester: reads the send ring and makes request packets. */
 #pragma once
 
 #include "adapter/qp/qp.h"
 
-/* Outstanding PSNs stay below half of the space, because old and new look alike beyond it. */
+/* Outstanding PSNs take less than half of the space, because old and new ones look alike beyond
+ * that. */
 #define PSN_WINDOW ((int32_t)(IB_PSN_MASK + 1) / 2)
 
 static inline bool psns_left(const struct qp *qp, uint32_t npkts)
@@ -14,9 +15,9 @@ static inline bool psns_left(const struct qp *qp, uint32_t npkts)
 }
 
 /*
- * Notes the next request of the ring as outstanding.  sq held.  Field by field: a structure that is
- * put together first is copied with wider loads than it was stored with, and those wait until the
- * stores before them, into a channel, have got their cache line.
+ * Notes the next request of the ring as outstanding.  The caller holds sq.  It stores field by
+ * field: a structure that is put together first is copied with wider loads than the stores that
+ * filled it, and those loads wait until earlier stores, into a channel, have got their cache line.
  */
 static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblocks, bool signaled,
 				    bool awaits_answer, uint32_t npkts, uint32_t len)
@@ -44,10 +45,11 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
 }
 
-/* Runs the requester here unless another thread runs it.  No other lock held, under RCU. */
+/* Runs the requester here unless another thread runs it.  The caller holds no other lock and is
+ * under RCU. */
 void qp_run(struct qp *qp);
-/* Runs the requester.  Called with the baton held. */
+/* Runs the requester.  The caller holds the baton. */
 void requester_run(struct qp *qp);
-/* The QP is in error: flushes both of its queues, or comes back for that when peers have left its
- * memory.  Called with the baton held. */
+/* Flushes both queues of a QP in error, or comes back for that when peers have left its memory.
+ * The caller holds the baton. */
 void requester_flush(struct qp *qp);

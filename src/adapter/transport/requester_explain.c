@@ -23,7 +23,7 @@ static const char *length_reason(const struct qp *qp, const struct send_op *op)
 	return explain_reason("the frame is longer than the port's MTU");
 }
 
-/* Silence: what keeps packets away from the peer, or what the peer may not like. */
+/* The reason of silence: what keeps packets from the peer, or what the peer may not like. */
 static const char *silence_reason(const struct qp *qp)
 {
 	const char *missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
@@ -146,7 +146,7 @@ void explain_lost(struct qp *qp, const struct send_op *op, const struct pkt *pkt
 {
 	const char *missing = qp_way_missing(qp->adapter, pkt->path, pkt->dqpn);
 
-	/* A reliable request comes again, and then somebody says why. */
+	/* A reliable request comes again, and then another line says why. */
 	if (!qp_is_reliable(qp))
 		qp_explain_sent(qp, op, "lost on its way to QP 0x%x: %s", pkt->dqpn,
 				missing ? missing : "its process takes no more packets now");

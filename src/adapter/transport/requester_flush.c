@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A queue pair in error: everything that is posted completes with a flush error. */
+/* Completes everything that a program posts on a queue pair in error with a flush error. */
 #include "adapter/bypass/revoke.h"
 #include "adapter/transport/requester.h"
 
@@ -9,7 +9,7 @@
 #include "adapter/transport/responder.h"
 #include "base/fence.h"
 
-/* Flushes everything that is posted on the send ring of a QP in error. */
+/* Flushes everything on the send ring of a QP in error. */
 static void requester_flush_ring(struct qp *qp)
 {
 	struct send_wqe w;
@@ -27,7 +27,7 @@ static void requester_flush_ring(struct qp *qp)
 
 void requester_flush(struct qp *qp)
 {
-	/* The thread that made the QP fail may not have come to this yet. */
+	/* The thread that made the QP fail may not have done this yet. */
 	if (atomic_exchange(&qp->resp.revoked, false)) {
 		resp_revoke(qp);
 		bypass_revoke_ask(qp);
@@ -43,7 +43,7 @@ void requester_flush(struct qp *qp)
 	if (qp->create.rq_wqes)
 		fence_heavy();
 	resp_lock(qp);
-	/* The peer of a DC target may have opened a new connection since. */
+	/* The peer of a DC target may have opened a new connection meanwhile. */
 	if (qp_state(qp) == IB_QPS_ERR)
 		responder_flush(qp);
 	resp_unlock(qp);

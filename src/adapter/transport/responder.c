@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The responder: takes request packets and performs them, in the order of checks of the IB
+ * The responder: takes request packets and executes them, with checks in the order of the IB
  * specification (volume 1, 9.7.4 for RC, 9.8.2 for UC and UD).  Each state below is one check or
- * one act and names the next; errors are states too, so each kind of refusal happens at one spot.
+ * one step and names the next one.  Errors are states too, so each kind of refusal happens at one
+ * spot.
  *
- * Runs with resp.shared->lock held.
+ * It runs with resp.shared->lock held.
  */
 #include "adapter/core/violation.h"
 #include "adapter/transport/responder_state.h"
@@ -49,7 +50,7 @@ static const char *const resp_state_name[] = {
 
 /* ---- shared receive queues of XRC ---- */
 
-/* Selects the queue and the protection domain of an XRC request; no queue if its number is
+/* Selects the queue and the protection domain of an XRC request; selects no queue if its number is
  * wrong. */
 static void xrc_enter(struct qp *qp, uint32_t srqn)
 {
@@ -82,7 +83,7 @@ void responder_flush(struct qp *qp)
 	r->in_message = false;
 	if (qp->create.srq)
 		return;
-	/* all that is posted, until a reset */
+	/* Takes all posted receives, also those not enabled; a reset ends that. */
 	qp->rq.enabled = NULL;
 	while (recv_ring_take(&qp->rq, &wqe) == RECV_OK)
 		recv_push_error(qp, wqe.index, CQE_SYN_WR_FLUSH);
@@ -104,8 +105,8 @@ static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 	}
 	if (qp_is_reliable(qp))
 		return diff < 0 ? RESP_DUPLICATE : RESP_ERR_PSN;
-	/* UC: a gap ends the message in progress; a new one may begin at any number
-	 * (IBTA 9.8.2.2.1).  The next message that needs a receive has this one's. */
+	/* UC: a gap ends the message in progress, and a new one may begin at any number (IBTA
+	 * 9.8.2.2.1).  The next message that needs a receive uses the one of this message. */
 	qp->resp.in_message = false;
 	if (!pkt_props(pkt)->first) {
 		resp_trace_drop(qp, pkt, "gap-in-message");
@@ -123,7 +124,7 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 	bool invalid = false;
 
-	/* UC: the beginning of another message also ends the one in progress */
+	/* UC: the beginning of another message also ends the one in progress. */
 	if (unlikely(r->in_message && p->first && !qp_is_reliable(qp)))
 		r->in_message = false;
 	if (p->read || p->atomic)
@@ -132,15 +133,15 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 		invalid = r->in_message;
 	else
 		invalid = !r->in_message || r->in_write != p->write;
-	/* longer than our port takes (IBTA 9.7.4.1.6) */
+	/* The message is longer than our port takes (IBTA 9.7.4.1.6). */
 	if (p->write && p->first && unlikely(pkt->dma_len > IB_MAX_MSG_BYTES))
 		invalid = true;
-	/* none is longer than the path takes, and every one but the last is full */
+	/* No packet is longer than the path takes, and every one but the last is full. */
 	if (unlikely(pkt->payload_len > (uint64_t)pkt->npkts * qp->mtu))
 		invalid = true;
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
-	/* the queue must belong to the target's domain and stay the same throughout a message */
+	/* The queue must belong to the target's domain, and stay the same throughout a message. */
 	if (unlikely(qp->bth == BTH_XRC)) {
 		invalid |= !r->srq || (!p->first && pkt->srqn != r->srqn);
 		if (!invalid)
@@ -157,8 +158,8 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	return RESP_DONE;
 }
 
-/* XRC: a message that never ended may have left a receive.  Another queue cannot use it, so it
- * completes in error. */
+/* XRC: completes a receive that an unfinished message has left in error, because another queue
+ * cannot use it. */
 static void resp_return_recv(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -185,7 +186,7 @@ static enum resp_state resp_take_recv(struct qp *qp)
 	}
 }
 
-/* Accepts the packet: what it notes of the message stays until the message ends. */
+/* Accepts the packet: what it notes of the message lasts until the message ends. */
 static enum resp_state resp_begin(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
@@ -248,7 +249,7 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
-	/* the message is complete: only now its key becomes invalid (IBTA 9.4.1.1.3) */
+	/* The key becomes invalid only now that the message is complete (IBTA 9.4.1.1.3). */
 	if (unlikely(p->ieth) && !resp_invalidate(qp, pkt->imm))
 		return RESP_ERR_INVALIDATE;
 	r->epsn = psn_add(r->epsn, pkt->npkts);
@@ -266,7 +267,7 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
 }
 
-/* Until the expected packet comes, the peer hears no more of those behind it. */
+/* Says nothing to the peer about packets behind the expected one until that one comes. */
 static void resp_fall_silent(struct responder *r)
 {
 	r->nak_sent = true;
@@ -274,8 +275,8 @@ static void resp_fall_silent(struct responder *r)
 }
 
 /*
- * Drops a packet whose payload may be partly in place, but of which nobody has been told.  If the
- * message comes again, it begins or continues where it did; a receive that was taken for it stays.
+ * Drops a packet whose payload may be partly in place, but of which nobody has heard.  If the
+ * message comes again, it begins or continues where it did; it keeps the receive that it has taken.
  */
 static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt, enum resp_state why)
 {
@@ -285,8 +286,8 @@ static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt, enum re
 	return RESP_DONE;
 }
 
-/* The sender is asked for the packet once more, each time: by now it knows that we cannot read its
- * memory. */
+/* Asks the sender for the packet again, however often it comes: by now the sender knows that we
+ * cannot read its memory. */
 static enum resp_state resp_ask_again(struct qp *qp, const struct pkt *pkt)
 {
 	resp_nak(qp, NAK_PSN_SEQUENCE, pkt->psn);
@@ -296,7 +297,7 @@ static enum resp_state resp_ask_again(struct qp *qp, const struct pkt *pkt)
 
 /* ---- refusals ---- */
 
-/* Ends the connection: tells the peer and our consumer, and goes to the error state. */
+/* Ends the connection: tells the peer and our consumer, and puts the QP into the error state. */
 static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum aeth_nak code,
 				   enum ib_event event)
 {
@@ -312,13 +313,13 @@ static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum ae
 	return RESP_DONE;
 }
 
-/* Our consumer's receive failed: completes it in error, and tells the peer of a remote error. */
+/* Completes our consumer's receive in error, and tells the peer of a remote error. */
 static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t syndrome,
 				      enum aeth_nak code)
 {
 	struct responder *r = &qp->resp;
 
-	/* XRC: the queue that it was of may have gone while earlier answers waited. */
+	/* XRC: the receive's queue may have been destroyed while earlier answers waited. */
 	if (r->have_recv && (qp->bth != BTH_XRC || r->srq))
 		recv_push_error(qp, r->recv.index, syndrome);
 	r->have_recv = false;
@@ -329,7 +330,7 @@ static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint
 	return RESP_DONE;
 }
 
-/* The payload cannot be read: the packet has no effect here, and its sender is told. */
+/* We cannot read the payload: the packet has no effect here, and we tell its sender. */
 static enum resp_state resp_sender_failed(struct qp *qp, const struct pkt *pkt)
 {
 	if (qp_is_reliable(qp)) {
@@ -346,8 +347,8 @@ static enum resp_state resp_not_ready(struct qp *qp, const struct pkt *pkt)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 	/*
-	 * Packets sent behind it are dropped silently until it comes again (IBTA 9.7.5.2.8): a
-	 * sequence NAK for them would use up the sender's transport retries.
+	 * Silently drops packets sent behind it until it comes again (IBTA 9.7.5.2.8): a sequence
+	 * NAK for them would use up the sender's transport retries.
 	 */
 	resp_fall_silent(&qp->resp);
 	if (qp_is_reliable(qp)) {
@@ -362,7 +363,7 @@ static enum resp_state resp_not_ready(struct qp *qp, const struct pkt *pkt)
 static enum resp_state resp_out_of_sequence(struct qp *qp)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
-	/* A peer that goes by itself may have moved the number since. */
+	/* A peer that executes by itself may have moved the number since the last NAK. */
 	if (!qp->resp.nak_sent || qp->resp.nak_psn != qp->resp.epsn)
 		resp_nak(qp, NAK_PSN_SEQUENCE, qp->resp.epsn);
 	resp_fall_silent(&qp->resp);
@@ -433,15 +434,15 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	return RESP_DONE;
 }
 
-/* Does it end the connection? */
+/* True if the state ends the connection. */
 static bool resp_is_fatal(enum resp_state s)
 {
 	return s >= RESP_ERR_INVALID && s != RESP_ERR_SENDER && s != RESP_DONE;
 }
 
 /*
- * A responder answers in order: reads and atomics whose answers wait for the wire end well before a later
- * request ends the connection.
+ * Keeps a refusal for later, because a responder answers in order: reads and atomics whose answers
+ * wait for the wire must end well before a later request ends the connection.
  */
 static enum resp_state resp_refuse_later(struct qp *qp, const struct pkt *pkt, enum resp_state s)
 {
@@ -450,12 +451,12 @@ static enum resp_state resp_refuse_later(struct qp *qp, const struct pkt *pkt, e
 	r->refusal = (uint8_t)s;
 	r->refusal_psn = pkt->psn;
 	r->refusal_srqn = pkt->srqn;
-	/* Nor does anything count that takes its number, on any way. */
+	/* Nothing else with its number counts either, as a packet or as a brief request. */
 	resp_fall_silent(r);
 	return RESP_DONE;
 }
 
-/* The answers may be through. */
+/* Carries out a kept refusal if all answers have gone. */
 static void resp_refuse_due(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -494,7 +495,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 			resp_explain_state(qp, pkt);
 		goto unlock;
 	}
-	/* IBTA 9.6.1.1.1: a packet of another partition is dropped silently */
+	/* A packet of another partition is dropped silently (IBTA 9.6.1.1.1). */
 	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
 		resp_trace_drop(qp, pkt, "pkey");
 		if (explaining())
@@ -512,10 +513,12 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 			resp_explain_peer(qp, pkt);
 		goto unlock;
 	}
-	/* What the peer has executed by itself is behind; it has nothing under way when it sends
-	 * something new.  A packet that is not executed here leaves the word as it is: it may be a
-	 * stray one, and then what the peer has under way counts.  UC executes also what comes
-	 * behind a gap. */
+	/*
+	 * Takes the word back: what the peer has executed by itself comes before the packet, and it
+	 * has nothing under way when it sends something new.  If this packet is not executed here,
+	 * the word stays as it is: the packet may be a stray one, and then what the peer has under
+	 * way counts.  UC executes a packet behind a gap, too.
+	 */
 	if (psn_diff(pkt->psn, qp->resp.epsn) == 0 || !qp_is_reliable(qp))
 		resp_close(qp);
 	xrc_enter(qp, pkt->srqn);

@@ -4,16 +4,16 @@
 
 #include "adapter/qp/recv.h"
 
-/* A request packet for us. */
+/* Takes a request packet for us. */
 void responder_receive(struct qp *qp, const struct pkt *pkt);
 /* Sends owed acknowledgements and the rest of read answers.  False if the wire is still busy. */
 bool responder_continue(struct qp *qp);
-/* Sends an owed acknowledgement before requests go.  Without waiting: whoever has the responder may well be about to
- * send it.  With qp->sq held, under RCU. */
+/* Sends an owed acknowledgement before requests go.  It does not wait for the responder's lock,
+ * because its holder may be about to send it.  The caller holds qp->sq and is under RCU. */
 void responder_acknowledge_first(struct qp *qp);
-/* Completes all posted receives with flush errors.  Under the responder's lock. */
+/* Completes all posted receives with flush errors.  The caller holds the responder's lock. */
 void responder_flush(struct qp *qp);
 
 /* Takes a datagram, which needs no connection state: checks the Q_Key, takes a receive, delivers
- * GRH and payload.  Under the responder's lock. */
+ * GRH and payload.  The caller holds the responder's lock. */
 void datagram_receive(struct qp *qp, const struct pkt *pkt);

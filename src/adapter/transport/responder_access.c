@@ -9,7 +9,7 @@
 #include "adapter/signed/transfer.h"
 #include "prm/ib.h"
 
-/* The right that a request needs on the QP and on the key. */
+/* The right that a request needs, both on the QP and on the key. */
 static uint32_t resp_right(const struct bth_props *p)
 {
 	if (p->write)
@@ -40,7 +40,7 @@ bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
 	return resp_granted(qp, v, right, pkt->rkey, pkt->va, pkt->dma_len);
 }
 
-/* Refuses an operation that the QP does not allow at all, as an invalid request. */
+/* Refuses an operation that the QP does not allow at all as an invalid request. */
 enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t right = resp_right(pkt_props(pkt));
@@ -55,9 +55,9 @@ enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 }
 
 /*
- * Checks the whole range of a write before its first byte moves.  Execution checks a single packet;
- * reads and atomics are checked when they are accepted.  A message of no bytes needs no key (IBTA
- * 9.7.4.1.4).
+ * Checks the whole range of a write before its first byte moves.  The execution itself checks the
+ * range of a write in a single packet, and reads and atomics are checked when they are accepted.  A
+ * message of no bytes needs no key (IBTA 9.7.4.1.4).
  */
 enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 {
@@ -73,8 +73,7 @@ enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 	return RESP_CHECK_LENGTH;
 }
 
-/* The packets of a write must carry together as many bytes as the write says, no more and no
- * less. */
+/* The packets of a write must together carry exactly as many bytes as the write says. */
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);

@@ -46,9 +46,9 @@ static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 /*
- * If the wire cannot take an answer now, it is owed, and a newer one replaces it because it says
- * more.  An answer must not overtake a read answer that still waits: the requester would take the
- * read answer for lost.
+ * Sends an answer, or owes it if the wire is busy; a newer one replaces it because it says more.
+ * An answer must not overtake a read answer that still waits: the requester would take the read
+ * answer for lost.
  */
 void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
@@ -82,10 +82,12 @@ void resp_owe(struct qp *qp, uint32_t psn)
 	atomic_store_explicit(&r->ack_owed, true, memory_order_relaxed);
 	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
 	r->ack_psn = psn;
-	/* Whoever was noted for the one that was owed looks under the lock which one it is now. */
+	/* If an answer was owed already, somebody is noted to send it, and finds under the lock
+	 * which one it is. */
 	if (!owed)
 		qp_kick_patiently(qp);
-	/* It costs the peer nothing then, and us no wait for something that takes it along. */
+	/* A peer that polls gets it without a wakeup, so we need not wait for something that takes
+	 * it along. */
 	if (wire_peer_looks(qp->adapter->wire, &qp->path, qp->attr.dest_qpn))
 		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
 }

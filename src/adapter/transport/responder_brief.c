@@ -9,7 +9,8 @@
 #include "usermem/usermem_touch.h"
 #include "wire/counter_shard.h"
 
-/* Is it the next message, whole, from the peer, to a responder with nothing unusual about it? */
+/* True if the request is the next message from the peer, whole, and the responder is in no unusual
+ * state. */
 static bool brief_expected(const struct qp *qp, const struct brief *b)
 {
 	const struct responder *r = &qp->resp;
@@ -27,7 +28,8 @@ static bool brief_copy(uint8_t *to, const uint8_t *payload, uint32_t len)
 	return usermem_copy(to, payload, len);
 }
 
-/* Takes a receive and puts the payload of the request of that place among n where it says. */
+/* Takes a receive, and copies the payload of the request at 'place' in the record to the place that
+ * the receive names. */
 static bool brief_place(struct qp *qp, const struct brief *b, uint32_t place)
 {
 	const uint8_t *payload = b->payload + (size_t)place * brief_stride(b);
@@ -47,9 +49,10 @@ static bool brief_place(struct qp *qp, const struct brief *b, uint32_t place)
 }
 
 /*
- * Those of one record, as long as there is nothing to them but that: the word is closed, and each has a
- * receive of the queue pair's own ring whose first entry is large enough.  What is the same for all is looked
- * up once.  Returns how many have been executed; what is wrong with the next, brief_place finds.
+ * Executes requests of one record as long as nothing about them is unusual: the word is closed, and
+ * each takes a receive from the queue pair's own ring whose first entry is large enough.  It looks
+ * up only once what is the same for all.  Returns how many it has executed; brief_place finds what
+ * is wrong with the next.
  */
 static uint32_t brief_run(struct qp *qp, const struct brief *b, uint16_t *index)
 {
@@ -81,9 +84,9 @@ static uint32_t brief_run(struct qp *qp, const struct brief *b, uint16_t *index)
 }
 
 /*
- * The responder has come one message further.  The word stays open, if it is: a peer that has sent
- * this has nothing under way by itself.  But in a batch it is closed, once for all messages, until
- * they are acknowledged.  False: it is revoked, or the peer is elsewhere.
+ * Counts one message more.  An open word stays open, because a peer that has sent this has nothing
+ * under way by itself.  In a batch the word is closed once for all messages, until they are
+ * acknowledged.  False: the word is revoked, or the peer has moved it.
  */
 static bool brief_count(struct qp *qp)
 {
@@ -106,7 +109,8 @@ static bool brief_count(struct qp *qp)
 	return true;
 }
 
-/* Of the first of n records the acknowledgement, of all of them so many requests. */
+/* Counts the acknowledgement in front of the first record, and as many requests of the n
+ * records. */
 static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t requests)
 {
 	bool ack = b->has_ack && b->opcode != (BTH_RC | BTH_ACK);
@@ -123,9 +127,10 @@ static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t reques
 }
 
 /*
- * Of several, the word is closed in front of the first: it is opened when they are acknowledged.  So
- * a request for which nobody wants that comes by itself.  So does one that is not expected: it may be
- * an old one, sent again, and then what the peer has under way by itself counts.
+ * How many records may be executed together.  It closes the word in front of several, and their
+ * acknowledgement opens it again.  So a request that asks for no acknowledgement goes alone.  So
+ * does one that is not expected: it may be an old one, sent again, and then what the peer has under
+ * way by itself counts.
  */
 static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
 {
@@ -136,7 +141,7 @@ static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
 	return n;
 }
 
-/* Those of one record. */
+/* Executes the requests of one record. */
 static uint32_t brief_execute(struct qp *qp, const struct brief *b, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
@@ -167,7 +172,8 @@ static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n,
 	return done;
 }
 
-/* Of the last that wants it: the others are acknowledged with it. */
+/* Owes the acknowledgement of the last request that asks for one, which acknowledges the others
+ * too. */
 static void briefs_owe(struct qp *qp, const struct brief *b, uint32_t requests)
 {
 	uint32_t n, psn = 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The responder's and the completer's way for brief packets (wire/brief.h). */
+/* How the responder and the completer take brief packets (wire/brief.h). */
 #pragma once
 
 #include "adapter/qp/qp.h"
 #include "wire/brief.h"
 
 /*
- * Takes an acknowledgement, or performs requests that the state machine (responder.c) would
- * perform without a refusal, to the same effect.  Each follows on the one before.  Returns how many:
- * the next has to go there, and nothing has happened with it but that its receive may have been taken,
- * which the state machine uses then.  Under RCU.
+ * Takes an acknowledgement, or executes requests if the state machine (responder.c) would execute
+ * them without a refusal, with the same effect.  Each request follows on the one before.  Returns
+ * how many it has executed.  The state machine has to take the next one: nothing has happened with
+ * it, except that it may have taken its receive, which the state machine then uses.  Called under
+ * RCU.
  */
 uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n) must_check;

@@ -7,7 +7,7 @@
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/completer.h"
 
-/* A right that the QP has not got, as programs name it. */
+/* Explains a right that the QP does not have, as programs name it. */
 void resp_explain_right(const struct qp *qp, uint32_t right)
 {
 	char lacks[64], has[240];
@@ -48,7 +48,7 @@ static void explain_psn(struct qp *qp, const struct pkt *pkt)
 {
 	const struct responder *r = &qp->resp;
 
-	/* Those behind a packet that was refused are expected to come again. */
+	/* Packets behind a refused one will come again, so they need no line. */
 	if (r->nak_sent && r->nak_psn == r->epsn)
 		return;
 	qp_explain_received(qp, pkt,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The answer to a READ goes from here to the places that the requester offers, instead of by packets:
- * the mirror of what an initiator does with a WRITE (bypass/bypass.c).  What fails is left to
+ * Writes the answer to a READ to the places that the requester offers, instead of sending packets:
+ * the mirror of what an initiator does with a WRITE (bypass/bypass.c).  It leaves what fails to
  * packets, which find the error.
  */
 #include "adapter/transport/responder_state.h"
@@ -24,10 +24,10 @@ struct placing {
 	struct qp *qp;
 	const struct rd_resource *rd;
 	const struct pkt *request;
-	uint64_t off; /* of the answer: what is before has gone */
+	uint64_t off; /* in the answer; all bytes before have gone */
 };
 
-/* Bytes of the answer that belong into one run; stage has room for them. */
+/* Writes n bytes of the answer into one run; stage has room for them. */
 static bool place_part(const struct placing *p, uint64_t off, uint64_t n, uint8_t *stage)
 {
 	const struct rd_resource *rd = p->rd;
@@ -48,12 +48,13 @@ static bool place_part(const struct placing *p, uint64_t off, uint64_t n, uint8_
 	}
 	if (v != MKEY_OK)
 		return false;
-	/* The peer does not wait for faults of ours. */
+	/* Take our own faults now, so that the peer never waits for them. */
 	usermem_bring_in(src.run, src.n, false);
 	return payload_put(p->request, off, src.run, src.n);
 }
 
-/* The parts meet where lines of the peer's memory do, so no word is torn. */
+/* Writes part by part.  Parts meet at the boundaries of cache lines in the peer's memory, so no
+ * word is torn. */
 static bool place_parts(void *user, uint8_t *stage, uint64_t bytes)
 {
 	const struct placing *p = user;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads and atomics: accepted, kept for repetition, answered in order. */
+/* Reads and atomics: the responder accepts them, keeps them for repetition, and answers in
+ * order. */
 #include "adapter/transport/responder_state.h"
 
 #include "adapter/bypass/bypass.h"
@@ -8,7 +9,7 @@
 #include "usermem/usermem.h"
 #include "wire/counter_shard.h"
 
-/* So often a peer that takes something out each time is waited for. */
+/* How often we wait for a peer that takes something out of the channel each time. */
 #define PLACE_WAITS 64u
 
 /* Notes a read or atomic, so that it can be answered again. */
@@ -38,7 +39,7 @@ static uint8_t rd_response_op(bool first, bool last)
 	return op[first][last];
 }
 
-/* Makes the rest of the answer while it is copied. */
+/* Makes the rest of the answer while the wire copies it. */
 static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg,
 			     struct transfer_source *made, struct pkt *out)
 {
@@ -48,7 +49,7 @@ static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct
 	out->source = &made->source;
 }
 
-/* Moves past an entry that has been answered, for the first time or again. */
+/* Moves past an entry that we have answered, for the first time or again. */
 static void rd_done(struct responder *r)
 {
 	if (r->rd_answered == r->rd_once)
@@ -57,14 +58,14 @@ static void rd_done(struct responder *r)
 	r->rd_off = 0;
 }
 
-/* The entry was refused: those behind it get no answer either. */
+/* Gives up after a refused entry: the entries behind it get no answer either. */
 static void rd_give_up(struct responder *r)
 {
 	r->rd_answered = r->rd_count;
 	r->rd_once = r->rd_count;
 }
 
-/* Sends read data from rd_off on.  Returns RESP_DONE also when the wire is busy; it continues
+/* Sends read data from rd_off on.  Returns RESP_DONE also when the wire is busy; then it continues
  * later. */
 static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
 {
@@ -154,9 +155,9 @@ enum resp_state resp_answer_pending(struct qp *qp)
 }
 
 /*
- * Has the peer reached its limit of outstanding reads and atomics?  Entries that wait to be
- * answered again do not count: a requester that asks for more has received the oldest of them
- * meanwhile.  They are skipped then, because their places are needed.
+ * True if the peer has reached its limit of outstanding reads and atomics.  Entries that wait for a
+ * second answer do not count: a requester that asks for more has received the oldest of them
+ * meanwhile.  Then we skip those, because we need their places.
  */
 static bool rd_full(struct qp *qp)
 {
@@ -172,8 +173,8 @@ static bool rd_full(struct qp *qp)
 	return false;
 }
 
-/* Have all answers that wait been fetched, but for the last?  Then its turn to read memory has come
- * (IBTA 9.5, ordering of READs). */
+/* True if all waiting answers but the last have their data already.  Then the last one may read
+ * memory (IBTA 9.5, ordering of READs). */
 static bool rd_turn_has_come(const struct responder *r)
 {
 	for (uint32_t n = r->rd_answered; n != r->rd_count - 1; n++) {
@@ -185,7 +186,8 @@ static bool rd_turn_has_come(const struct responder *r)
 	return true;
 }
 
-/* The wire is busy: may the rest of the answer to this request go to its places? */
+/* Called when the wire is busy: true if the rest of the answer to this request may go to its
+ * places. */
 static bool rd_may_place(const struct qp *qp, const struct rd_resource *rd, const struct pkt *pkt)
 {
 	const struct responder *r = &qp->resp;
@@ -195,9 +197,9 @@ static bool rd_may_place(const struct qp *qp, const struct rd_resource *rd, cons
 }
 
 /*
- * Answers a new READ.  If the peer has offered its places and does not take packets out of the channel
- * now, the rest of the answer goes there at once, whenever the peer hears of it: it may wait for the
- * processor that we use.
+ * Answers a new READ.  If the peer has offered its places and takes no packets out of the channel
+ * now, writes the rest of the answer to the places at once, however late the peer hears of it: the
+ * peer may be waiting for the processor that we use.
  */
 static enum resp_state rd_answer_new(struct qp *qp, struct rd_resource *rd, const struct pkt *pkt)
 {
@@ -246,10 +248,11 @@ static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
 
 	runs_begin(&runs);
 	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
-	/* a signed key allows no atomics either */
+	/* A key with signatures allows no atomics either. */
 	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
 		return false;
-	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
+	/* An iova and its memory may differ in alignment; the CPU's atomics need that of the
+	 * memory. */
 	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
 		return false;
 	return pkt_op(pkt) == BTH_FETCH_ADD
@@ -267,7 +270,8 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	/* The peer may have executed it by itself, and found the word closed when it was to be counted. */
+	/* The peer may have executed it by itself, and then found the word closed when it wanted to
+	 * count it. */
 	if (!pkt->executed && !atomic_execute(qp, pkt, &orig))
 		return RESP_ERR_REMOTE_ACCESS;
 	shard_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
@@ -278,15 +282,16 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 	return resp_answer_pending(qp);
 }
 
-/* What is answered again comes in packets, from the beginning: what was placed may only be the end. */
+/* An answer that is sent again comes in packets from its beginning, because what was placed may be
+ * only its end. */
 static void rd_bring_again(struct responder *r)
 {
 	for (uint32_t n = r->rd_answered; n != r->rd_count; n++)
 		r->rd[n % ADAPTER_MAX_RD_ATOMIC].placed = false;
 }
 
-/* IBTA 9.7.4.1.2: sends and writes are acknowledged again, reads answered again, atomics from
- * memory. */
+/* Acknowledges sends and writes again, reads memory again for reads, and answers atomics from what
+ * it remembers (IBTA 9.7.4.1.2). */
 enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
@@ -306,12 +311,13 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 
 		if (into < 0 || into >= (int32_t)rd->npkts || rd->atomic != p->atomic)
 			continue;
-		/* a repeated read may ask for the same range or a part of it, never for more */
+		/* A repeated read may ask for the same range or for a part of it, but never for
+		 * more. */
 		if (p->read && (pkt->rkey != rd->rkey || pkt->dma_len > rd->len ||
 				pkt->va != rd->va + (uint64_t)into * qp->mtu))
 			return RESP_DONE;
-		/* Its answer already waits, behind others that were asked for again.  A requester
-		 * that asks for a later part of it has received those others. */
+		/* Its answer already waits, behind others that the peer has asked for again.  A
+		 * requester that asks for a later part of it has received those others. */
 		if (!into && (int32_t)(r->rd_count - n - r->rd_answered) > 0)
 			return RESP_DONE;
 		r->rd_answered = r->rd_count - n;

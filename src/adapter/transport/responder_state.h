@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the responder's files share: its states, and the acts that more than one of them uses. */
+/* What the responder's files share: its states, and the steps that more than one of them uses. */
 #pragma once
 
 #include "adapter/transport/responder.h"
@@ -9,9 +9,9 @@
 enum resp_state {
 	RESP_CHECK_PSN,
 	RESP_CHECK_SEQUENCE,
-	RESP_CHECK_RIGHT,  /* does the QP allow the operation at all? */
-	RESP_CHECK_RANGE,  /* does the key allow the whole of a write? */
-	RESP_CHECK_LENGTH, /* do the packets of a write make up its length? */
+	RESP_CHECK_RIGHT,  /* whether the QP allows the operation at all */
+	RESP_CHECK_RANGE,  /* whether the key allows the whole of a write */
+	RESP_CHECK_LENGTH, /* whether the packets of a write make up its length */
 	RESP_TAKE_RECV,
 	RESP_BEGIN, /* a message begins: no later state puts the packet back */
 	RESP_EXECUTE,
@@ -20,33 +20,34 @@ enum resp_state {
 	RESP_COMPLETE,
 	RESP_ACKNOWLEDGE,
 	RESP_DUPLICATE,
-	RESP_WITHDRAWN,	 /* the sender has given the request up: it counts as lost */
-	RESP_UNREADABLE, /* the payload may no longer be read by us: it comes again by another way
-			  */
+	RESP_WITHDRAWN,	 /* the sender has given the request up, so it counts as lost */
+	RESP_UNREADABLE, /* we may no longer read the payload, so it comes again by another way */
 	/* refusals */
 	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
 	RESP_ERR_RNR,		/* no receive posted */
 	RESP_ERR_INVALID,	/* malformed, or an operation not allowed here */
 	RESP_ERR_RD_DEPTH,	/* more reads than max_dest_rd_atomic */
-	RESP_ERR_REMOTE_ACCESS, /* key, range or right */
-	RESP_ERR_LENGTH,	/* longer than the receive: our consumer's error */
+	RESP_ERR_REMOTE_ACCESS, /* key, range or right is wrong */
+	RESP_ERR_LENGTH,	/* longer than the receive, which is our consumer's error */
 	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
-	RESP_ERR_SENDER,	/* the sender's payload is gone: the sender's error */
-	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
-	RESP_ERR_INVALIDATE,	/* the key may not be invalidated */
+	/* The sender's payload no longer exists, which is the sender's error. */
+	RESP_ERR_SENDER,
+	RESP_ERR_RING,	     /* our consumer's receive queue is unreadable */
+	RESP_ERR_INVALIDATE, /* the request may not invalidate the key */
 	RESP_DONE,
 };
 
 /* ---- responder_answer.c ---- */
 
 void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn);
-/* Sends an acknowledgement of this syndrome, or owes it. */
+/* Sends an acknowledgement with this syndrome, or owes it. */
 void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn);
-/* The positive answer to a packet that asks for one. */
+/* Gives the positive answer to a packet that asks for one. */
 void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt);
-/* A positive one up to psn, which goes out at the end of the batch or a little later. */
+/* Owes a positive acknowledgement up to psn, which goes out at the end of the batch or a little
+ * later. */
 void resp_owe(struct qp *qp, uint32_t psn);
-/* The refusal of a packet. */
+/* Refuses a packet. */
 void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
 
 /* ---- responder_access.c ---- */
@@ -54,22 +55,22 @@ void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
 enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt);
 enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt);
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt);
-/* Says whether the key grants the access; notes a refusal. */
+/* True if the key grants the access; notes a refusal. */
 bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
 		  uint64_t len);
-/* Does the key that the packet names grant the whole of what it asks for? */
+/* True if the key that the packet names grants all that the packet asks for. */
 bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt);
 
-/* ---- responder_explain.c: all after explaining() ---- */
+/* ---- responder_explain.c: call these after explaining() ---- */
 
-/* A request is refused in this state. */
+/* Explains why a request is refused in this state. */
 void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s) __attribute__((cold));
-/* A packet is dropped: in a few words why, or because of the QP's state, peer or P_Key. */
+/* Explains why a packet is dropped: 'why' in a few words, or the QP's state, peer or P_Key. */
 void resp_explain_drop(struct qp *qp, const struct pkt *pkt, const char *why) __attribute__((cold));
 void resp_explain_state(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
 void resp_explain_peer(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
 void resp_explain_pkey(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
-/* A packet has come before, or its number is behind. */
+/* Explains that a packet has come before, or that its number is behind. */
 void resp_explain_duplicate(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
 /* Notes that the QP does not allow an operation. */
 void resp_explain_right(const struct qp *qp, uint32_t right) __attribute__((cold));
@@ -84,17 +85,17 @@ enum resp_state resp_answer_pending(struct qp *qp);
 
 /* ---- responder_place.c ---- */
 
-/* The transfer of an answer under a key with signatures; seg lives as long. */
+/* The transfer of an answer under a key with signatures; seg must live as long as it. */
 struct send_seg;
 struct transfer;
 struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg);
 
-/* Puts what is left of the answer to a READ from that byte on where the request wants it.  False:
- * not all of it; packets have to bring it. */
+/* Puts the answer to a READ, from byte 'off' on, where the request wants it.  False: some of it is
+ * missing there, and packets have to bring it. */
 bool resp_place(struct qp *qp, const struct rd_resource *rd, uint64_t off,
 		const struct pkt *request) must_check;
 
-/* Is the QP in a state in which it takes requests? */
+/* True if the QP is in a state in which it takes requests. */
 static inline bool resp_receives(const struct qp *qp)
 {
 	switch (qp_state(qp)) {

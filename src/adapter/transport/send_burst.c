@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Bursts of the plainest SENDs: of one packet and one piece of data, in one block of the ring, on a
- * connection to another process.  They go from the ring into the channel as brief requests
- * (wire/brief.h), all that a doorbell tells of in one go.  This file runs ahead of the requester
- * and leaves the same state; what is unusual is left to it: requests of other kinds, fences,
- * retransmissions, full channels, keys that refuse.
+ * Bursts of the plainest SENDs: each is one packet with one piece of data, in one block of the
+ * ring, on a connection to another process.  All SENDs that a doorbell tells of go together from
+ * the ring into the channel, as brief requests (wire/brief.h).  This file runs ahead of the
+ * requester and leaves the same state as the requester would.  It leaves to the requester what is
+ * unusual: requests of other kinds, fences, retransmissions, full channels, keys that refuse.
  *
  * An acknowledgement that the responder owes to the peer goes with the first request.  If there is
- * none, it goes by itself as ever (responder_answer.c): the queue pair stays listed for that.
+ * no request, it goes by itself as always (responder_answer.c): the queue pair stays listed for
+ * that.
  */
 #include "adapter/transport/send_burst.h"
 
@@ -21,7 +22,7 @@
 #include "base/trace.h"
 #include "wire/brief.h"
 
-/* The most requests for which the channel is held. */
+/* The most requests that are sent while the channel is held. */
 #define TURN 32u
 
 /* The segments at the start of such a request. */
@@ -54,7 +55,8 @@ static bool send_burst_fetch(const struct qp *qp, uint32_t block, struct request
 
 /* ---- the acknowledgement ---- */
 
-/* Without waiting: whoever has the responder may well be about to send it. */
+/* Takes the acknowledgement that the responder owes, for the burst.  It does not wait for the
+ * responder's lock, because its holder may be about to send the acknowledgement. */
 static void lend_ack(struct qp *qp, struct brief *b)
 {
 	struct responder *r = &qp->resp;
@@ -72,7 +74,7 @@ static void lend_ack(struct qp *qp, struct brief *b)
 	resp_unlock(qp);
 }
 
-/* It did not go: it is owed as before, unless a newer one is. */
+/* The acknowledgement did not go: owes it again, unless a newer one is owed by now. */
 static void take_ack_back(struct qp *qp, const struct brief *b)
 {
 	resp_lock(qp);
@@ -94,7 +96,7 @@ static bool send_burst_solicited(const struct request *w)
 	return w->seg.ctrl.fm_ce_se & WQE_CTRL_SOLICITED;
 }
 
-/* The first request of a record; nothing is in it yet. */
+/* Describes the first request of a record, which is still empty. */
 static void send_burst_say(const struct qp *qp, const struct request *w, struct brief *b)
 {
 	b->opcode = send_burst_op(qp, w);
@@ -105,7 +107,7 @@ static void send_burst_say(const struct qp *qp, const struct request *w, struct 
 	b->n = 0;
 }
 
-/* May it go in the same record? */
+/* True if the request may go in the same record. */
 static bool send_burst_joins(const struct qp *qp, const struct request *w, const struct brief *b)
 {
 	return w->piece.bytes == b->payload_len && send_burst_op(qp, w) == b->opcode &&
@@ -120,7 +122,7 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
 
 	if (unlikely(!from || !usermem_copy(to, from, w->piece.bytes)))
 		return false;
-	/* The answer finds it. */
+	/* Note the request first, so that the answer finds it. */
 	requester_append(qp, w->opcode, 1, qp_is_signaled(qp, w->seg.ctrl.fm_ce_se), false, 1,
 			 w->piece.bytes);
 	qp->req.cur++;
@@ -128,8 +130,9 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
 }
 
 /*
- * Sends the request, and in the same record those behind it that are like it, up to limit in all.
- * Then w is the request behind them, or *more is false: it is of another kind, or there is none.
+ * Sends the request and, in the same record, requests behind it that are like it, up to limit in
+ * all.  Afterwards w is the request behind them, or *more is false: that one is of another kind, or
+ * there is none.
  */
 static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request *w,
 			    struct brief *b, uint32_t limit, bool *more)
@@ -157,7 +160,7 @@ static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request
 	return b->n;
 }
 
-/* Sends what stands at the head of the ring.  Returns how many requests there were. */
+/* Sends the requests at the head of the ring, up to limit.  Returns how many it has sent. */
 static uint32_t send_turn(struct qp *qp, uint32_t limit)
 {
 	uint32_t n = 0, first = qp->req.cur;
@@ -186,7 +189,7 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 	return n;
 }
 
-/* A failure anywhere means that something is to be done that the requester knows. */
+/* False if any condition fails: then there is something to do that only the requester knows. */
 static inline bool may_run(const struct qp *qp)
 {
 	return (qp->bth == BTH_RC || qp->bth == BTH_UC) && qp_state(qp) == IB_QPS_RTS &&
@@ -205,7 +208,7 @@ bool send_burst_run(struct qp *qp)
 
 	if (!may_run(qp))
 		return false;
-	/* Whoever posts more makes us look again, see struct baton. */
+	/* A thread that posts more makes us look again, see struct baton. */
 	ready = send_ring_ready(qp, qp->req.next_block);
 	while (ready > 0) {
 		uint32_t n = send_turn(qp, min_u32((uint32_t)ready, TURN));

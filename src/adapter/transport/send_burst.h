@@ -4,6 +4,6 @@
 
 #include "adapter/qp/qp.h"
 
-/* Sends what it can from the head of the ring.  True: nothing is left to do for the requester.  sq
- * held, under RCU. */
+/* Sends what it can from the head of the ring.  True: the requester has nothing left to do.  The
+ * caller holds sq and is under RCU. */
 bool send_burst_run(struct qp *qp) must_check;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Frames that have gone, and are retired together. */
+/* Retires frames that were sent, several at a time. */
 #include "adapter/transport/sent_frames.h"
 
 #include "adapter/transport/completer.h"
 
-/* So many at a time. */
+/* How many frames are retired at a time. */
 #define SENT_FRAMES 16u
 
 void sent_frames_retire(struct qp *qp)
 {
-	/* A queue pair that sends nothing, a DC target's, may be reset by another thread meanwhile. */
+	/* A DC target's queue pair sends nothing, and another thread may be resetting it. */
 	if (!qp->create.sq_blocks || !qp->req.marked)
 		return;
 	qp->req.marked = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames that have gone are retired together: each lock waits for what has been stored before it, for
- * lines that the receiver looks at.  With qp->sq held.
+ * Retires frames that were sent, several together: taking a lock waits for the stores before it,
+ * and those wait for cache lines that the receiver reads.  The caller holds qp->sq.
  */
 #pragma once
 
 #include "adapter/qp/qp.h"
 
-/* The current request's frames have gone. */
+/* Marks the current request, whose frames were sent, as ended. */
 void sent_frames_add(struct qp *qp);
-/* Retires those that have been added, if any.  Comes before the end of each run of the requester. */
+/* Retires the marked requests, if any.  It comes before the end of each run of the requester. */
 void sent_frames_retire(struct qp *qp);
