@@ -20,7 +20,7 @@ void qp_drain(struct qp *qp)
 {
 	uint32_t rts = IB_QPS_RTS;
 
-	/* The queue enters SQD once, however many errors follow until it resumes. */
+	/* The queue enters SQD once, however many errors follow before it resumes. */
 	if (!atomic_load(&qp->drain_sigerr) ||
 	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See flow.h.  The rate is held by a bucket of bytes that time fills, and each packet empties. */
+/* See flow.h.  A bucket of bytes keeps the rate: time fills it, and each packet empties it. */
 #include "adapter/qp/flow.h"
 
 #include "adapter/qp/path.h"
@@ -11,16 +11,17 @@
 #include "wire/size.h"
 
 #define NS 1000000000u
-/* So much may go at once after a pause: what the rate makes of this time. */
+/* After a pause, as much may go at once as the rate allows in this time. */
 #define BURST_NS 1000000u
-/* A waiting flow looks so often at its rate, which may have risen. */
+/* How often a waiting flow looks at its rate, which may have risen. */
 #define LOOK_NS 2000000u
-/* Who controls it hears of what was sent after so many bytes, if not before. */
+/* The controlling process hears of what was sent after this many bytes, if not before. */
 #define TELL_BYTES (64u << 10)
-/* A receiver notifies a flow at most this often (the least of mlx5's np_min_time_between_cnps is 4 us). */
+/* A receiver notifies a flow at most this often (mlx5's np_min_time_between_cnps is at least
+ * 4 us). */
 #define CNP_APART_NS 50000u
 
-/* Opcodes of the transport that notifications have (IBTA A17.9); those of probes are for manufacturers. */
+/* The opcode of notifications (IBTA A17.9), and that of probes, which is for manufacturers. */
 #define OP_CNP	 (BTH_CNP | 0x01u)
 #define OP_PROBE (BTH_CNP | BTH_FETCH_ADD)
 /* The remote key of a probe says whether it is on its way back. */
@@ -31,7 +32,7 @@ static struct slot *own_slot(const struct qp *qp)
 	return &wire_slots(qp->adapter->wire)[qp->adapter->slot];
 }
 
-/* ---- telling who controls it ---- */
+/* ---- telling the process that controls it ---- */
 
 static void flow_tell(struct qp *qp, enum flow_event event)
 {
@@ -60,7 +61,7 @@ static void flow_began(struct slot_flow *row)
 
 /* ---- rows ---- */
 
-/* A free row of the slot, or NULL. */
+/* Takes a free row of the slot; NULL: there is none. */
 static struct slot_flow *row_take(const struct qp *qp)
 {
 	struct slot *own = own_slot(qp);
@@ -97,7 +98,7 @@ void flow_end(struct qp *qp)
 		atomic_store(&row->qpn, 0);
 }
 
-/* Has it a row, and is there somebody who controls it? */
+/* Makes sure that the queue pair has a row.  False: nobody controls it, or no row is left. */
 static bool flow_begin(struct qp *qp, uint64_t by)
 {
 	struct slot_flow *row = flow_row(qp);
@@ -137,7 +138,7 @@ static bool flow_has_credit(struct qp *qp, uint64_t per_second, uint64_t now)
 	uint64_t gone = min_u64(now - qp->flow.filled_ns, NS), gained = gone * per_second / NS;
 	int64_t most = (int64_t)max_u64(per_second * BURST_NS / NS, ib_mtu_bytes(IB_MTU_4096));
 
-	/* What is less than a byte stays for the next time. */
+	/* The time for less than a byte counts in the next round. */
 	if (gained) {
 		qp->flow.credit += (int64_t)gained;
 		qp->flow.filled_ns = now;
@@ -147,7 +148,7 @@ static bool flow_has_credit(struct qp *qp, uint64_t per_second, uint64_t now)
 	return qp->flow.credit >= 0;
 }
 
-/* False: so long it has to wait. */
+/* False: the packet has to wait for *wait ns. */
 static bool flow_may_go(struct qp *qp, uint64_t *now, uint64_t *wait)
 {
 	uint32_t rate = atomic_load_explicit(&flow_row(qp)->rate, memory_order_relaxed);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flows whose congestion is controlled: a connection that sends from a port that somebody controls
- * (wire/flow_control.h) has a row in the process's slot.  What it sends, and what it hears, is added up
- * there; it sends as fast as the row says.
+ * Flows whose congestion somebody controls.  A connection that sends from a port that a process
+ * controls (wire/flow_control.h) has a row in its own process's slot.  The row adds up what the
+ * connection sends and hears, and the connection sends as fast as the row says.
  *
- * A queue pair that is not controlled has none of this: the requester asks only where a process is
+ * A queue pair that nobody controls has none of this: the requester only asks where a process is
  * observed.
  */
 #pragma once
@@ -12,27 +12,30 @@
 #include "adapter/qp/qp.h"
 
 /*
- * May the packet go now?  False: it waits for a timer, which kicks the queue pair.  Under sq.
- * Only where the process is observed.
+ * True if the packet may go now.  False: it waits for a timer, which kicks the queue pair.  Call it
+ * with sq held, and only where the process is observed.
  */
 bool flow_admit(struct qp *qp, const struct pkt *pkt) must_check;
-/* It went.  Under sq; only if the queue pair has a row. */
+/* Notes that the packet has gone.  Call it with sq held, and only if the queue pair has a row. */
 void flow_sent(struct qp *qp, const struct pkt *pkt);
-/* There is nothing more to send for now.  Under sq; only if the queue pair has a row. */
+/* Notes that there is nothing more to send for now.  Call it with sq held, and only if the queue
+ * pair has a row. */
 void flow_paused(struct qp *qp);
-/* The peer has refused a packet.  Any lock may be held. */
+/* Notes that the peer has refused a packet.  The caller may hold any lock. */
 void flow_refused(struct qp *qp, enum flow_nack kind);
-/* A notification or a probe, of transport BTH_CNP.  Under RCU. */
+/* Takes a notification or a probe, of transport BTH_CNP.  Call it under RCU. */
 void flow_receive(struct qp *qp, const struct pkt *pkt);
-/* A request came through a port that is congested (adapter.congestion).  Under RCU. */
+/* Notifies the sender of a request that came through a congested port (adapter.congestion).  Call
+ * it under RCU. */
 void flow_congested(struct qp *qp, const struct pkt *pkt);
 
-/* The timer of a flow that waits. */
+/* Runs when the timer of a waiting flow fires. */
 void flow_due(struct timer *t);
-/* The row goes back. */
+/* Gives the row back. */
 void flow_end(struct qp *qp);
 
-/* Does it wait for its rate?  If nobody is observed any more, nobody controls it, either. */
+/* True if the queue pair waits for its rate.  If nobody is observed any more, nobody controls it
+ * either. */
 static inline bool flow_holds_back(const struct qp *qp)
 {
 	return atomic_load(&qp->flow.waits) && atomic_load(qp->adapter->observers);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes paths from address vectors, and from paths the headers that a datagram's receiver sees. */
+/* Makes paths from address vectors, and makes the headers that a datagram's receiver sees from
+ * paths. */
 #include <string.h>
 
 #include "adapter/qp/path.h"
@@ -117,7 +118,7 @@ static void path_put16(uint8_t *at, uint32_t v)
 	at[1] = (uint8_t)v;
 }
 
-/* RFC 791, in the last 20 of the 40 bytes, as the hardware delivers it. */
+/* Writes the IPv4 header (RFC 791) into the last 20 of the 40 bytes, where hardware puts it. */
 static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *ip)
 {
 	memset(ip, 0, IPV4_OCTETS);
@@ -141,7 +142,7 @@ enum cqe_roce_header path_header_type(const struct path *path)
 
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
 {
-	/* the payload of a datagram's IP packet; RoCE v2 adds UDP */
+	/* The length of a datagram's IP payload; RoCE v2 adds UDP. */
 	uint32_t bytes = BTH_OCTETS + bth_transport_octets(BTH_UD) +
 			 (uint32_t)align_up(payload_bytes, 4) + ICRC_OCTETS;
 	bool v2 = !path->dlid && !path->roce_v1;
@@ -151,7 +152,7 @@ void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[
 		ipv4_header(path, bytes + UDP_OCTETS, out + IPV4_OCTETS);
 		return;
 	}
-	/* IBTA 8.3: version 6, traffic class, flow label */
+	/* IBTA 8.3: version 6, traffic class, flow label. */
 	out[0] = (uint8_t)(0x60 | path->traffic_class >> 4);
 	out[1] = (uint8_t)(path->traffic_class << 4 | (path->flow_label >> 16 & 0xf));
 	path_put16(out + 2, path->flow_label);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a queue pair: three roles, each with its own lock (see device.h for their order).
+ * The inside of a queue pair has three roles, each with its own lock (see device.h for their
+ * order).
  *
  *   requester  (transport/requester.c)  reads the send ring, makes request packets
  *       under sq, a baton
@@ -25,15 +26,15 @@
 
 /* A send work request from its fetch to its completion. */
 struct send_op {
-	uint16_t block; /* ring index of its first block, as counted by the program */
+	uint16_t block; /* ring index of its first block, as the program counts */
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t nblocks;
 	bool signaled;
-	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
-	bool executed;	    /* an atomic: it was, see requester.executed */
-	bool asked;	    /* a READ or atomic: a packet of it has gone */
-	bool offered;	    /* a READ: the peer may put the answer in its places */
-	_Atomic(bool) done; /* ended; retires after the older ones */
+	bool awaits_answer; /* a read or atomic that was sent and is counted in rd_outstanding */
+	bool executed;	    /* an atomic that was executed, see requester.executed */
+	bool asked;	    /* a READ or atomic of which a packet has gone */
+	bool offered;	    /* a READ whose peer may write the answer to its places */
+	_Atomic(bool) done; /* ended; it retires after the older requests */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
 	uint32_t first_psn;
 	uint32_t npkts;		      /* PSNs that it takes; 0: a local operation */
@@ -43,10 +44,10 @@ struct send_op {
 
 /* What the requester waits for before it continues.  Bits in qp->waiting. */
 enum qp_wait {
-	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request */
-	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reached */
+	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request have to end */
+	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reads and atomics are outstanding */
 	QP_WAIT_READS = QP_WAIT_FENCE | QP_WAIT_RD_DEPTH,
-	QP_WAIT_RNR = 1 << 2,  /* receiver not ready: until the timer */
+	QP_WAIT_RNR = 1 << 2,  /* the receiver was not ready: the requester waits for the timer */
 	QP_WAIT_PSNS = 1 << 3, /* too many PSNs are outstanding to tell old from new */
 	QP_WAIT_ANSWERS = QP_WAIT_READS | QP_WAIT_PSNS,
 };
@@ -54,18 +55,18 @@ enum qp_wait {
 /* A read or atomic that the responder has accepted and keeps for repetition (IBTA 9.4.4). */
 struct rd_resource {
 	bool atomic;
-	bool placed; /* what is left of the answer is where the peer wants it */
+	bool placed; /* the rest of the answer is where the peer wants it */
 	uint32_t first_psn;
 	uint32_t npkts;
 	uint64_t va;
 	uint32_t rkey;
-	uint32_t pdn;  /* in which rkey is looked up */
+	uint32_t pdn;  /* the protection domain in which rkey is looked up */
 	uint32_t srqn; /* XRC */
 	uint32_t len;
 	uint64_t orig; /* atomic: the answer */
 };
 
-/* Where the answer to an outstanding READ or atomic goes: all of it lies in there. */
+/* The address range in which the whole answer to an outstanding READ or atomic lies. */
 struct answer_places {
 	uint32_t op; /* counts as requester.tail */
 	uintptr_t from, end;
@@ -73,29 +74,31 @@ struct answer_places {
 
 struct requester {
 	uint32_t next_block; /* next block to fetch, never masked */
-	uint32_t cur;	     /* op being sent; counts like tail */
-	uint64_t cur_off;    /* bytes of it that are sent */
+	uint32_t cur;	     /* the request being sent; counts like tail */
+	uint64_t cur_off;    /* how many bytes of it are sent */
 	uint32_t psn;	     /* next PSN to give to a new request */
 	_Atomic(uint32_t) tail;
-	bool stopped;	     /* a request failed here: nothing after it may start */
+	bool stopped;	     /* a request failed on this side: nothing after it may start */
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
 	bool direct;	     /* requests may be executed without packets, see qp_is_direct */
-	uint64_t connection; /* a DCI's, with which its target knows it; 0: none */
-	/* A DCI's without streams: requests to it go on as on RC.  NULL: see dci_admit. */
+	uint64_t connection; /* a DCI's connection, by which its target knows it; 0: none */
+	/* The target of a DCI without streams: requests to it go on as on RC.  NULL: see
+	 * dci_admit. */
 	const struct wqe_av *target;
-	uint32_t marked;	 /* frames: have gone, and are not retired; see sent_frames.h */
+	uint32_t marked;	 /* frames that have gone and are not retired; see sent_frames.h */
 	uint64_t steered_plus_1; /* frames: the producer when rules were last executed; 0: never */
-	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
-	uint32_t revocation_for; /* completer.given_up when it was asked for */
+	uint64_t revocation;	 /* must be over before anything completes in error; 0: none */
+	uint32_t revocation_for; /* value of completer.given_up when we asked for it */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
-	/* A peer's key whose memory is not mapped: so many more atomics to it are packets at once. */
+	/* A peer's key whose memory is not mapped, and how many more atomics to it go by packets at
+	 * once. */
 	uint32_t packets_key, packets_left;
 	struct answer_places places[ADAPTER_MAX_RD_ATOMIC]; /* transport/read_offer.c */
 	/*
-	 * The next request is an atomic that was executed in the peer's memory but did not count: it goes by
-	 * a packet that says so.  What the memory held before stays until that is answered, since no other
-	 * is executed before.
+	 * The next request is an atomic that we have executed in the peer's memory but could not
+	 * count, so it goes by a packet that says so. executed_before, what the memory held, stays
+	 * until the answer comes, because we execute no other atomic before that.
 	 */
 	bool executed;
 	uint64_t executed_before;
@@ -105,52 +108,55 @@ struct completer {
 	struct spin lock;
 	_Atomic(uint32_t) head;
 	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
-	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
+	_Atomic(uint32_t) acked_psn;	  /* all PSNs before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	/* Answers from asked_psn on were missing, and have been asked for again. */
+	/* Answers from asked_psn on were missing, and we have asked for them again. */
 	bool asked;
 	uint32_t asked_psn;
-	uint64_t behind_since; /* ns: since when the peer's process has had no processor; 0: no */
-	/* Since the timer was started an answer came, or a request was sent with none
+	/* Since when (ns) the peer's process lacks a processor; 0: it does not. */
+	uint64_t behind_since;
+	/* Since the timer was started, an answer has come, or a request was sent while none was
 	 * outstanding. */
 	_Atomic(bool) fresh;
 	/* The requester must go back to acked_psn. */
 	_Atomic(bool) resend;
-	/* Requests were given up and the program may use their memory again: no more data may leave
-	 * it (see pkt.withdrawn). */
+	/* Requests were given up, and the program may use their memory again: no more data may
+	 * leave that memory (see pkt.withdrawn). */
 	_Atomic(uint32_t) withdrawn;
-	/* How often a peer may have been reading something then, and for how many of these times it
-	 * has been waited for.  Nothing completes in error in between. */
+	/* How often requests were given up that a peer may have been reading, and for how many of
+	 * these we have waited for the peer.  Nothing completes in error while the two differ. */
 	_Atomic(uint32_t) given_up, waited_for;
 };
 
 struct responder {
-	/* What the bypass within the process touches; one line. */
+	/* The bypass within the process touches these, which lie in one line. */
 	cacheline_aligned struct spin lock;
-	/* While published, the word has them, and these are as old as the lock's last taking. */
+	/* While 'published' is set, the word holds these numbers, and the copies here date from
+	 * when the lock was last taken. */
 	uint32_t epsn;
 	uint32_t msn;
 	/* Peers of this process may execute requests without packets: see resp_bypass_ok. */
 	uint32_t bypass_ok;
 	struct qp_view view;
-	struct mkey_stay stay; /* in a window */
-	/* For a peer of another process; NULL: such peers send packets. */
+	struct mkey_stay stay; /* the window in which a copy is under way */
+	/* Shared with a peer in another process; NULL: such peers send packets. */
 	struct qp_block *shared;
 	bool remote;	/* the peer is in another process */
-	bool published; /* the word is the peer's, since it was opened */
-	/* The QP has failed, and no flush has come since. */
+	bool published; /* the word belongs to the peer since we opened it */
+	/* The QP has failed, and nobody has flushed it since. */
 	_Atomic(bool) revoked;
-	bool nak_sent;	  /* sequence error reported; silent until the PSN comes */
-	uint32_t nak_psn; /* that was expected then */
+	/* We have reported a sequence error, and are silent until the PSN comes. */
+	bool nak_sent;
+	uint32_t nak_psn; /* the PSN that we expected then */
 	/* the message in progress */
 	bool in_message;
 	bool in_write;
-	/* recv was taken and not completed; without a message in progress the next message uses
-	 * it. */
+	/* We have taken recv and not completed it.  If no message is in progress, the next message
+	 * uses it. */
 	bool have_recv;
 	struct recv_wqe recv;
-	uint32_t recv_srqn; /* XRC: the queue that it comes from */
+	uint32_t recv_srqn; /* XRC: the queue that recv comes from */
 	/*
 	 * The shared receive queue and protection domain of requests.  An XRC target takes both
 	 * from the queue that the packet names, and only while it handles that packet.
@@ -162,39 +168,39 @@ struct responder {
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_len;
-	/* Owed to the peer; changed under the lock. */
+	/* An answer that we owe the peer; changed under the lock. */
 	_Atomic(bool) ack_owed;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
-	/* reads and atomics; a ring of ADAPTER_MAX_RD_ATOMIC */
+	/* Reads and atomics, in a ring of ADAPTER_MAX_RD_ATOMIC entries. */
 	struct rd_resource rd[ADAPTER_MAX_RD_ATOMIC];
 	uint32_t rd_count;    /* accepted so far */
 	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
 	uint32_t rd_once;     /* answered at least once so far; never decreases */
 	uint64_t rd_off;
-	/* What a request is refused with as soon as those before it have been answered: enum
-	 * resp_state; 0: nothing.  Until then no request behind it counts. */
+	/* Why we refuse a request as soon as those before it have been answered: enum resp_state;
+	 * 0: we refuse none.  Until then no request behind it counts. */
 	uint8_t refusal;
 	uint32_t refusal_psn, refusal_srqn;
 };
 
-/* What adapter/qp/flow.c keeps; all under sq but for what it says. */
+/* What adapter/qp/flow.c keeps, under sq except where a comment says otherwise. */
 struct qp_flow {
-	_Atomic(struct slot_flow *) row; /* NULL: nobody controls it, or there is no row left */
-	uint64_t by;			 /* who did when it got the row */
-	int64_t credit;			 /* bytes that may go; below 0: that went too early */
+	_Atomic(struct slot_flow *) row; /* NULL: nobody controls it, or no row was left */
+	uint64_t by;			 /* the process that controlled it when it got the row */
+	int64_t credit;			 /* bytes that may go; below 0: bytes that went too early */
 	uint64_t filled_ns;
-	_Atomic(bool) waits; /* for its rate, in the middle of what it sends */
-	uint32_t untold;     /* bytes of which who controls it has not heard */
-	uint32_t probed;     /* of so many probes that were asked for */
-	uint64_t cnp_ns;     /* the last notification to the peer; under RCU, and a guess */
+	_Atomic(bool) waits; /* it waits for its rate, in the middle of what it sends */
+	uint32_t untold;     /* bytes of which the controlling process has not heard */
+	uint32_t probed;     /* how many of the requested probes it has sent */
+	uint64_t cnp_ns;     /* the last notification to the peer; only a guess, under RCU */
 	struct timer timer;
 };
 
-/* A request that waits (adapter/local/wait.c); under sq. */
+/* What a WAIT request keeps (adapter/local/wait.c), under sq. */
 struct send_wait {
 	struct cq_waiter completions;
-	struct timer timer; /* of the next look at memory or the clock */
+	struct timer timer; /* for the next look at memory or the clock */
 	uint64_t pause_ns;
 };
 
@@ -205,25 +211,26 @@ struct qp {
 	uint8_t bth; /* enum bth_transport */
 	bool reliable;
 	_Atomic(uint32_t) state; /* enum ib_qp_state */
-	struct qp_attr attr;	 /* as set; changed under all three locks */
-	struct path path;	 /* connected types */
+	struct qp_attr attr;	 /* as the program set them; changed under all three locks */
+	struct path path;	 /* of connected types */
 	struct route route;	 /* of that path */
-	/* Why it is in the error state, for explanations; a constant. */
+	/* Why it is in the error state, for explanations; a string constant. */
 	_Atomic(const char *) failed_by;
 	bool icm_writer;	    /* see transport/icm_writer.h */
-	_Atomic(struct rss *) rss;  /* raw packet: frames are distributed */
+	_Atomic(struct rss *) rss;  /* raw packet: it distributes frames to these queues */
 	_Atomic(uint32_t) loopback; /* enum qp_loopback */
 	struct dci *dci;	    /* DCI */
 	struct dct *dct;	    /* DCT; NULL for its responders */
 	uint32_t mtu;
-	uint64_t ack_timeout_ns; /* 0: none */
+	uint64_t ack_timeout_ns; /* 0: no timeout */
 	uint16_t pkey;
 	struct object_row *row; /* for people; may be NULL */
 
 	struct baton sq;
-	/* Where the index of the next free block is, a be32: in the doorbell record, or in bell. */
+	/* Where the index of the next free block is, as a be32: in the doorbell record, or in
+	 * bell. */
 	const void *producer;
-	_Atomic(uint32_t) bell; /* the last one by value */
+	_Atomic(uint32_t) bell; /* the last index that a bell by value gave */
 	struct requester req;
 	struct send_op *send_ops;  /* create.sq_blocks entries */
 	_Atomic(uint32_t) waiting; /* enum qp_wait */
@@ -233,23 +240,23 @@ struct qp {
 	struct recv_ring rq;
 
 	struct run_entry run;
-	struct timer timer; /* of the oldest unanswered request, or of an RNR wait */
-	/* The last outstanding request is awaited: SQ_DRAINED is owed, or a DCI turns to another
-	 * peer. */
+	struct timer timer; /* for the oldest unanswered request, or for an RNR wait */
+	/* Somebody waits for the last outstanding request to end: SQ_DRAINED is owed, or a DCI
+	 * turns to another peer. */
 	_Atomic(bool) drain_notify;
 	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
 
-	/* Where accesses to signed keys stopped; kept apart from the fields of the plain data
+	/* Where accesses to signed keys stopped.  They lie apart from the fields of the plain data
 	 * path. */
-	struct sig_resume sent;	    /* gathered by the requester; under sq */
-	struct sig_resume answered; /* scattered by the completer; under comp.lock */
-	struct sig_resume written;  /* scattered by the responder; under its lock */
-	struct sig_resume read;	    /* gathered by the responder; under its lock */
+	struct sig_resume sent;	    /* what the requester gathers; under sq */
+	struct sig_resume answered; /* what the completer scatters; under comp.lock */
+	struct sig_resume written;  /* what the responder scatters; under its lock */
+	struct sig_resume read;	    /* what the responder gathers; under its lock */
 
 	struct qp_flow flow;
 	struct send_wait wait;
-	_Atomic(uint32_t) enabled;	    /* create.slave_send: up to this block, 16 bits */
-	_Atomic(uint32_t) receives_enabled; /* create.slave_receive: so many, 16 bits */
+	_Atomic(uint32_t) enabled;	    /* create.slave_send: blocks up to this one, 16 bits */
+	_Atomic(uint32_t) receives_enabled; /* create.slave_receive: how many, 16 bits */
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)
@@ -267,19 +274,19 @@ static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
 	return &qp->send_ops[n & (qp->create.sq_blocks - 1)];
 }
 
-/* Notes that the QP has work; the outermost call of this thread does it, or any progress call. */
+/* Notes that the QP has work.  The outermost call of this thread does it, or any progress call. */
 static inline void qp_kick(struct qp *qp)
 {
 	runq_add(&qp->adapter->runq, &qp->run);
 }
 
-/* Likewise, but the program's next request may take it along. */
+/* The same for work that the program's next request may do on its way. */
 static inline void qp_kick_patiently(struct qp *qp)
 {
 	runq_add_patient(&qp->adapter->runq, &qp->run);
 }
 
-/* The wire had no room: the QP tries again at the next progress call. */
+/* Called when the wire had no room: the QP tries again at the next progress call. */
 static inline void qp_kick_later(struct qp *qp)
 {
 	runq_add_later(&qp->adapter->runq, &qp->run);
@@ -297,7 +304,7 @@ static inline void resp_take_numbers(struct responder *r, uint64_t word)
 	r->msn = qp_word_msn(word);
 }
 
-/* The lock has just been taken. */
+/* Called when the lock has just been taken. */
 static inline void resp_locked(struct responder *r)
 {
 	if (r->published)
@@ -318,8 +325,8 @@ static inline must_check bool resp_try_lock(struct qp *qp)
 	return true;
 }
 
-/* The responder goes on by itself: nobody else moves its numbers until the lock is released.  Under
- * the lock. */
+/* Takes the word back, so that nobody else moves the responder's numbers until the lock is
+ * released.  The caller holds the lock. */
 static inline void resp_close(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -330,8 +337,8 @@ static inline void resp_close(struct qp *qp)
 	r->published = false;
 }
 
-/* The use of a key that a peer names in a request of this right (0: none) to the QP.  Under the
- * responder's lock. */
+/* The use of a key that a peer names in a request to the QP which needs this right (0: none).  The
+ * caller holds the responder's lock. */
 static inline struct mkey_use qp_remote_use(struct qp *qp, uint32_t key, uint32_t pdn,
 					    uint32_t right)
 {
@@ -340,22 +347,22 @@ static inline struct mkey_use qp_remote_use(struct qp *qp, uint32_t key, uint32_
 }
 
 /*
- * Transports whose requests a peer may execute directly, at the next PSN that its responder
- * expects.  On UC, a request that was sent may still be under way when it has completed, but the
- * responder expects its PSN then, not the next one.
+ * True for transports whose requests a peer may execute directly, at the next PSN that its
+ * responder expects.  On UC, a request that was sent may still be under way when it has completed;
+ * but then the responder expects that request's PSN, not the next one.
  */
 static inline bool qp_is_direct(const struct qp *qp)
 {
 	return qp->bth == BTH_RC || qp->bth == BTH_UC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
 }
 
-/* Those of them that are connected once for all, by a modification. */
+/* True for those of them that a modification connects once for all. */
 static inline bool qp_is_connected(const struct qp *qp)
 {
 	return qp_is_direct(qp) && qp->bth != BTH_DC;
 }
 
-/* May peers execute requests directly, without packets? */
+/* True if peers may now execute requests directly, without packets. */
 static inline uint32_t resp_bypass_ok(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
@@ -366,7 +373,8 @@ static inline uint32_t resp_bypass_ok(const struct qp *qp)
 	       !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 
-/* Opens the word to a peer in another process, unless the QP is in error.  Under the lock. */
+/* Opens the word to a peer in another process, unless the QP is in error.  The caller holds the
+ * lock. */
 void resp_open(struct qp *qp);
 
 static inline void resp_unlock(struct qp *qp)
@@ -381,20 +389,21 @@ static inline void resp_unlock(struct qp *qp)
 	spin_unlock(&r->lock);
 }
 
-/* Sets what a request must fit.  True: a peer may be making an access that is not allowed any more.
- * Under the lock. */
+/* Sets what a request must match.  True: a peer may be in an access that is no longer allowed.  The
+ * caller holds the lock. */
 bool resp_set_view(struct qp *qp, const struct qp_view *view);
-/* Peers may execute nothing any more, and what they have begun does not count.  Any locks may be
- * held; the state says already that requests are not taken. */
+/* From here on peers may execute nothing, and what they have begun does not count.  The caller may
+ * hold any locks, and has set a state in which the QP takes no requests. */
 void resp_revoke(struct qp *qp);
 
-/* IBTA 9.6.1.1.3: a connected QP accepts packets from its peer alone, requests and responses. */
+/* A connected QP accepts requests and responses only from its peer (IBTA 9.6.1.1.3). */
 static inline bool qp_is_peer(const struct qp *qp, uint32_t src_port, uint32_t sqpn)
 {
 	return src_port == qp->path.dst_port && sqpn == qp->attr.dest_qpn;
 }
 
-/* Does a request with these flags complete when it succeeds?  Every way of execution asks here. */
+/* True if a request with these flags completes when it succeeds.  Every way of execution asks
+ * here. */
 static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)
 {
 	return fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all;
@@ -407,21 +416,24 @@ static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
 	       (size_t)(block & (qp->create.sq_blocks - 1)) * WQE_BLOCK;
 }
 
-/* Of the blocks that are posted beyond block, those that another queue has enabled. */
+/* How many of the 'ready' blocks posted beyond block another queue has enabled. */
 static inline uint16_t send_ring_enabled(const struct qp *qp, uint32_t block, uint16_t ready)
 {
 	uint16_t enabled = (uint16_t)(atomic_load(&qp->enabled) - block);
 
-	/* what is posted is flushed as a whole */
+	/* in error the whole queue is flushed */
 	if (qp_state(qp) == IB_QPS_ERR)
 		return ready;
 	return enabled & 0x8000 ? 0 : enabled < ready ? enabled : ready;
 }
 
-/* More blocks beyond block than the ring has room for: -1, a fault, where the record says so.  Bells
- * come from device code, which may outrun the adapter here as it does not on a card: it has written over
- * what was not read, and all that was rung for goes out as it stands.  What is more than half the
- * counter ahead is behind: the bell of one thread was late. */
+/*
+ * Called when the index says that more blocks are posted beyond block than the ring has.  If the
+ * doorbell record says so, it is a fault: -1.  But bells come from device code, which may outrun
+ * the adapter here, as it does not on a card: it has overwritten requests that nobody has read, and
+ * everything that it rang for goes out as it stands.  An index that is more than half the counter
+ * ahead is really behind, because one thread's bell came late: then nothing is ready.
+ */
 static inline int send_ring_outrun(const struct qp *qp, uint16_t ready)
 {
 	if (!qp->create.region)
@@ -429,7 +441,7 @@ static inline int send_ring_outrun(const struct qp *qp, uint16_t ready)
 	return ready & 0x8000 ? 0 : (int)qp->create.sq_blocks;
 }
 
-/* How many blocks the program has posted beyond block, and may be sent; -1 on a fault. */
+/* How many blocks the program has posted beyond block and may be sent; -1 on a fault. */
 static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 {
 	uint32_t producer;
@@ -452,27 +464,28 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 
 /* Takes all three locks, for the control path. */
 void qp_lock(struct qp *qp);
-/* Releases them and executes what was posted meanwhile, so the caller holds no other lock. */
+/* Releases them and executes what the program posted meanwhile, so the caller holds no other
+ * lock. */
 void qp_unlock(struct qp *qp);
 
 /*
- * Moves the QP to the error state (idempotent) and kicks it: the requester flushes when it runs
- * next.  Locks may be held.  why is for traces.
+ * Moves the QP to the error state, if it is not there, and kicks it: the requester flushes when it
+ * runs next.  The caller may hold locks.  'why' is for traces.
  */
 void qp_fail(struct qp *qp, const char *why);
 /*
- * A completion is lost, because its queue has overrun: the QP fails with an event (IBTA 11.6.3.1, local work
- * queue catastrophic error).  Locks may be held.
+ * Fails the QP with an event, because its completion queue has overrun and a completion is lost
+ * (IBTA 11.6.3.1, local work queue catastrophic error).  The caller may hold locks.
  */
 void qp_cannot_complete(struct qp *qp) __attribute__((cold));
 void qp_async(struct qp *qp, enum ib_event event);
 /*
- * A request found a signature error: if the QP asked for it, no request starts behind those that
- * have begun.  Under sq or comp.lock.
+ * Called when a request has found a signature error: if the QP asked for it, no request starts
+ * behind those that have begun.  The caller holds sq or comp.lock.
  */
 void qp_drain(struct qp *qp);
-/* Sets the numbers and queues of a fresh connection; all three locks held, or the QP is
- * unpublished. */
+/* Sets the numbers and queues of a fresh connection.  The caller holds all three locks, or the QP
+ * is not published. */
 void qp_reset_queues(struct qp *qp);
 /* Implements adapter.payload_lost. */
 void qp_payload_lost(void *adapter, uint32_t qpn);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What all parts of a queue pair need: its locks, its fall into the error state, its queues. */
+/* What all parts of a queue pair need: its locks, the change to the error state, its queues. */
 #include "adapter/qp/qp.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ void qp_async(struct qp *qp, enum ib_event event)
 		qp->create.async(qp->create.user, event);
 }
 
-/* False: it had failed before. */
+/* False: the QP had failed before. */
 static bool qp_fail_once(struct qp *qp, const char *why)
 {
 	uint32_t old;
@@ -29,7 +29,7 @@ static bool qp_fail_once(struct qp *qp, const char *why)
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
 	expose_object_failed(qp->row, why);
-	/* only resp_unlock sets it again, after a look at the state */
+	/* Only resp_unlock sets it again, after a look at the state. */
 	qp->resp.bypass_ok = 0;
 	resp_revoke(qp);
 	if (qp->create.srq)
@@ -45,7 +45,7 @@ void qp_fail(struct qp *qp, const char *why)
 
 void qp_cannot_complete(struct qp *qp)
 {
-	/* Whoever destroys it takes it out of RESET no more. */
+	/* A QP that is being destroyed is in RESET, and has to stay there. */
 	if (qp_state(qp) != IB_QPS_RESET && qp_fail_once(qp, "completion-queue-overrun"))
 		qp_async(qp, IB_EVENT_QP_FATAL);
 }
@@ -59,7 +59,7 @@ void qp_lock(struct qp *qp)
 
 /*
  * Threads that came for the requester meanwhile have left, because the holder of the baton looks
- * for their work before it leaves.  This holder cannot tell what is new, so the requester runs.
+ * for their work before it leaves.  This holder cannot tell what is new, so it runs the requester.
  */
 void qp_unlock(struct qp *qp)
 {
@@ -137,8 +137,8 @@ void qp_forget(struct qp *qp)
 }
 
 /* Called under a lock of the wire.  The acknowledgement may still arrive, so the timer decides: it
- * makes the requester send again, which then finds the key gone.  Without a timer that is done
- * now. */
+ * makes the requester send again, which then finds that the key no longer exists.  Without a timer
+ * the requester does that now. */
 void qp_payload_lost(void *adapter, uint32_t qpn)
 {
 	struct adapter *a = adapter;

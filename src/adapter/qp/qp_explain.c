@@ -20,7 +20,7 @@ static const char *own_port(const struct adapter *a, char text[SUBNET_PORT_TEXT]
 	return port_text(a, wire_port_row(a->wire), text);
 }
 
-/* What the program posted, of a packet that it has become. */
+/* Names what the program posted, from a packet of it. */
 static const char *request_name(uint8_t opcode)
 {
 	const struct bth_props *p = bth_props_of(opcode);
@@ -34,7 +34,7 @@ static const char *request_name(uint8_t opcode)
 	return bth_op_name(opcode);
 }
 
-/* Lines about different queue pairs are not like each other. */
+/* Makes lines about different queue pairs differ, so that each is printed. */
 static uint64_t subject_of(uint32_t qpn, uint32_t peer)
 {
 	return (uint64_t)qpn << 24 ^ peer;
@@ -70,7 +70,7 @@ void qp_explain_sent(struct qp *qp, const struct send_op *op, const char *fmt, .
 	explain_line((uintptr_t)fmt ^ subject_of(qp->qpn, qp->attr.dest_qpn), "%s: %s", head, body);
 }
 
-/* from: the row of the sender's port */
+/* from: the row of the sender's port. */
 static void received_head(const struct adapter *a, uint32_t qpn, const struct pkt *pkt,
 			  uint32_t from, char head[HEAD_BYTES])
 {

@@ -13,19 +13,19 @@
 #include "base/explain.h"
 #include "wire/pkt.h"
 
-/* Of a request in its send queue. */
+/* Explains a request in the QP's send queue. */
 void qp_explain_sent(struct qp *qp, const struct send_op *op, const char *fmt, ...)
 	printf_like(3, 4) __attribute__((cold));
-/* Of a packet that it has received. */
+/* Explains a packet that the QP has received. */
 void qp_explain_received(struct qp *qp, const struct pkt *pkt, const char *fmt, ...)
 	printf_like(3, 4) __attribute__((cold));
-/* Of the queue pair itself. */
+/* Explains something about the queue pair itself. */
 void qp_explain(struct qp *qp, const char *fmt, ...) printf_like(2, 3) __attribute__((cold));
-/* A packet for a number that no queue pair of this adapter takes. */
+/* Explains a packet for a number that no queue pair of this adapter takes. */
 void qp_explain_stray(struct adapter *a, const struct pkt *pkt, const char *why)
 	__attribute__((cold));
 
-/* A frame of so many bytes that does not go to a queue; number: the queue's, or IB_MULTICAST_QPN. */
+/* Explains a frame that does not go to a queue; number: the queue's, or IB_MULTICAST_QPN. */
 void qp_explain_frame(const struct adapter *a, uint32_t number, const struct pkt *pkt,
 		      const char *why) __attribute__((cold));
 
@@ -37,7 +37,7 @@ static inline const char *qp_failed_by(const struct qp *qp)
 	return why ? why : "a request has failed";
 }
 
-/* "IBV_WC_REM_ACCESS_ERR" */
+/* The name of a completion status, such as "IBV_WC_REM_ACCESS_ERR". */
 const char *qp_wc_name(uint8_t syndrome);
-/* Why nothing that goes this way arrives at a QP of that number; NULL: it does. */
+/* Why nothing that goes this way arrives at a QP with that number; NULL: it arrives. */
 const char *qp_way_missing(const struct adapter *a, const struct path *path, uint32_t dqpn);

@@ -4,7 +4,7 @@
 
 #include "adapter/qp/qp.h"
 
-/* Says where queue pairs have their figures; once in a process is enough. */
+/* Says where queue pairs have their figures; a process need call it only once. */
 void qp_form_expose(struct wire *wire);
-/* Lists the queue pair, whose numbers are set; qp->row is where. */
+/* Lists the queue pair, whose numbers are set, and sets qp->row. */
 void qp_list(struct qp *qp);

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 
-/* Columns of the table: transports that differ in their attributes. */
+/* The table's columns: transports whose attributes differ. */
 enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COL_RAW, COLUMNS };
 
 struct transition {
@@ -212,12 +212,12 @@ bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_s
 		return false;
 	if (type == IB_QPT_DCI || type == IB_QPT_DCT)
 		return dc_transition_rule(type, cur, next, out);
-	/* RESET and ERR can be reached from everywhere, whatever the mask */
+	/* Every state leads to RESET and ERR, whatever the mask is. */
 	*out = (struct qp_rule){.optional = UINT32_MAX};
 	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
 		return true;
 	t = &transitions[cur][next];
-	/* a reliable QP has no send queue error state */
+	/* A reliable QP has no send queue error state. */
 	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC && col != COL_RAW))
 		return false;
 	*out = (struct qp_rule){t->required[col], t->optional[col] | IB_QP_STATE | IB_QP_CUR_STATE |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which state transitions a QP may make, with which attributes (IBTA 11.2.5.2, table 99 ff.). */
+/* The state transitions that a QP may make, and their attributes (IBTA 11.2.5.2, table 99 ff.). */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct qp_rule {
 /* False: there is no such transition. */
 bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
 			struct qp_rule *out) must_check;
-/* May a QP of this type go from cur to next with exactly these attributes? */
+/* True if a QP of this type may go from cur to next with exactly these attributes. */
 bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
 		      uint32_t mask) must_check;
 const char *qp_state_name(enum ib_qp_state state);

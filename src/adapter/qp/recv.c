@@ -19,7 +19,8 @@ enum recv_verdict recv_take_next(struct qp *qp)
 	struct responder *r = &qp->resp;
 	enum recv_verdict v;
 
-	/* An unreliable message that never ended left its receive for this one (IBTA 9.8.2.2). */
+	/* An unreliable message that never ended has left its receive for this one (IBTA
+	 * 9.8.2.2). */
 	if (unlikely(r->have_recv))
 		return RECV_OK;
 	v = r->srq ? srq_take_next(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);

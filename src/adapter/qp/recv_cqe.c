@@ -8,13 +8,14 @@
 #include "base/trace.h"
 #include "wire/brief.h"
 
-/* An XRC target has no user index of its own: the shared receive queue has it. */
+/* The user index of a completion: an XRC target has none, so it is that of the shared receive
+ * queue. */
 static uint32_t cqe_user_index(const struct qp *qp)
 {
 	return qp->bth == BTH_XRC && qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->create.uidx;
 }
 
-/* An XRC target completes to the CQ of the shared receive queue. */
+/* The completion queue of a receive; for an XRC target it is that of the shared receive queue. */
 static struct cq *recv_cqe_recv_cq(const struct qp *qp)
 {
 	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->create.recv_cq;
@@ -49,7 +50,7 @@ static uint8_t recv_cqe_op(const struct bth_props *p)
 	return p->ieth ? CQE_OP_RESP_SEND_INV : CQE_OP_RESP_SEND;
 }
 
-/* The sender, and the service level; on Ethernet the kind of header. */
+/* The sender and the service level; on Ethernet the kind of header. */
 static uint32_t recv_cqe_peer(const struct qp *qp, const struct pkt *pkt)
 {
 	const bool datagram = qp->bth == BTH_UD;
@@ -60,17 +61,18 @@ static uint32_t recv_cqe_peer(const struct qp *qp, const struct pkt *pkt)
 	       (pkt->path->grh && datagram ? CQE_FLAGS_GRH : 0);
 }
 
-/* What a completion says of the message. */
+/* What a completion says about the message. */
 struct recv_cqe {
 	const struct bth_props *props;
 	uint16_t slid;
 	uint32_t ml_path;
-	uint32_t peer; /* and service */
-	uint32_t imm;  /* or the key invalidated */
+	uint32_t peer; /* and the service level */
+	uint32_t imm;  /* or the key that was invalidated */
 	uint32_t bytes;
 };
 
-/* Word by word: who copies it next reads it so, and would wait for wider stores of a moment ago. */
+/* Stores word by word, because the code that copies the CQE next reads words, and would wait for
+ * wider stores that have just been made. */
 static inline void recv_cqe_fill(struct cqe64 *out, const struct qp *qp, const struct recv_cqe *c,
 				 uint16_t index)
 {
@@ -86,7 +88,8 @@ static inline void recv_cqe_fill(struct cqe64 *out, const struct qp *qp, const s
 		cqe_last_word(qp->qpn, index, (uint8_t)(recv_cqe_op(c->props) << 4));
 }
 
-/* A program that has sent something may wait for it (adapter_has_received). */
+/* Notes a receive, because a program that has sent something may wait for it
+ * (adapter_has_received). */
 static void recv_note(struct adapter *a)
 {
 	if (!atomic_load_explicit(&a->received, memory_order_relaxed))

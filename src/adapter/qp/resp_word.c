@@ -2,8 +2,8 @@
 /* The responder's side of the word that it shares with a peer in another process (qp_word.h). */
 #include "adapter/qp/qp.h"
 
-/* Whoever takes the state away revokes the word afterwards: either we see the state, or the
- * exchange fails. */
+/* A thread that takes the state away revokes the word afterwards.  So either we see the state, or
+ * our exchange fails. */
 void resp_open(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -14,8 +14,8 @@ void resp_open(struct qp *qp)
 
 void resp_revoke(struct qp *qp)
 {
-	/* Of a DC target's responder, whose initiator has ended meanwhile, somebody else may have the
-	 * block by now: he opens it again with the next packet. */
+	/* If the initiator of a DC target's responder has ended, another responder may own the
+	 * block by now; that one opens it again with the next packet. */
 	struct qp_block *b = __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
 
 	if (b)
@@ -45,8 +45,9 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view)
 	if (!r->shared)
 		return false;
 	/*
-	 * What was executed still counts: by packets it would be executed again.  Peers look at the
-	 * rights once more in the access, and the caller waits for those who have looked.
+	 * What the peer has executed still counts, because packets would execute it again.  Peers
+	 * look at the rights once more in the access, and the caller waits for those that have
+	 * looked before.
 	 */
 	if (same) {
 		__atomic_store_n(&r->shared->view.access, view->access, __ATOMIC_RELAXED);
@@ -54,7 +55,7 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view)
 	}
 	resp_close(qp);
 	qp_word_revoke(&r->shared->word);
-	/* Whoever sees one of the new values sees the new epoch too. */
+	/* A peer that sees one of the new values sees the new epoch too. */
 	atomic_thread_fence(memory_order_release);
 	r->shared->view = *view;
 	return true;

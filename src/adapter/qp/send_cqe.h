@@ -4,9 +4,9 @@
 
 #include "adapter/qp/qp.h"
 
-/* The completion of a request that succeeded. */
+/* Completes a request that has succeeded. */
 void send_cqe_success(struct qp *qp, const struct send_op *op);
-/* The completion of one that failed with op->syndrome. */
+/* Completes a request that has failed with op->syndrome. */
 void send_cqe_error(struct qp *qp, const struct send_op *op);
-/* A flush error for a request, whether it ever was outstanding or not. */
+/* Completes a request with a flush error, whether it was ever outstanding or not. */
 void send_cqe_flush(struct qp *qp, const struct send_op *op);

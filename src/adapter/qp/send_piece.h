@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data of a plain request: one piece, and the request is one packet and as few blocks of the
- * ring as its segments take.
- * For those who execute such requests as they stand there, with a copy of the segments.
+ * The data of a plain request: it is one piece, the request is one packet, and its segments take as
+ * few blocks of the ring as possible.
+ *
+ * For code that executes such requests straight from the ring, with a copy of the segments.
  */
 #pragma once
 
@@ -15,8 +16,8 @@ struct send_piece {
 	const uint8_t *inlined; /* data in the ring; NULL: the segment points to it */
 };
 
-/* The data segment, which stands at 'at' in the ring, is the last of 'units' if it points to its
- * data.  False: the data are of another kind. */
+/* Reads the piece.  The data segment stands at 'at' in the ring and, if it points to its data, must
+ * be the last of 'units'.  False: the data are of another kind. */
 static inline bool send_piece_read(const struct qp *qp, const struct wqe_ctrl *ctrl,
 				   const struct wqe_data *data, const uint8_t *at, uint32_t units,
 				   struct send_piece *out)
@@ -34,7 +35,7 @@ static inline bool send_piece_read(const struct qp *qp, const struct wqe_ctrl *c
 	       ds == units - 1 + div_round_up(sizeof(be32) + out->bytes, WQE_UNIT);
 }
 
-/* Where it is in our memory; NULL: its key refuses. */
+/* Where the piece lies in our memory; NULL: its key refuses. */
 static inline const uint8_t *send_piece_at(const struct qp *qp, const struct wqe_data *data,
 					   const struct send_piece *p)
 {

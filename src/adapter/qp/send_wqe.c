@@ -75,7 +75,7 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 	return true;
 }
 
-/* The segment of a raw packet QP and the part of the frame that stands in it. */
+/* Decodes the segment of a raw packet QP, and the part of the frame that stands in it. */
 static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
 	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
@@ -90,7 +90,7 @@ static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, ui
 	w->eth_header = w->bytes + *at + inlined;
 	if (!range_inside(inlined, w->eth_header_len, end - *at))
 		return false;
-	/* all segments are whole units, so this stays inside */
+	/* all segments are whole units, so this stays inside the copy */
 	*at += (uint32_t)align_up(inlined + w->eth_header_len, WQE_UNIT);
 	if (w->opcode == WQE_OP_ENHANCED_MPSW)
 		return qp->create.multi_packet && !w->eth_header_len;
@@ -100,7 +100,7 @@ static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, ui
 /* An address vector without the extended bit has only this many bytes. */
 #define AV_SHORT_BYTES 16u
 
-/* The segments in front of the data; moves *at past them. */
+/* Decodes the segments in front of the data, and moves *at past them. */
 static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -169,8 +169,8 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 	}
 }
 
-/* Returns 0 or the syndrome of the completion: IBTA 11.6.2 tells a malformed request from a long
- * one. */
+/* Decodes the copy.  Returns 0 or the syndrome of the completion: IBTA 11.6.2 tells a malformed
+ * request from one that is too long. */
 static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -194,7 +194,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 
 	if (ready <= 0)
 		return ready ? FETCH_FAULT : FETCH_NONE;
-	/* a block at a time: most WQEs are one */
+	/* copy a block at a time, because most WQEs have one */
 	if (!copy_blocks(qp, block, out->bytes, WQE_BLOCK))
 		return FETCH_FAULT;
 	ds = wqe_ds(&out->ctrl);
@@ -212,7 +212,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	out->nsegs = 0;
 	out->has_inline = false;
 	out->len = 0;
-	/* The program may have changed the length between the two copies: only the first reading
+	/* The program may have changed the length between the two copies, so only the first one
 	 * counts. */
 	out->bad = send_wqe_decode(qp, out, ds);
 	return FETCH_OK;
@@ -251,7 +251,7 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 
 uint8_t send_wqe_bth_op(const struct wqe_props *p, bool first, bool last)
 {
-	/* rows: send, write; columns: first/middle, last, last+imm, last+inv, only... */
+	/* [write][first]; columns: last, last with imm, last with inv, not last */
 	static const uint8_t op[2][2][4] = {
 		{{BTH_SEND_LAST, BTH_SEND_LAST_IMM, BTH_SEND_LAST_INV, BTH_SEND_MIDDLE},
 		 {BTH_SEND_ONLY, BTH_SEND_ONLY_IMM, BTH_SEND_ONLY_INV, BTH_SEND_FIRST}},

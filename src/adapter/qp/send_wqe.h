@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A send WQE, fetched and decoded.  The ring is the program's memory: the WQE is copied once,
- * checked, and only the copy is used.  A retransmission and the scatter of a read fetch it anew
- * instead of keeping it: software may rewrite a WQE between the error and the resumption of a
- * pipelined QP.
+ * A send WQE, fetched and decoded.  The ring is the program's memory, so the device copies the WQE
+ * once, checks the copy, and uses only that.  A retransmission and the scatter of a read fetch the
+ * WQE again instead of keeping it, because software may rewrite it between the error and the
+ * resumption of a pipelined QP.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct send_seg {
 	uint32_t lkey;
 	uint32_t len;
 	uint64_t addr;
-	const uint8_t *inline_data; /* into the copy; NULL for a pointer */
+	const uint8_t *inline_data; /* points into the copy; NULL: the segment is a pointer */
 };
 
 #define SEND_WQE_MAX_SEGS (WQE_MAX_BYTES / WQE_UNIT)
@@ -30,9 +30,9 @@ struct send_wqe {
 		uint64_t align;
 	};
 	uint32_t nblocks;
-	bool newest; /* nothing was posted behind it at its fetch */
+	bool newest; /* when we fetched it, nothing was posted behind it */
 	uint8_t opcode;
-	uint8_t bad; /* enum cqe_syndrome of what this QP cannot execute; 0: good */
+	uint8_t bad; /* enum cqe_syndrome of why this QP cannot execute it; 0: it can */
 	uint8_t fm_ce_se;
 	uint32_t imm;
 	uint64_t raddr;
@@ -51,7 +51,7 @@ struct send_wqe {
 	struct send_seg seg[SEND_WQE_MAX_SEGS];
 };
 
-/* The parts of an operation, and the transports that carry it. */
+/* What an operation consists of, and which transports carry it. */
 struct wqe_props {
 	bool valid : 1;
 	bool send : 1;
@@ -60,7 +60,7 @@ struct wqe_props {
 	bool atomic : 1;
 	bool imm : 1;
 	bool inval : 1;
-	bool local : 1; /* no packet */
+	bool local : 1; /* makes no packet */
 	bool rc : 1;
 	bool uc : 1;
 	bool ud : 1;
@@ -69,20 +69,21 @@ struct wqe_props {
 
 const struct wqe_props *wqe_props(uint8_t opcode);
 
-/* The operation (enum bth_op) of the first, the last or another packet of a SEND or WRITE. */
+/* The operation (enum bth_op) of a packet of a SEND or WRITE: the first, the last or another
+ * one. */
 uint8_t send_wqe_bth_op(const struct wqe_props *p, bool first, bool last);
 
 enum fetch_verdict {
 	FETCH_OK,
 	FETCH_NONE,  /* the ring holds no more */
-	FETCH_FAULT, /* ring or doorbell record unreadable, or senseless counters */
+	FETCH_FAULT, /* ring or doorbell record cannot be read, or the counters make no sense */
 };
 
-/* Fetches and decodes the WQE at block (as counted, not masked). */
+/* Fetches and decodes the WQE at block, which is a counter and not masked. */
 enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block,
 				  struct send_wqe *out) must_check;
 
-/* Runs of bytes [off, off + len) of the list. */
+/* Appends the runs of bytes [off, off + len) of the list. */
 enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,
 				uint32_t access, uint64_t off, uint64_t len,
 				struct runs *runs) must_check;
