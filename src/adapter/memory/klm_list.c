@@ -41,7 +41,7 @@ void klm_list_put(struct klm_list *l, uint32_t at, const struct umr_klm *entry, 
 	l->bytes = 0;
 }
 
-/* Reads the entries as a strided list. */
+/* The header of a strided list. */
 static const struct umr_stride_header *header_of(const struct klm_list *l)
 {
 	return (const struct umr_stride_header *)&l->entry[0];
@@ -100,7 +100,7 @@ const char *klm_list_settle(struct klm_list *l)
 	return NULL;
 }
 
-/* The entry that contains byte off of the list or cycle, never one of no bytes. */
+/* The entry that contains byte off of the list or cycle, but never an entry of no bytes. */
 static uint32_t entry_at(const struct klm_list *l, uint64_t off)
 {
 	uint32_t low = 0, high = l->count - 1;
@@ -121,7 +121,7 @@ static uint64_t begin_of(const struct klm_list *l, uint32_t i)
 	return i ? l->end[i - 1] : 0;
 }
 
-/* The same, but tries entry i first: a walk along the list passes the next one. */
+/* The same, but tries entry i first, because a walk along the list comes to the next one. */
 static uint32_t entry_near(const struct klm_list *l, uint32_t i, uint64_t off)
 {
 	return i < l->count && l->end[i] > off && begin_of(l, i) <= off ? i : entry_at(l, off);
@@ -143,7 +143,7 @@ static struct klm_piece piece_strided(const struct klm_list *l, uint32_t i, uint
 {
 	const struct umr_stride *s = stride_of(l, i);
 
-	/* the key that the piece names refuses an address that wraps */
+	/* The key that the piece names refuses an address that wraps. */
 	return (struct klm_piece){
 		.key = be32_get(s->mkey),
 		.va = be64_get(s->va) + round * be16_get(s->stride) + (off - begin_of(l, i)),

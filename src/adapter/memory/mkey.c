@@ -11,7 +11,7 @@
 
 struct mkey {
 	uint32_t key;
-	/* Windows bound to it; or FROZEN: there are none and none can be bound. */
+	/* How many windows are bound to it; FROZEN: none is, and none can be. */
 	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
 	bool exposed;
@@ -40,7 +40,7 @@ static struct mkey_meaning *region_meaning(struct mkey *owner, const struct mkey
 	return m;
 }
 
-/* A key with a number and without a meaning. */
+/* Makes a key that has a number and no meaning yet. */
 static int mkey_alloc(struct adapter *a, uint8_t variant, struct mkey **out)
 {
 	struct mkey *m = calloc(1, sizeof(*m));
@@ -122,7 +122,7 @@ int mkey_retire(struct mkey *m)
 	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
 }
 
-/* On return no peer is in the memory any more. */
+/* Ends the key's exposure.  When it returns, no peer is in the memory any more. */
 void mkey_conceal(struct adapter *a, struct mkey *m)
 {
 	struct expose *e = wire_expose(a->wire);
@@ -137,9 +137,9 @@ void mkey_conceal(struct adapter *a, struct mkey *m)
 	m->exposed = false;
 }
 
-/* Called when no request finds the key any more and none that found it is being sent.  Payloads
- * that were sent by reference and are still unread are never read, and on return no peer is reading
- * one. */
+/* Called when no request finds the key any more and none that found it is being sent.  Nobody reads
+ * payloads any more that were sent by reference and not read yet; when it returns, no peer is
+ * reading one. */
 static void mkey_withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
 	if (m->ops == &region_ops && m->length &&
@@ -155,7 +155,8 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 
 	if (!new)
 		return -ENOMEM;
-	/* IBTA 11.2.8, Reregister Memory Region: refused while windows are bound to the region */
+	/* A region that windows are bound to is not reregistered (IBTA 11.2.8, Reregister Memory
+	 * Region). */
 	if (mkey_retire(m) < 0) {
 		free(new);
 		return -EBUSY;
@@ -233,7 +234,7 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 	return ret;
 }
 
-/* Appends the runs of a range under a key that names this region. */
+/* Appends the runs of a range, if the key names this region. */
 static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const struct mkey_use *u,
 					    uint64_t va, uint64_t len, struct runs *runs)
 {
@@ -272,7 +273,7 @@ static enum mkey_verdict region_resolve(struct adapter *a, struct mkey_meaning *
 	return m->region_key == u->key ? region_runs(m, u, va, len, runs) : MKEY_NO_KEY;
 }
 
-/* IBTA 10.6.5: requests do not invalidate a region made by Register Memory Region. */
+/* Requests do not invalidate a region that Register Memory Region has made (IBTA 10.6.5). */
 static enum mkey_verdict region_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
 	return m->region_key == u->key ? MKEY_NO_RIGHT : MKEY_NO_KEY;

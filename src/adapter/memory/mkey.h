@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory keys: they say who may touch which memory.  A key is an index (bits 31:8) and a variant
- * (7:0) that changes each time the index is used again, so a stale key is refused.
+ * (7:0) that changes each time the index is used again, so the device refuses a stale key.
  *
  * The meaning of a key is immutable once published.  A change publishes a new meaning and frees the
  * old one after a grace period.  Users hold RCU from the look-up to the end of the copy.
@@ -18,13 +18,14 @@ struct runs;
 
 /*
  * Where a responder is while it holds its lock.  Some keys end on the data path, which cannot wait
- * for a grace period; whoever ends one waits for those counted there instead.
+ * for a grace period.  A thread that ends one waits instead for the responders that are counted
+ * there.
  */
 struct mkey_stay {
-	_Atomic(uint32_t) *in; /* counts who is there; NULL: nowhere */
+	_Atomic(uint32_t) *in; /* counts the responders that are there; NULL: it is nowhere */
 };
 
-/* The copy is complete, or never begins. */
+/* Ends the stay: the copy is complete, or will never begin. */
 static inline void mkey_stay_end(struct mkey_stay *s)
 {
 	if (likely(!s->in))
@@ -38,8 +39,8 @@ struct mkey_use {
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t qpn; /* MKEY_ANY_QPN: the user cannot say */
-	/* A peer named the key, in a request to that QP, which stays until the copy is complete;
-	 * NULL: no peer did. */
+	/* The stay of the QP to which a peer has sent a request with this key, until the copy is
+	 * complete.  NULL: no peer named the key. */
 	struct mkey_stay *remote;
 	uint32_t access;
 };
@@ -51,9 +52,9 @@ enum mkey_verdict {
 	MKEY_NO_RIGHT,
 	MKEY_OUT_OF_RANGE,
 	MKEY_TOO_MANY_RUNS, /* the runs present describe the beginning */
-	MKEY_GONE,	    /* its memory has been unmapped */
+	MKEY_GONE,	    /* its memory is no longer mapped */
 	MKEY_BOUND,	    /* it belongs to a QP, and the user did not say which QP it is */
-	MKEY_SIGNED,	    /* memory and message differ: mkey_indirect.h */
+	MKEY_SIGNED,	    /* memory and message differ, see mkey_indirect.h */
 };
 
 /* The operations of a kind of key.  All run under RCU. */
@@ -71,7 +72,7 @@ struct mkey_ops {
 /* No 32-bit key equals this one. */
 #define MKEY_NO_REGION UINT64_MAX
 
-/* A region stands here whole, so a look-up of its key needs nothing else. */
+/* A region's meaning stands here completely, so a look-up of its key needs nothing else. */
 struct mkey_meaning {
 	uint64_t region_key; /* the key of a region; MKEY_NO_REGION for other kinds */
 	uint32_t pdn;
@@ -83,7 +84,7 @@ struct mkey_meaning {
 	const struct mkey_ops *ops;
 };
 
-/* For traces. */
+/* The name for traces. */
 static inline const char *mkey_verdict_name(enum mkey_verdict v)
 {
 	static const char *const names[] = {
@@ -102,12 +103,12 @@ static inline const char *mkey_verdict_name(enum mkey_verdict v)
 	return name ? name : "unknown";
 }
 
-/* A list of runs under construction.  runs_begin starts it: clearing the whole list would cost more
- * than a small copy. */
+/* A list of runs that is being built.  runs_begin starts it: clearing the whole list would cost
+ * more than a small copy. */
 struct runs {
 	uint32_t n;
 	struct run run[RUNS_MAX];
-	uint32_t key[RUNS_MAX]; /* of the region that the run is of; 0: of none */
+	uint32_t key[RUNS_MAX]; /* key of the region that each run belongs to; 0: none */
 };
 
 static inline void runs_begin(struct runs *runs)
@@ -115,15 +116,15 @@ static inline void runs_begin(struct runs *runs)
 	runs->n = 0;
 }
 
-/* There must be room. */
+/* Appends a run; the list must have room. */
 static inline void runs_add(struct runs *runs, uint32_t key, void *addr, uint64_t len)
 {
 	runs->run[runs->n] = (struct run){addr, len};
 	runs->key[runs->n++] = key;
 }
 
-/* What the key means, if it is that of a region and allows the access in the domain; otherwise NULL.  Under
- * RCU. */
+/* What the key means, if it is a region's key and allows the access in the domain; otherwise NULL.
+ * Call it under RCU. */
 static inline const struct mkey_meaning *mkey_region(struct adapter *a, uint32_t key, uint32_t pdn,
 						     uint32_t access)
 {
@@ -134,13 +135,13 @@ static inline const struct mkey_meaning *mkey_region(struct adapter *a, uint32_t
 	return m;
 }
 
-/* The address of [va, va + len) in it, or NULL. */
+/* The address of [va, va + len) in the region, or NULL. */
 static inline uint8_t *mkey_region_place(const struct mkey_meaning *m, uint64_t va, uint64_t len)
 {
 	return likely(range_inside(va - m->iova, len, m->length)) ? m->addr + (va - m->iova) : NULL;
 }
 
-/* Both; NULL: the key is of another kind, or refuses. */
+/* Does both; NULL: the key is of another kind, or refuses. */
 static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
 				      uint32_t access, uint64_t va, uint64_t len)
 {
@@ -150,8 +151,8 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
 }
 
 /*
- * Appends the runs of [va, va + len) under u->key, if the key allows this use.  Zero length appends
- * nothing but checks the key as well.  Under RCU.
+ * Appends the runs of [va, va + len) under u->key, if the key allows this use.  A length of zero
+ * appends nothing, but the key is checked all the same.  Call it under RCU.
  */
 enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
 			       uint64_t len, struct runs *runs) must_check;
@@ -159,14 +160,15 @@ enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint
 enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
 				    struct runs *runs) must_check;
 
-/* Traces and explains a verdict on a piece of a work request's list, if it is a refusal; returns it. */
+/* Traces and explains the verdict on a piece of a work request's list, if it is a refusal; returns
+ * the verdict. */
 enum mkey_verdict mkey_piece_refused(struct adapter *a, enum mkey_verdict v,
 				     const struct mkey_use *u, uint64_t va, uint64_t len)
 	__attribute__((cold));
 
 /*
- * Local Invalidate and Send with Invalidate, executed by QP u->qpn of domain u->pdn: the key
- * refuses all accesses that begin from now on.  Under RCU.
+ * Executes Local Invalidate or Send with Invalidate for QP u->qpn of domain u->pdn: the key refuses
+ * all accesses that begin from now on.  Call it under RCU.
  */
 enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) must_check;
 
@@ -174,6 +176,7 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) m
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
 	       struct mkey **out) must_check;
 
-/* Holds the key as it is, for a window bound to it.  False: it is about to change or go. */
+/* Holds the key as it is, for a window bound to it.  False: the key is about to change or to
+ * end. */
 bool mkey_hold(struct mkey *m) must_check;
 void mkey_let_go(struct mkey *m);

@@ -87,7 +87,7 @@ static bool explain_if_gone(struct adapter *a, const struct mkey_refusal *r)
 	return g;
 }
 
-/* Nothing has this key. */
+/* Explains that nothing has this key. */
 static void explain_unknown(struct adapter *a, const struct mkey_refusal *r)
 {
 	const struct mkey_meaning *m = number_find(&a->mkeys, r->use.key >> 8);
@@ -130,7 +130,7 @@ static void explain_right(const struct mkey_meaning *m, const struct mkey_refusa
 			access_text(m->access, has, sizeof(has)), ACCESS_OF(r));
 }
 
-/* How far an access lies outside of a region. */
+/* Explains how far an access lies outside of a region. */
 static void explain_range(const struct mkey_meaning *m, const struct mkey_refusal *r)
 {
 	uint64_t end = r->va + r->len;

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/trace.h"
 
-/* Keys may name other lists: to this depth. */
+/* How deep lists of keys may be nested. */
 #define MAX_DEPTH 4u
 
-/* A bound for look-ups while another thread changes the key without pause. */
+/* Ends a look-up although another thread changes the key without pause. */
 #define MAX_ATTEMPTS 1000u
 
-/* A look-up copies so many pieces at a time out of the list, under its lock. */
+/* A look-up copies this many pieces at a time out of the list, under its lock. */
 #define PIECES 16u
 
 /* ---- life ---- */
@@ -106,7 +106,7 @@ static enum mkey_verdict indirect_check(const struct indirect *k, const struct m
 	return MKEY_OK;
 }
 
-/* Two runs of a region that touch are one. */
+/* Joins the last two runs of a region if they touch. */
 static void runs_join_last(struct runs *runs)
 {
 	struct run *last = &runs->run[runs->n - 1];
@@ -124,7 +124,7 @@ static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *
 					    uint64_t generation, uint32_t access, uint64_t off,
 					    uint64_t len, struct runs *runs, unsigned depth);
 
-/* May the key be used so?  *generation identifies the present list. */
+/* Says whether the key may be used so.  *generation identifies the present list. */
 static enum mkey_verdict indirect_look(struct indirect *k, const struct mkey_use *u, uint64_t va,
 				       uint64_t len, uint64_t *off, uint64_t *generation)
 {
@@ -134,7 +134,7 @@ static enum mkey_verdict indirect_look(struct indirect *k, const struct mkey_use
 	v = indirect_check(k, u);
 	*generation = k->generation;
 	*off = va - k->start;
-	/* Addresses then count the wire's stream, and say little about memory. */
+	/* With signatures, addresses count in the wire's stream and say little about memory. */
 	if (v == MKEY_OK && indirect_signed(k))
 		v = MKEY_SIGNED;
 	if (v == MKEY_OK && !range_inside(*off, len, k->length))
@@ -153,8 +153,8 @@ static bool indirect_changed(struct indirect *k, uint64_t generation)
 	return changed;
 }
 
-/* An access meets a concurrent change before or after it, never half of it, and is never refused
- * because of it. */
+/* An access meets a concurrent change before or after it, never half of it, and no change makes it
+ * fail. */
 static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k,
 				       const struct mkey_use *u, uint64_t va, uint64_t len,
 				       struct runs *runs, unsigned depth)
@@ -179,8 +179,8 @@ static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k,
 }
 
 /*
- * A piece belongs to another key of the same domain.  Only local rights are asked of that key: the
- * outer key says what a peer may do.
+ * Follows a piece, which belongs to another key of the same domain.  That key is only asked for
+ * local rights, because the outer key says what a peer may do.
  */
 static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32_t access,
 					 const struct klm_piece *p, struct runs *runs,
@@ -201,8 +201,8 @@ static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32
 		v = indirect_runs(a, inner, &u, p->va, p->len, runs, depth + 1);
 	else
 		v = MKEY_NO_RIGHT;
-	/* The bytes of a signed key are not those in memory, so it cannot be a piece; and a key for
-	 * one QP alone cannot be a piece of a key that others may use. */
+	/* The bytes of a signed key are not those in memory, so it cannot be a piece.  A key that
+	 * only one QP may use cannot be a piece of a key that others may use. */
 	if (v == MKEY_SIGNED || v == MKEY_BOUND)
 		v = MKEY_NO_RIGHT;
 	if (v == MKEY_OK)
@@ -212,7 +212,7 @@ static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32
 	return v;
 }
 
-/* Appends bytes [off, off + len) of the list while the key is of this generation. */
+/* Appends bytes [off, off + len) of the list while the key has this generation. */
 static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *k,
 					    uint64_t generation, uint32_t access, uint64_t off,
 					    uint64_t len, struct runs *runs, unsigned depth)
@@ -224,7 +224,7 @@ static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *
 	struct klm_piece piece[PIECES];
 
 	while (len) {
-		/* one piece too many shows that the runs do not fit */
+		/* One piece too many shows that the runs do not fit. */
 		uint32_t room = min_u32(RUNS_MAX - runs->n, PIECES);
 		enum mkey_verdict v = MKEY_OK;
 		uint32_t n = 0;

@@ -17,28 +17,29 @@
 /* A key with signatures as it was at one moment. */
 struct mkey_signed {
 	uint32_t key;
-	uint64_t generation; /* of its configuration; unique on this device */
+	uint64_t generation; /* of its configuration; no other on this device has it */
 	uint64_t start;	     /* address of the first byte */
 	uint64_t length;     /* of the memory's stream */
 	struct sig_plan plan;
 };
 
 /*
- * Opens a signed key for an access in this direction.  MKEY_NO_KEY also if it has no signatures.
- * Under RCU.
+ * Opens a signed key for an access in this direction.  MKEY_NO_KEY also if the key has no
+ * signatures.  Call it under RCU.
  */
 enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
 				   enum sig_direction d, struct mkey_signed *out) must_check;
 /*
  * Appends the runs of bytes [off, off + len) of the memory's stream, counted from the key's first
  * byte.  MKEY_NO_KEY if the key has changed since it was opened; MKEY_TOO_MANY_RUNS leaves runs
- * unchanged.  Under RCU.
+ * unchanged.  Call it under RCU.
  */
 enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
 				   uint64_t off, uint64_t len, struct runs *runs) must_check;
 /*
- * An access found this error.  True: report it, because it is the first since the key was armed (by
- * SET_PSV to the side's PSV, or by a UMR with the signature error bit).  Under RCU.
+ * Notes that an access has found this error.  True: report it, because it is the first since the
+ * key was armed (by SET_PSV to the side's PSV, or by a UMR with the signature error bit).  Call it
+ * under RCU.
  */
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
 		       const struct sig_error *e) must_check;

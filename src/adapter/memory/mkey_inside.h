@@ -10,10 +10,10 @@
 struct indirect {
 	struct mkey_meaning meaning; /* published */
 	bool umr;
-	uint32_t bsf_octowords; /* room */
+	uint32_t bsf_octowords; /* room for the BSF */
 
-	struct spin lock;    /* of all below */
-	uint64_t generation; /* number of the key 63:32, of its changes 31:0 */
+	struct spin lock;    /* guards all members below */
+	uint64_t generation; /* the key's number 63:32, the number of its changes 31:0 */
 	uint32_t key;
 	uint32_t qpn;
 	uint32_t access; /* remote rights and local write */
@@ -25,16 +25,16 @@ struct indirect {
 	struct klm_list list;
 
 	bool signature;		 /* mkc.bsf_en */
-	bool has_bsf;		 /* a BSF has been written */
+	bool has_bsf;		 /* somebody has written a BSF */
 	struct sig_plan plan[2]; /* by enum sig_direction */
 	uint32_t psv[SIG_SIDES];
-	bool reported;	   /* an error, and the key was not armed since */
+	bool reported;	   /* an error was reported, and nobody has armed the key since */
 	uint32_t psv_arms; /* how often its PSVs had been set by then */
 };
 
 extern const struct mkey_ops indirect_ops;
 
-/* NULL if the key's index names none.  Under RCU. */
+/* The indirect key; NULL if the key's index names none.  Call it under RCU. */
 static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
 {
 	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
@@ -42,7 +42,7 @@ static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
 	return m && m->ops == &indirect_ops ? container_of(m, struct indirect, meaning) : NULL;
 }
 
-/* Does the data differ from what is in memory?  Lock held. */
+/* True if the data differs from what is in memory.  The caller holds the lock. */
 static inline bool indirect_signed(const struct indirect *k)
 {
 	return k->signature && k->has_bsf;

@@ -10,17 +10,17 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* Entries of a list in memory that are fetched at a time. */
+/* How many entries of a list in memory it fetches at a time. */
 #define FETCH 64u
 
-/* Hints of ordering, which mean nothing here. */
+/* Hints about ordering, which mean nothing here. */
 #define MASK_HINTS (UMR_MASK_SMALL_FENCE | UMR_MASK_RELAXED_WRITE | UMR_MASK_RELAXED_READ)
 #define MASK_KNOWN                                                                                \
 	(UMR_MASK_ACCESS | MASK_HINTS | UMR_MASK_LEN | UMR_MASK_PAGE_SIZE | UMR_MASK_START_ADDR | \
 	 UMR_MASK_PD | UMR_MASK_REMOTE_INVALIDATE | UMR_MASK_SIG_ERR | UMR_MASK_BSF_ENABLE |      \
 	 UMR_MASK_MKEY | UMR_MASK_QPN | UMR_MASK_FREE)
 
-/* All zero: no objection. */
+/* Why an update is refused; all zero: no objection. */
 struct objection {
 	uint8_t syndrome; /* enum cqe_syndrome */
 	const char *why;
@@ -33,7 +33,7 @@ static struct objection update_object(uint8_t syndrome, const char *why)
 	return (struct objection){syndrome, why};
 }
 
-/* ---- what can be told without the key's state ---- */
+/* ---- checks that do not need the key's state ---- */
 
 static struct objection check_request(const struct indirect *k, const struct mkey_update *u)
 {
@@ -135,8 +135,8 @@ static void apply_fields(struct indirect *k, const struct mkey_update *u)
 		k->list.log_entry_bytes = c->log_page_size & MKEY_CTX_LOG_PAGE_SIZE;
 	if (u->mask & UMR_MASK_REMOTE_INVALIDATE)
 		k->remote_invalidate = flags & MKEY_CTX_REMOTE_INVALIDATE;
-	/* only software uses the value of the bit, as a counter: setting it either way arms the
-	 * key */
+	/* Only software uses the value of the bit, as a counter.  Setting it to either value arms
+	 * the key. */
 	if (u->mask & UMR_MASK_SIG_ERR)
 		k->reported = false;
 	if (u->mask & UMR_MASK_BSF_ENABLE)
@@ -193,7 +193,7 @@ static bool update_fetch(struct adapter *a, const struct mkey_update *u, uint32_
 	       usermem_pull(&dst, 1, src.run, src.n);
 }
 
-/* Fetches a list in steps.  The list describes nothing until the last step, nor after a step that
+/* Fetches a list in steps.  The list describes nothing before the last step, or after a step that
  * fails. */
 static struct objection fetch_list(struct adapter *a, struct indirect *k,
 				   const struct mkey_update *u)
@@ -247,7 +247,7 @@ uint8_t mkey_update(struct adapter *a, const struct mkey_update *u)
 {
 	const struct objection o = update_check(a, u);
 
-	/* Of a list that cannot be read, its own key has said why. */
+	/* If the list cannot be read, the key of its memory has already said why. */
 	if (o.why && o.syndrome != CQE_SYN_LOCAL_PROT && explaining())
 		explain_because("UMR of mkey 0x%x: %s", u->key, o.why);
 	return o.syndrome;

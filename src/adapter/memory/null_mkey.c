@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See null_mkey.h.  The zeros are mapped when they are first read: every program asks for the key
- * when it opens a device, and hardly one uses it, but their address range counts under a limit and
- * under mlockall. */
+/* See null_mkey.h.  The zeros are mapped only when somebody first reads them.  Every program asks
+ * for the key when it opens a device, and hardly any uses it; but the address range counts under a
+ * limit, and under mlockall. */
 #include "adapter/memory/null_mkey.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/sparse.h"
 
 /*
- * One message carries at most so much.  The pages are never written, so all of them are the
+ * The most bytes that one message carries.  Nobody writes the pages, so each of them is the
  * kernel's one page of zeros.
  */
 #define ZEROS_BYTES ((size_t)IB_MAX_MSG_BYTES)
@@ -30,7 +30,7 @@ void null_mkey_release(struct null_mkey *n)
 	pthread_mutex_destroy(&n->lock);
 }
 
-/* NULL if there is no room for them. */
+/* The zeros; NULL if there is no room for them. */
 static uint8_t *zeros_of(struct null_mkey *n)
 {
 	uint8_t *zeros = atomic_load_explicit(&n->zeros, memory_order_acquire);
@@ -47,7 +47,7 @@ static uint8_t *zeros_of(struct null_mkey *n)
 	return zeros;
 }
 
-/* The index is never freed, so no other key can be mistaken for it. */
+/* Nobody frees the index, so no other key can be mistaken for the null key. */
 int64_t adapter_null_key(struct adapter *a)
 {
 	struct null_mkey *n = a->null_mkey;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The null key: an lkey of every protection domain that covers all addresses.  Writes through it go
- * nowhere, reads give zeros (ibv_alloc_null_mr(3)).
+ * The null key: an lkey of every protection domain that covers all addresses.  Writes through it
+ * are dropped, and reads give zeros (ibv_alloc_null_mr(3)).
  *
  * It is not in the key table, so ordinary look-ups need not test for it: they come here when they
- * have found nothing.
+ * have found no key.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct null_mkey {
-	pthread_mutex_t lock;	  /* held to make it or its zeros */
-	_Atomic(uint32_t) key;	  /* 0: nobody has asked for it */
-	_Atomic(uint8_t *) zeros; /* NULL: nobody has read it */
+	pthread_mutex_t lock;	  /* held to make the key or its zeros */
+	_Atomic(uint32_t) key;	  /* 0: nobody has asked for the key */
+	_Atomic(uint8_t *) zeros; /* NULL: nobody has read through it */
 };
 
 void null_mkey_init(struct null_mkey *n);

@@ -66,7 +66,7 @@ bool psv_note_error(struct adapter *a, uint32_t number)
 
 	if (!p)
 		return false;
-	/* the key says whether this error is its first */
+	/* the key says whether this error is its first one */
 	(void)!sig_psv_raise(&p->sig);
 	return true;
 }

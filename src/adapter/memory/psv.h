@@ -9,11 +9,11 @@
 
 #include "adapter/core/device.h"
 
-/* How often it has been set; 0 if none has that number.  All of these under RCU. */
+/* How often the PSV was set; 0 if no PSV has that number.  All of these run under RCU. */
 uint32_t psv_arms(struct adapter *a, uint32_t number);
-/* False: none has that number. */
+/* False: no PSV has that number. */
 bool psv_note_error(struct adapter *a, uint32_t number) must_check;
-/* Does one of that number exist in that domain? */
+/* True if the domain has a PSV with that number. */
 bool psv_exists(struct adapter *a, uint32_t number, uint32_t pdn) must_check;
-/* False: none of that number exists in that domain. */
+/* False: the domain has no PSV with that number. */
 bool psv_set(struct adapter *a, uint32_t number, uint32_t pdn, uint64_t transient) must_check;

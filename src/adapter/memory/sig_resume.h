@@ -5,9 +5,10 @@
 #include "adapter/memory/mkey_indirect.h"
 
 /*
- * Where the latest access of one role of a queue pair left its signed key.  The next packet, or an
+ * Where the latest access by one role of a queue pair left its signed key.  The next packet, or an
  * access that follows on the last one, continues with the unit that was begun there.  A packet that
- * is sent again, and any other access, begins anew.  All zero: nothing.  The role's lock guards it.
+ * is sent again, and any other access, begins anew.  All zero: there is nothing to continue.  The
+ * role's lock guards it.
  */
 struct sig_resume {
 	struct mkey_signed key;

@@ -7,10 +7,10 @@
 #include "base/explain.h"
 #include "base/rcu.h"
 
-/* A bound window.  The fields are atomic only so that a torn read is harmless: the reader drops it
- * when the sequence number has changed. */
+/* A bound window.  The fields are atomic only so that a torn read does no harm: the reader drops
+ * what it has read if the sequence number has changed. */
 struct contents {
-	_Atomic(uint32_t) key; /* meaningful while bound */
+	_Atomic(uint32_t) key; /* means something only while bound */
 	_Atomic(uint32_t) bound;
 	_Atomic(uint32_t) qpn; /* type 2 */
 	_Atomic(uint32_t) access;
@@ -23,11 +23,11 @@ struct window {
 	struct mkey_meaning meaning; /* published */
 	enum window_type type;
 	uint32_t key;	       /* as allocated */
-	struct spin lock;      /* held to change it */
+	struct spin lock;      /* held to change the window */
 	_Atomic(uint32_t) seq; /* odd while the contents change */
 	struct contents now;
 	struct mkey *region; /* while bound; under the lock */
-	/* Type 1: who looks or copies, counted by the phase in which it came. */
+	/* Type 1: how many threads look or copy, by the phase in which they came. */
 	_Atomic(uint32_t) phase;
 	_Atomic(uint32_t) users[2];
 };
@@ -84,7 +84,7 @@ static void window_change_end(struct window *w)
 	atomic_store_explicit(&w->seq, seq + 1, memory_order_release);
 }
 
-/* Comes before a look; the responder's lock is held from here to the end of the copy. */
+/* Comes before a look.  The caller holds the responder's lock from here to the end of the copy. */
 static void window_enter(struct window *w, struct mkey_stay *stay)
 {
 	_Atomic(uint32_t) *in = &w->users[atomic_load(&w->phase) & 1];
@@ -99,13 +99,14 @@ static void window_enter(struct window *w, struct mkey_stay *stay)
 }
 
 /*
- * The contents have changed: waits until nobody uses the former ones.  Whoever comes from now on is
- * counted in the other phase, so that a stream of them keeps nobody.  One that has looked at the
- * phase before may be counted in the new one late, so it takes two turns.
+ * Called when the contents have changed: waits until nobody uses the former ones.  Threads that
+ * come from now on count in the other phase, so that a stream of them does not make us wait for
+ * ever.  A thread that has looked at the phase before may count in it late, so it takes two turns.
  *
  * Any QP of the domain may use a type 1 window.  Its responder holds its lock meanwhile, and
- * nothing that is done under that lock waits for a requester or for a window of type 1.  A type 2
- * window has one QP, and who invalidates it waits for that one's lock.  Lock held.
+ * nothing under that lock waits for a requester or for a window of type 1.  A type 2 window has one
+ * QP, and a thread that invalidates the window waits for that QP's lock.  The caller holds the
+ * window's lock.
  */
 static void window_wait(struct window *w)
 {
@@ -126,7 +127,7 @@ static void window_wait(struct window *w)
 	}
 }
 
-/* Lock held, or nobody else knows the window. */
+/* The caller holds the lock, or nobody else knows the window. */
 static void window_set_unbound(struct window *w)
 {
 	window_change_begin(w);
@@ -197,7 +198,7 @@ static bool window_refuse(uint32_t key, const char *why)
 	return explained(false, "memory window 0x%x: %s", key, why);
 }
 
-/* May this region have that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */
+/* Why this region may not have that window (IBTA 10.6.7, memory windows); NULL: it may. */
 static const char *region_refuses(const struct mkey_meaning *m, const struct window_bind *b)
 {
 	if (!m || m->region_key != b->mr_key)
@@ -215,7 +216,7 @@ static const char *region_refuses(const struct mkey_meaning *m, const struct win
 	return NULL;
 }
 
-/* Finds the region and holds it; its meaning cannot change meanwhile. */
+/* Finds the region and holds it, so that its meaning cannot change meanwhile. */
 static struct mkey *window_hold_region(struct adapter *a, const struct window_bind *b,
 				       uint8_t **addr)
 {
@@ -245,7 +246,7 @@ static bool window_bind_locked(struct adapter *a, struct window *w, const struct
 	struct mkey *region, *former;
 	uint8_t *addr;
 
-	/* IBTA 10.6.7: a type 2 window is bound in the invalid state only */
+	/* A type 2 window can be bound only in the invalid state (IBTA 10.6.7). */
 	if (w->type == WINDOW_TYPE_2 && GET(bound))
 		return window_refuse(b->key, "bind of a type 2 window that is bound");
 	region = window_hold_region(a, b, &addr);
@@ -304,7 +305,7 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	struct window *w = container_of(m, struct window, meaning);
 	enum mkey_verdict v = MKEY_OK;
 
-	/* IBTA 10.6.7: only a bind of no bytes invalidates type 1 */
+	/* Only a bind of no bytes invalidates a type 1 window (IBTA 10.6.7). */
 	if (w->type != WINDOW_TYPE_2)
 		return MKEY_NO_RIGHT;
 	if (w->meaning.pdn != u->pdn)
@@ -320,7 +321,7 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	return v;
 }
 
-/* Only peers use a window. */
+/* Resolves an access; only peers use a window. */
 static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *m,
 					const struct mkey_use *u, uint64_t va, uint64_t len,
 					struct runs *runs)
@@ -338,7 +339,7 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_NO_KEY;
 	if (w->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
-	/* Type 2B: only the QP that bound it may use it (IBTA 10.6.7). */
+	/* Type 2B: only the QP that has bound the window may use it (IBTA 10.6.7). */
 	if ((w->type == WINDOW_TYPE_2 && now.qpn != u->qpn) ||
 	    (now.access & u->access) != u->access)
 		return MKEY_NO_RIGHT;

@@ -3,10 +3,10 @@
  * Memory windows (IBTA 10.6.7): keys for remote access to a part of a memory region, which work
  * requests bind and invalidate.
  *
- * A bound window holds its region, which can be neither deregistered nor changed meanwhile.  So the
- * window keeps the memory's address itself, and a remote access takes one look-up.  The contents
- * change on the data path, which cannot wait for a grace period, so a sequence number guards them,
- * the users are counted, and the key table publishes a meaning that is no region.
+ * A bound window holds its region, which nobody can deregister or change meanwhile.  So the window
+ * keeps the memory's address itself, and a remote access takes one look-up.  The contents change on
+ * the data path, which cannot wait for a grace period.  So a sequence number guards them, the
+ * window counts its users, and the key table publishes a meaning that is no region.
  */
 #pragma once
 
@@ -14,25 +14,25 @@
 
 extern const struct mkey_ops window_ops;
 
-/* A bind, as the work request states it. */
+/* A bind, as the work request says it. */
 struct window_bind {
 	uint32_t key; /* names the window; its variant is ignored */
-	uint32_t pdn; /* of the QP that binds */
+	uint32_t pdn; /* the binding QP's */
 	uint32_t qpn;
 	enum window_type type;
 	uint8_t variant; /* of the new key */
 	uint32_t access;
-	uint64_t iova; /* address of the first byte for users of the window */
+	uint64_t iova; /* address of the first byte, as the window's users see it */
 	uint64_t length;
-	uint32_t mr_key; /* the region, and the place in it */
+	uint32_t mr_key; /* the region, and the range's place in it */
 	uint64_t mr_va;
 };
 
 /*
- * False: refused (a log line says why); nothing has changed.  Otherwise no access by the former
- * contents is being made any more when they return.  All of these under RCU, and under no
+ * False: the bind is refused, a log line says why, and nothing has changed.  Otherwise nobody is in
+ * an access by the former contents when they return.  All of these run under RCU, without a
  * responder's lock.
  */
 bool window_bind(struct adapter *a, const struct window_bind *b) must_check;
-/* Type 1: a bind of no bytes. */
+/* Unbinds a type 1 window, by a bind of no bytes. */
 bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn) must_check;
