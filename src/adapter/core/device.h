@@ -35,22 +35,22 @@ struct multicast;
 struct null_mkey;
 struct ethernet;
 
-/* Regions that have been deregistered lately, for explanations (memory/mkey_explain.h). */
+/* Regions that were deregistered lately, for explanations (memory/mkey_explain.h). */
 struct gone_key {
 	uint32_t key;
 	uint64_t iova;
 	uint64_t length;
 };
 
-/* Completion queues that hear bells by value, by their numbers (queue/cq_bell.h). */
+/* Completion queues that hear bells by value, by number (queue/cq_bell.h). */
 #define CQ_BELL_ROWS 256u
 
 struct cq_bells {
-	struct spin lock; /* of those who change it; readers are under RCU */
+	struct spin lock; /* held by threads that change it; readers are under RCU */
 	_Atomic(struct cq_bell *) row[CQ_BELL_ROWS];
 };
 
-/* All completion queues by their numbers (queue/cq_wait.h). */
+/* All completion queues by number (queue/cq_wait.h). */
 #define CQ_ROWS 256u
 
 struct cq_entry {
@@ -71,14 +71,15 @@ struct gone_keys {
 };
 
 /*
- * The last link before our port as if it were slower than the others: a queue in front of it, which
- * requests fill and its rate empties.  While it is longer than that, it marks what passes.
+ * Makes the last link before our port look slower than the others, by a queue in front of it, which
+ * requests fill and its rate empties.  While more than mark_bytes wait in the queue, it marks the
+ * requests that pass.
  */
 struct congestion {
-	uint64_t bytes_per_second; /* 0: it is not */
+	uint64_t bytes_per_second; /* 0: the link is not slow */
 	uint64_t mark_bytes;
 	struct spin lock;
-	uint64_t bytes, filled_ns; /* of the queue */
+	uint64_t bytes, filled_ns; /* bytes in the queue, and when that was so */
 };
 
 struct adapter {
@@ -109,7 +110,7 @@ struct adapter {
 	struct number_space psvs;
 	struct gone_keys gone;
 
-	/* Each belongs to the room that knows its inside. */
+	/* Each belongs to the folder that knows its inside. */
 	struct multicast *multicast;
 	struct ethernet *ethernet;
 	struct icm_writers icm_writers;
@@ -119,11 +120,13 @@ struct adapter {
 
 	struct runq runq;	/* queue pairs that have work */
 	_Atomic(bool) prompt;	/* run them at the end of the batch, see adapter_batch_end */
-	_Atomic(bool) received; /* since adapter_has_received was asked last */
+	_Atomic(bool) received; /* since somebody last asked adapter_has_received */
 	struct timers timers;	/* of queue pairs and of moderated completion queues */
-	/* Packets of a QP may not have arrived, because their memory is no longer registered. */
+	/* Called when packets of a QP may not have arrived, because their memory is no longer
+	 * registered. */
 	void (*payload_lost)(void *adapter, uint32_t qpn);
-	_Atomic(uint64_t) violation_next_ns[2]; /* of a P_Key, of a Q_Key: not told of before */
+	/* When the port may tell of a P_Key, of a Q_Key again. */
+	_Atomic(uint64_t) violation_next_ns[2];
 	_Atomic(uint32_t) polls; /* since the last look at the clock, see adapter_progress */
 };
 /* Does the work noted in the run queue.  The caller holds no lock. */

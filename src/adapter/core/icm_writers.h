@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue pairs that a program connects to themselves, to write steering entries with them. */
+/* The queue pairs that a program has connected to themselves, to write steering entries with
+ * them. */
 #pragma once
 
 #include <stdatomic.h>
@@ -12,10 +13,10 @@ struct qp;
 #define ICM_WRITERS 256u
 
 struct icm_writers {
-	struct spin lock; /* of those who change it; readers are under RCU */
+	struct spin lock; /* held by threads that change it; readers are under RCU */
 	_Atomic(uint32_t) n;
 	struct {
 		_Atomic(struct qp *) qp;
-		_Atomic(uint32_t) seen; /* the producer counter up to which all has been done */
+		_Atomic(uint32_t) seen; /* all requests up to this producer counter are done */
 	} row[ICM_WRITERS];
 };

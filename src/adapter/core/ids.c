@@ -19,7 +19,7 @@ void ids_release(struct ids *ids)
 	pthread_mutex_destroy(&ids->lock);
 }
 
-/* Lock held.  A free number, whose chunk is there. */
+/* Finds a free number whose chunk exists.  The caller holds the lock. */
 static int64_t ids_free_number(struct ids *ids)
 {
 	const uint32_t limit = IDS_CHUNK * IDS_CHUNKS;

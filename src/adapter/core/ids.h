@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of objects that only their own device names, from 1 on, and the objects.  Numbers that
- * were given back are given out again as late as can be.
+ * Numbers, from 1 on, for objects that only their own device names, and the objects.  A number that
+ * was given back is given out again as late as possible.
  *
- * Load: a look-up for each frame that comes by, without a lock, under RCU.
+ * Each frame that comes by looks a number up, without a lock, under RCU.
  */
 #pragma once
 
@@ -22,15 +22,15 @@ struct ids_chunk {
 
 struct ids {
 	pthread_mutex_t lock;
-	uint32_t next; /* where the search for a free one begins */
+	uint32_t next; /* where the search for a free number begins */
 	_Atomic(struct ids_chunk *) chunk[IDS_CHUNKS];
 };
 
 void ids_init(struct ids *ids);
 void ids_release(struct ids *ids);
-/* The number, or -ENOMEM, -ENOSPC. */
+/* Returns the number, -ENOMEM or -ENOSPC. */
 int64_t ids_add(struct ids *ids, void *object) must_check;
-/* Waits until no reader can have the object any more. */
+/* Removes the object, and waits until no reader can have it any more. */
 void ids_remove(struct ids *ids, uint32_t number);
 
 static inline void *ids_find(struct ids *ids, uint32_t number)

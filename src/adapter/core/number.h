@@ -4,10 +4,10 @@
  *
  * The fabric gives out numbers in chunks of NUMBER_CHUNK, so that they are unique among all
  * processes of the host.  A freed number goes to the end of the queue, because a late packet for a
- * QP that is gone should not find a new one at once.
+ * destroyed QP should not find a new one at once.
  *
- * Load: one look-up per packet or scatter entry, an insertion per object.  Hence an array of
- * arrays, which readers use without a lock under RCU.
+ * Each packet or scatter entry looks a number up, and each object inserts one.  So it is an array
+ * of arrays, which readers use without a lock under RCU.
  */
 #pragma once
 
@@ -29,13 +29,14 @@ struct number_space {
 
 void number_space_init(struct number_space *s);
 void number_space_release(struct number_space *s);
-/* Takes a free number, asking for another chunk when there is none; negative errno. */
+/* Takes a free number, and asks for another chunk when there is none.  Returns negative errno on
+ * failure. */
 int64_t number_take(struct number_space *s, const struct adapter_attr *attr, enum number_kind kind);
 void number_give(struct number_space *s, uint32_t number);
-/* Publishes (or with NULL unpublishes) the object behind a number that is ours. */
+/* Publishes the object behind a number that is ours, or unpublishes it (NULL). */
 void number_publish(struct number_space *s, uint32_t number, void *object);
 
-/* The object behind a number, or NULL.  Under RCU. */
+/* The object behind a number, or NULL.  Call it under RCU. */
 static inline void *number_find(struct number_space *s, uint32_t number)
 {
 	_Atomic(void *) *chunk;

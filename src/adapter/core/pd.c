@@ -8,7 +8,7 @@
 void pd_space_init(struct pd_space *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
-	/* skip 0, because a PD number that nobody set should match nothing */
+	/* Skip 0, because a PD number that nobody has set should match nothing. */
 	s->fresh = 1;
 }
 
@@ -35,7 +35,7 @@ static void pd_give(struct pd_space *s, uint32_t number)
 		uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
 		uint32_t *grown = realloc(s->freed, capacity * sizeof(*grown));
 
-		/* without memory the number is not used again */
+		/* Without memory nobody uses the number again. */
 		if (!grown)
 			goto unlock;
 		s->freed = grown;

@@ -11,7 +11,7 @@
 
 struct pd_space {
 	pthread_mutex_t lock;
-	uint32_t fresh; /* all below were given out once */
+	uint32_t fresh; /* all numbers below were given out once */
 	uint32_t *freed;
 	uint32_t nfreed;
 	uint32_t capacity;

@@ -27,7 +27,7 @@ void reserve_release(struct reserve *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-/* Takes a chunk.  It goes back to the fabric when the process ends, as all numbers do. */
+/* Takes a chunk.  The fabric gets it back when the process ends, like all numbers. */
 static int reserve_grow(struct adapter *a)
 {
 	struct reserve_chunk *c = calloc(1, sizeof(*c));

@@ -6,7 +6,7 @@
 
 #include "base/rcu.h"
 
-/* Lock held. */
+/* The caller holds the lock. */
 static void runq_append(struct runq *q, struct run_entry *e)
 {
 	e->next = NULL;
@@ -27,7 +27,7 @@ static void runq_press(struct runq *q)
 static void runq_note(struct runq *q, struct run_entry *e, bool pressing)
 {
 	if (atomic_exchange(&e->queued, true)) {
-		if (pressing) /* it was patient, perhaps */
+		if (pressing) /* it may have been patient so far */
 			runq_press(q);
 		return;
 	}
@@ -116,7 +116,8 @@ static struct run_entry *runq_pop(struct runq *q)
 		q->head = e->next;
 		if (!q->head)
 			q->tail = NULL;
-		/* clear it before the run: work that comes meanwhile must list the entry again */
+		/* clear it before the run, so that work that comes meanwhile lists the entry
+		 * again */
 		atomic_store(&e->queued, false);
 	}
 	if (!q->head)

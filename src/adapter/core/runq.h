@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The run queue: each entry has work that its finder could not do, because it held a lock that the
- * work needs or because the wire was busy.  The outermost call of a thread runs them, or any
- * progress call.
+ * The run queue: each entry has work that the thread which found it could not do, because it held a
+ * lock that the work needs or because the wire was busy.  The outermost call of a thread runs the
+ * entries, or any progress call does.
  *
  * An entry is in at most one of two lists: entries to run, first in first out, and entries that
  * wait for the next progress call.
@@ -19,21 +19,22 @@ struct run_entry {
 	/* Does the work of the entry; NULL: the queue's function does. */
 	void (*run)(struct run_entry *e);
 	_Atomic(bool) queued;
-	bool removed; /* under the lock: it is listed no more */
+	bool removed; /* under the lock: nobody may list it again */
 	struct run_entry *next;
 };
 
 struct runq {
-	/* Does the work of an entry.  It runs under RCU, without a lock. */
+	/* Does the work of an entry, under RCU and without a lock. */
 	void (*run)(struct run_entry *e);
-	/* An entry waits for the next progress call, and nobody may be polling.  May be NULL. */
+	/* Called when an entry waits for the next progress call, and nobody may be polling.  May be
+	 * NULL. */
 	void (*kick)(void *user);
 	void *user;
 
 	struct spin lock;
 	struct run_entry *head, *tail;
 	_Atomic(bool) any;
-	_Atomic(bool) pressing; /* some entry was noted by runq_add since there was none */
+	_Atomic(bool) pressing; /* runq_add has noted an entry since the list was last empty */
 	struct run_entry *later;
 	_Atomic(bool) later_any;
 };
@@ -44,10 +45,10 @@ void runq_add(struct runq *q, struct run_entry *e);
 void runq_add_patient(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
-/* Takes an entry that goes away out of both lists; it is never listed again.  A thread holds RCU
- * while it lists an entry, and while it has one taken out to run it. */
+/* Takes the entry of an object that is destroyed out of both lists; nobody lists it again.  A
+ * thread is under RCU while it lists an entry, and while it runs an entry that it has taken out. */
 void runq_remove(struct runq *q, struct run_entry *e);
-/* Makes entries ready that waited for a progress call; true if there were any. */
+/* Makes entries ready that have waited for a progress call; true if there were any. */
 bool runq_wake_later(struct runq *q);
 /* Runs ready entries until there are none.  The caller holds no lock. */
 void runq_run_all(struct runq *q);
@@ -57,7 +58,8 @@ static inline bool runq_ready(const struct runq *q)
 	return atomic_load_explicit(&q->any, memory_order_relaxed);
 }
 
-/* There are entries, and all of them are patient.  A hint: of one that is noted meanwhile it may not know. */
+/* True if there are entries and all of them are patient.  Only a hint, because it may miss one that
+ * is noted meanwhile. */
 static inline bool runq_is_patient(const struct runq *q)
 {
 	return runq_ready(q) && !atomic_load_explicit(&q->pressing, memory_order_relaxed);

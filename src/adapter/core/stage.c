@@ -16,7 +16,7 @@ void stage_release(struct stage *s)
 		munmap(s->bytes, STAGE_BYTES);
 }
 
-/* A frame of its own, which only those have on their stack who need it. */
+/* Has a stack frame of its own, so that only its callers have the buffer on their stack. */
 __attribute__((noinline)) bool stage_work_small(stage_fn *fn, void *user)
 {
 	_Alignas(STAGE_ALIGN) uint8_t stage[STAGE_SMALL_BYTES];

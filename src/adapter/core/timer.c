@@ -12,7 +12,7 @@ void timers_init(struct timers *s, void (*kick)(void *user), void *user)
 	atomic_init(&s->next_ns, TIMER_NEVER);
 }
 
-/* Joins two heaps, of which neither root has siblings. */
+/* Joins two heaps whose roots have no siblings. */
 static struct timer *heap_meld(struct timer *a, struct timer *b)
 {
 	if (!a || !b)
@@ -57,7 +57,7 @@ static struct timer *heap_meld_siblings(struct timer *t)
 	return root;
 }
 
-/* Lock held. */
+/* The caller holds the lock. */
 static void timers_insert(struct timers *s, struct timer *t, uint64_t key)
 {
 	t->key = key;
@@ -66,7 +66,7 @@ static void timers_insert(struct timers *s, struct timer *t, uint64_t key)
 	s->root = heap_meld(s->root, t);
 }
 
-/* Lock held. */
+/* The caller holds the lock. */
 static void timers_take_out(struct timers *s, struct timer *t)
 {
 	struct timer *below = heap_meld_siblings(t->child);
@@ -85,7 +85,7 @@ static void timers_take_out(struct timers *s, struct timer *t)
 	t->queued = false;
 }
 
-/* Lock held. */
+/* The caller holds the lock. */
 static void timers_refresh(struct timers *s)
 {
 	atomic_store_explicit(&s->next_ns, s->root ? s->root->key : TIMER_NEVER,
@@ -132,7 +132,7 @@ void timer_retire(struct timers *s, struct timer *t)
 	timer_cancel(s, t);
 }
 
-/* The first timer that is due, disarmed and out of the heap. */
+/* Takes the first timer that is due out of the heap, and disarms it. */
 static struct timer *timers_pop(struct timers *s, uint64_t now_ns)
 {
 	struct timer *t, *due = NULL;

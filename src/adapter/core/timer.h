@@ -5,8 +5,8 @@
  * the number of armed timers, however many objects there are.
  *
  * Most timers are disarmed before they fire.  Disarming is a store: the timer stays in the heap
- * until its old deadline, which drops it.  A timer that is armed again for a later time also stays
- * where it is, and moves at its old deadline.
+ * until its old deadline, and the heap drops it then.  A timer that is armed again for a later time
+ * also stays where it is, and moves at its old deadline.
  *
  * Callbacks run under RCU and without the lock of the heap.  To free a timer, cancel it and wait
  * for a grace period.
@@ -27,35 +27,37 @@ struct timer {
 	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
 	/* under the lock: a node of a pairing heap */
 	bool queued;
-	bool retired;	     /* it is armed no more */
+	bool retired;	     /* nobody arms it again */
 	uint64_t key;	     /* deadline at which the heap looks at it */
-	struct timer *child; /* the first of those below */
+	struct timer *child; /* the first of its children */
 	struct timer *next;  /* sibling */
-	struct timer *prev;  /* sibling, of the first the parent */
+	struct timer *prev;  /* the sibling before; the first one's parent */
 };
 
 struct timers {
-	/* A new deadline is sooner than all others, and nobody may be polling.  May be NULL. */
+	/* Called when a new deadline is sooner than all others, and nobody may be polling.  May be
+	 * NULL. */
 	void (*kick)(void *user);
 	void *user;
 
 	struct spin lock;
 	struct timer *root;
-	_Atomic(uint64_t) next_ns; /* TIMER_NEVER: nothing is in the heap */
+	_Atomic(uint64_t) next_ns; /* TIMER_NEVER: the heap is empty */
 };
 
 void timers_init(struct timers *s, void (*kick)(void *user), void *user);
 
 /* Sets the deadline, whether the timer is armed or not. */
 void timer_arm(struct timers *s, struct timer *t, uint64_t deadline_ns);
-/* On return the timer is out of the heap; its callback may still run elsewhere. */
+/* Takes the timer out of the heap.  When it returns, the timer's callback may still run
+ * elsewhere. */
 void timer_cancel(struct timers *s, struct timer *t);
-/* The same for a timer that goes away: it is never armed again. */
+/* The same for a timer whose object is destroyed: nobody can arm it again. */
 void timer_retire(struct timers *s, struct timer *t);
-/* Calls the timers that are due; true if there were any. */
+/* Fires the timers that are due; true if there were any. */
 bool timers_run(struct timers *s, uint64_t now_ns);
 
-/* Disarms the timer, which may just be firing. */
+/* Disarms the timer, which may be firing at this moment. */
 static inline void timer_disarm(struct timer *t)
 {
 	atomic_store(&t->deadline_ns, 0);
@@ -66,7 +68,7 @@ static inline bool timer_armed(const struct timer *t)
 	return atomic_load_explicit(&t->deadline_ns, memory_order_relaxed);
 }
 
-/* The time of the next call of timers_run. */
+/* When timers_run has something to do next. */
 static inline uint64_t timers_next(const struct timers *s)
 {
 	return atomic_load_explicit(&s->next_ns, memory_order_relaxed);

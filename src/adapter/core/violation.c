@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* All are counted; of each kind one is told in a while (wire/violation.h). */
+/* The port counts all of them, and tells of one of each kind in a while (wire/violation.h). */
 #include "adapter/core/violation.h"
 
 #include "wire/counter_shard.h"
