@@ -57,7 +57,7 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 		return -EINVAL;
 	if (attr->compression && attr->collapsed)
 		return -EINVAL;
-	/* Zero, the memory's initial content, is also the first real request, so mark "never
+	/* Zero is the memory's initial content and also the first real request, so mark "never
 	 * armed". */
 	if (!usermem_store_be32((be32 *)attr->dbrec + DBREC_CQ_ARM, DBREC_CQ_ARM_NEVER))
 		return -EFAULT;
@@ -94,7 +94,7 @@ uint32_t cq_number(const struct cq *cq)
 	return cq->cqn;
 }
 
-/* The place of a number among those named, or USERS_NAMED.  Lock held. */
+/* The place of a number among the named ones, or USERS_NAMED.  The caller holds the lock. */
 static uint32_t cq_place_of(const struct cq *cq, uint32_t qpn)
 {
 	uint32_t i = 0;
@@ -104,7 +104,7 @@ static uint32_t cq_place_of(const struct cq *cq, uint32_t qpn)
 	return i;
 }
 
-/* Puts a number into the place of another; to is once there at most.  Lock held. */
+/* Puts number 'to', which has no place yet, in place of 'from'.  The caller holds the lock. */
 static void cq_rename_user(struct cq *cq, uint32_t from, uint32_t to)
 {
 	uint32_t i = cq_place_of(cq, from);
@@ -131,11 +131,11 @@ void cq_release(struct cq *cq, uint32_t qpn)
 		cq_rename_user(cq, qpn, 0);
 		spin_unlock(&cq->lock);
 	}
-	/* Last, for the queue may be destroyed then. */
+	/* Do this last, because the queue may be destroyed then. */
 	atomic_fetch_sub(&cq->users, 1);
 }
 
-/* "QP 0x400, 0x401" */
+/* Lists the users, as in "QP 0x400, 0x401". */
 static const char *cq_users_text(const struct cq *cq, char *text, size_t size)
 {
 	size_t n = 0;
@@ -187,7 +187,7 @@ static bool has_timestamp(const struct cqe64 *cqe)
 	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
 }
 
-/* Clears the half of the entry in front of the CQE. */
+/* Clears the half of the entry that lies in front of the CQE. */
 static bool cq_pad(const struct cq *cq, uint32_t index)
 {
 	static const uint8_t zeros[CQE_BYTES];
@@ -204,25 +204,25 @@ void cq_fetch_ahead(const struct cq *cq)
 
 /*
  * How many entries the program has not consumed, if its record says ci.  It takes a resize marker
- * within the call that resizes and does not write its record for that, but with its next
- * completion.  Markers do not count as entries, or a program that resizes often would have less
- * room than it was promised, and none in the end.  Lock held.
+ * within the call that resizes; it does not write its record then, but with its next completion.
+ * Markers do not count as entries: otherwise a program that resizes often would have less room than
+ * it was promised, and none in the end.  The caller holds the lock.
  */
 static uint32_t cq_outstanding(const struct cq *cq, uint32_t pi, uint32_t ci)
 {
-	/* A bell says what is consumed as well as the record does. */
+	/* A bell says what is consumed, as the record does. */
 	if (cq->attr.arming != CQ_ARM_RECORD)
 		return min_u32((pi - ci) & 0xffffff, pi - cq->bell_ci);
 
-	/* after half a turn of the 24 bits it is another ci of the same value */
+	/* After half a turn of the 24 bits, it is another ci with the same value. */
 	if (cq->resizes && ci == cq->resize_ci && pi - cq->resize_pi < 0x800000)
 		ci += cq->resizes;
 	return (pi - ci) & 0xffffff;
 }
 
 /*
- * The program moves what it has not consumed one place up into the new ring, so that the marker is
- * in front of it.  Lock held.
+ * Counts a resize marker.  The program moves what it has not consumed one place up in the new ring,
+ * so that the marker is in front of it.  The caller holds the lock.
  */
 static void cq_count_marker(struct cq *cq, uint32_t ci)
 {
@@ -235,7 +235,7 @@ static void cq_count_marker(struct cq *cq, uint32_t ci)
 	cq->event_pi++;
 }
 
-/* A completion has come, and somebody waits for some.  Lock held. */
+/* Tells those that wait for completions that one has come.  The caller holds the lock. */
 static __attribute__((cold)) void cq_tell_waiters(struct cq *cq)
 {
 	for (struct cq_waiter *w = cq->waiters; w; w = w->next) {
@@ -246,7 +246,7 @@ static __attribute__((cold)) void cq_tell_waiters(struct cq *cq)
 	}
 }
 
-/* Completions have come.  Lock held. */
+/* Called when completions have come.  The caller holds the lock. */
 static void cq_completed(struct cq *cq)
 {
 	if (unlikely(cq->waiters))
@@ -254,8 +254,9 @@ static void cq_completed(struct cq *cq)
 	if (!cq->attr.event)
 		return;
 	/*
-	 * Writes the CQEs before the look at the arm record; the program stores the record before it
-	 * polls again.  So one of the two sees the other.  A bell arms under the lock, and looks then.
+	 * The CQEs are written before the look at the arm record, and the program stores the record
+	 * before it polls again.  So one of the two sees the other.  A bell arms under the lock,
+	 * and looks then.
 	 */
 	if (likely(cq->attr.arming == CQ_ARM_RECORD))
 		atomic_thread_fence(memory_order_seq_cst);
@@ -264,7 +265,7 @@ static void cq_completed(struct cq *cq)
 
 /* ---- compressed completions ---- */
 
-/* What waits goes into the ring.  Lock held. */
+/* Writes the completions that wait into the ring.  The caller holds the lock. */
 static void cq_zip_flush(struct cq *cq)
 {
 	uint32_t n = cq->zip ? cq->zip->waiting : 0;
@@ -289,7 +290,7 @@ static void cq_zip_due(struct run_entry *e)
 	spin_unlock(&cq->lock);
 }
 
-/* Is the completion kept for now?  Lock held. */
+/* True if the completion is kept for now.  The caller holds the lock. */
 static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	struct cq_zip *z = cq->zip;
@@ -301,7 +302,8 @@ static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *
 			return false;
 		}
 	}
-	/* Readers know one owner bit for all that stand together, so they end with the ring. */
+	/* Readers expect one owner bit for all completions that stand together, so a group ends
+	 * with the ring. */
 	if (z->waiting >= z->most || !((cq->pi + z->waiting) % cq->attr.entries))
 		cq_zip_flush(cq);
 	else
@@ -309,18 +311,19 @@ static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *
 	return true;
 }
 
-/* Is there room for one more?  Lock held. */
+/* True if there is room for one more completion.  The caller holds the lock. */
 static bool cq_has_room(struct cq *cq)
 {
 	uint32_t ci, pi = cq->pi + (unlikely(cq->zip) ? cq->zip->waiting : 0);
 
-	/* The program may have consumed more by now, which its record says in a line of its own. */
+	/* The program may have consumed more by now, but its record says so in a line of its own,
+	 * so read that only if need be. */
 	if (likely(((pi - cq->ci) & 0xffffff) < cq->attr.entries))
 		return true;
 	if (unlikely(!usermem_fetch_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		return false;
 	cq->ci = ci;
-	/* consumer index: 24 bits; the ring is far smaller */
+	/* The consumer index has 24 bits, and the ring is far smaller. */
 	if (likely(((pi - ci) & 0xffffff) < cq->attr.entries) || cq->attr.overrun_ignore ||
 	    cq_outstanding(cq, pi, ci) < cq->attr.entries)
 		return true;
@@ -329,7 +332,7 @@ static bool cq_has_room(struct cq *cq)
 	return false;
 }
 
-/* False: it is not there, or not yet.  Lock held. */
+/* Appends a completion.  False: it is not in the ring, or not yet.  The caller holds the lock. */
 static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t pi;
@@ -374,7 +377,8 @@ bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	return cq_end(cq, cq_append(cq, cqe, solicited));
 }
 
-/* So many go into the ring as they are, without a further look.  Lock held. */
+/* How many completions go into the ring as they are, without another look.  The caller holds the
+ * lock. */
 static uint32_t cq_plain_room(struct cq *cq)
 {
 	uint32_t ci, used;
@@ -382,14 +386,14 @@ static uint32_t cq_plain_room(struct cq *cq)
 	if (unlikely(cq->overrun || cq->zip || cq->attr.timestamps || cq->attr.padded) ||
 	    !usermem_fetch_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
 		return 0;
-	/* Or it would stay behind by a turn of its 24 bits, for cq_has_room. */
+	/* Otherwise cq->ci would stay behind by a turn of its 24 bits, for cq_has_room. */
 	cq->ci = ci;
 	used = (cq->pi - ci) & 0xffffff;
 	return used < cq->attr.entries ? cq->attr.entries - used : 0;
 }
 
-/* Appends completions for which there is room.  Returns how many; fewer, if their memory has gone.  Lock
- * held. */
+/* Appends completions for which there is room.  Returns how many; fewer if their memory no longer
+ * exists.  The caller holds the lock. */
 static uint32_t cq_append_plain(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter,
 				uint32_t n, bool solicited)
 {
@@ -429,7 +433,7 @@ void cq_push_empty(struct cq *cq)
 	struct cqe64 cqe = {0};
 
 	(void)cq_push(cq, &cqe, false);
-	/* No call of the device is under way, which would do it at its end. */
+	/* No call of the device is under way that would do it at its end. */
 	cq_zip_due(&cq->run);
 }
 
@@ -464,7 +468,7 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 		ret = -EFAULT;
 		goto unlock;
 	}
-	/* The resize marker also takes an entry in the old ring and an index in the new one. */
+	/* The resize marker takes an entry in the old ring, too, and an index in the new one. */
 	if (cq_outstanding(cq, cq->pi, ci) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
 	resize.op_own = (uint8_t)(resize.op_own | cq_owner(cq, cq->pi));
@@ -477,7 +481,7 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;
 	cq->mask = entries - 1;
-	/* it is read anew */
+	/* so that the record is read anew */
 	cq->ci = cq->pi - entries;
 	ret = 0;
 unlock:
@@ -496,10 +500,10 @@ int cq_destroy(struct cq *cq)
 		cq_bell_withdraw(cq->adapter, &cq->bell);
 	if (cq->zip)
 		runq_remove(&cq->adapter->runq, &cq->run);
-	/* The timer may be about to fire on another thread, or a bell be heard there. */
+	/* Another thread may be about to fire the timer, or hear a bell. */
 	if (cq->timer_used || cq->bell.cq || cq->zip)
 		rcu_wait();
-	/* A late cq_doorbell of another thread is the program's error, but must not lock freed
+	/* A late cq_doorbell by another thread is the program's error, but it must not lock freed
 	 * memory. */
 	spin_lock(&cq->lock);
 	spin_unlock(&cq->lock);

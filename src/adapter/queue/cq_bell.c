@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The table of the completion queues that hear bells by value.  Numbers and regions come from the
- * program, so both are compared; numbers follow each other, so that they spread over the rows.
+ * program, so a look-up compares both.  Numbers follow each other, so they spread over the rows.
  */
 #include "adapter/queue/cq_bell.h"
 
@@ -29,13 +29,13 @@ void cq_bell_withdraw(struct adapter *a, struct cq_bell *bell)
 	spin_lock(&a->cq_bells.lock);
 	while (atomic_load_explicit(at, memory_order_relaxed) != bell)
 		at = &atomic_load_explicit(at, memory_order_relaxed)->next;
-	/* Its own next stays, for readers that stand here. */
+	/* The bell keeps its own next, for readers that stand at it. */
 	atomic_store_explicit(at, atomic_load_explicit(&bell->next, memory_order_relaxed),
 			      memory_order_release);
 	spin_unlock(&a->cq_bells.lock);
 }
 
-/* Under RCU. */
+/* Call it under RCU. */
 static struct cq *cq_bell_find(struct adapter *a, uint32_t region, uint32_t cqn)
 {
 	struct cq_bell *bell = atomic_load_explicit(cq_bell_row(a, cqn), memory_order_acquire);

@@ -4,8 +4,9 @@
  *
  * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
  * The request stands while its sn equals the number of events delivered (mod 4), so one event makes
- * it stale.  The device looks at the record when the bell rings and after each CQE.  So an unheard
- * bell loses nothing, because the program polls once more after arming, as the API demands.
+ * it stale.  The device looks at the record when the bell rings and after each CQE.  A bell that
+ * nobody hears loses nothing, because the program polls once more after arming, as the API demands.
+ *
  * A DPA arms by value instead: the bell says the consumer index, and the request stands until the
  * next event (cq_bell.h).
  */
@@ -14,12 +15,12 @@
 #include "base/clock.h"
 #include "usermem/usermem.h"
 
-/* The same where no record says it. */
+/* The same for queues whose record does not say it. */
 static uint32_t cq_unreported_by_value(const struct cq *cq)
 {
 	if (cq->attr.arming == CQ_ARM_ALWAYS)
 		return cq->pi - cq->event_pi;
-	/* An index ahead of what is there waits for it. */
+	/* A bell with an index ahead of the queue waits for that completion. */
 	if (!cq->armed || (int32_t)(cq->pi - cq->bell_ci) <= 0)
 		return 0;
 	return cq->pi - cq->bell_ci;
@@ -39,15 +40,16 @@ static uint32_t cq_unreported(struct cq *cq)
 	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
-	 * Has anything come since the program last looked, and since the last event?  Programs arm
-	 * right after an event and poll then.  The counters are serial numbers of 24 bits.
+	 * True if something has come since the program last looked, and since the last event.
+	 * Programs arm right after an event and poll then.  The counters are serial numbers of 24
+	 * bits.
 	 */
 	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
 		return 0;
 	return min_u32((newest - ci) & 0xffffff, newest - cq->event_pi);
 }
 
-/* Lock held. */
+/* Raises the event.  The caller holds the lock. */
 static void cq_report(struct cq *cq)
 {
 	cq->event_sn++;
@@ -61,7 +63,7 @@ static bool is_moderated(const struct cq *cq)
 	return cq->event_count || cq->event_period_ns;
 }
 
-/* May n completions wait for more to come?  Lock held. */
+/* True if n completions may wait for more to come.  The caller holds the lock. */
 static bool cq_postpone(struct cq *cq, uint32_t n)
 {
 	struct adapter *a = cq->adapter;
@@ -70,7 +72,7 @@ static bool cq_postpone(struct cq *cq, uint32_t n)
 		timer_cancel(&a->timers, &cq->timer);
 		return false;
 	}
-	/* A running timer counts from the first completion that waits, or from the last. */
+	/* A running timer counts from the first completion that waits, or from the newest. */
 	if (cq->event_period_ns &&
 	    (!timer_armed(&cq->timer) || (cq->event_newest && cq->period_pi != cq->pi))) {
 		timer_arm(&a->timers, &cq->timer, clock_ns() + cq->event_period_ns);
@@ -103,7 +105,7 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	cq->timer_used = true;
 	cq->event_count = count;
 	cq->event_period_ns = period_us * 1000ull;
-	/* The new rule decides about completions that wait by the old one. */
+	/* The new rule decides about completions that wait under the old one. */
 	timer_cancel(&cq->adapter->timers, &cq->timer);
 	if (cq->attr.event)
 		cq_notify(cq);
@@ -125,7 +127,7 @@ void cq_doorbell(struct cq *cq)
 	spin_unlock(&cq->lock);
 }
 
-/* The index that a bell gives, 24 bits of it, as the producer index counts: near that one. */
+/* Extends the index of a bell, 24 bits, to the producer index's range, near that index. */
 static uint32_t cq_whole_index(const struct cq *cq, uint32_t ci)
 {
 	uint32_t behind = (cq->pi - ci) & 0xffffff;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A completion queue, for the files that it is made of. */
+/* The inside of a completion queue, for the files that implement it. */
 #pragma once
 
 #include "adapter/queue/cq.h"
@@ -8,7 +8,7 @@
 #include "adapter/queue/cq_zip.h"
 #include "prm/wqe.h"
 
-/* So many queue pairs are named when the queue is over. */
+/* How many queue pairs an overrun names. */
 #define USERS_NAMED 8u
 
 struct cq {
@@ -18,13 +18,13 @@ struct cq {
 	_Atomic(uint32_t) users;
 	struct spin lock;
 	uint32_t pi;	       /* producer index, never masked */
-	uint32_t ci;	       /* what the program's record said last */
+	uint32_t ci;	       /* what the program's record said when we last read it */
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
-	uint32_t event_pi; /* pi at the last event, which reported all before it */
-	uint32_t mask;	   /* index -> entry */
+	uint32_t event_pi; /* pi at the last event, which reported all completions before it */
+	uint32_t mask;	   /* turns an index into an entry */
 	bool overrun;
-	bool armed;	  /* by value */
+	bool armed;	  /* the program has armed it by value */
 	uint32_t bell_ci; /* of the last bell by value; counts as pi does */
 	/*
 	 * Resize markers that the program has taken since it wrote resize_ci into its record, the
@@ -33,20 +33,20 @@ struct cq {
 	uint32_t resizes;
 	uint32_t resize_ci;
 	uint32_t resize_pi;
-	/* moderation; both 0: none */
+	/* Moderation; both 0: there is none. */
 	uint32_t event_count;
 	uint64_t event_period_ns;
 	bool event_newest;  /* the period begins anew with each completion */
-	uint32_t period_pi; /* pi when it began */
+	uint32_t period_pi; /* pi when the period began */
 	struct timer timer; /* of the moderated event */
 	bool timer_used;
-	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: none */
+	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: free */
 	struct object_row *row;	     /* for people; may be NULL */
-	struct cq_bell bell;	     /* in the table if there is a region */
+	struct cq_bell bell;	     /* in the table if the queue has a region */
 	struct cq_entry entry;
 	struct cq_waiter *waiters;
 	struct cq_zip *zip;   /* NULL: completions are not compressed */
-	struct run_entry run; /* what waits is written */
+	struct run_entry run; /* writes the completions that wait */
 };
 
 static inline be32 *dbrec_of(const struct cq *cq, unsigned word)
@@ -66,7 +66,7 @@ static inline uint8_t cq_owner(const struct cq *cq, uint32_t index)
 	return !!(index & cq->attr.entries);
 }
 
-/* What a completion of that index carries in its last two bytes. */
+/* Writes what a completion with that index carries in its last two bytes. */
 static inline void cq_seal(const struct cq *cq, uint32_t index, struct cqe64 *cqe)
 {
 	cqe->op_own = (uint8_t)((cqe->op_own & ~1u) | cq_owner(cq, index));
@@ -79,10 +79,10 @@ static inline bool cq_has_reached(const struct cq *cq, uint32_t index)
 	return !((cq->pi - index) & 0x800000);
 }
 
-/* Reports if the program has asked for what the queue now holds.  Somebody wants to know.  Lock
- * held. */
+/* Raises the event if the program has asked for what the queue now holds.  Call it only if somebody
+ * wants to know, with the lock held. */
 void cq_notify(struct cq *cq);
-/* The period of a moderated event is over. */
+/* Runs when the period of a moderated event is over. */
 void cq_event_due(struct timer *timer);
-/* Has the program asked for an event?  Lock held. */
+/* True if the program has asked for an event.  The caller holds the lock. */
 bool cq_is_armed(const struct cq *cq);

@@ -37,7 +37,7 @@ void cq_waits_end(struct adapter *a, struct cq_entry *e)
 	spin_unlock(&a->cqs.lock);
 }
 
-/* Lock of the list held. */
+/* The caller holds the list's lock. */
 static struct cq *cq_find(struct adapter *a, uint32_t cqn)
 {
 	struct cq_entry *e = *cq_entry_row(a, cqn);
@@ -47,7 +47,7 @@ static struct cq *cq_find(struct adapter *a, uint32_t cqn)
 	return e ? e->cq : NULL;
 }
 
-/* Both locks held. */
+/* The caller holds both locks. */
 static void cq_waiter_unlink(struct cq_waiter *w)
 {
 	struct cq_waiter **at = &w->cq->waiters;
@@ -58,7 +58,7 @@ static void cq_waiter_unlink(struct cq_waiter *w)
 	w->cq = NULL;
 }
 
-/* Lock of the list held. */
+/* The caller holds the list's lock. */
 static void cq_waiter_leave(struct cq_waiter *w)
 {
 	struct cq *cq = w->cq;

@@ -15,7 +15,7 @@ struct cq_zip *cq_zip_create(uint8_t layout, uint8_t format, uint32_t entries)
 		return NULL;
 	z->layout = layout;
 	z->format = format;
-	/* of a small ring, half at a time */
+	/* a small ring fills half at a time */
 	z->most = min_u32(layout == CQ_COMPRESSED_ENHANCED ? CQ_ZIP_MOST_ENHANCED : CQ_ZIP_MOST,
 			  entries / 2);
 	return z;
@@ -31,8 +31,9 @@ static bool is_plain(const struct cqe64 *cqe)
 	return cqe->op_own >> 4 <= CQE_OP_RESP_SEND_INV;
 }
 
-/* What is left if all is taken away that a small one carries, or that compression loses: the time, and
- * of hash and checksum what the format has no room for. */
+/* What two completions must share to stand together: all but what a small one carries, and what
+ * compression loses, which is the time and the parts of hash and checksum for which the format has
+ * no room. */
 static struct cqe64 cqe_common(const struct cq_zip *z, const struct cqe64 *cqe)
 {
 	struct cqe64 c = *cqe;
@@ -120,7 +121,7 @@ void cq_zip_forget_title(struct cq_zip *z)
 	z->has_title = false;
 }
 
-/* The last one alone, as it is; more may follow it in the enhanced layout. */
+/* Writes the only waiting completion as it is; in the enhanced layout more may follow it. */
 static bool cq_zip_write_one(struct cq_zip *z, const struct cq *cq)
 {
 	z->title = z->last;

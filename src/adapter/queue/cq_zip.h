@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Compressed completions: of completions that differ in little, one is written as it is, the title, and of
- * the others eight bytes each.  Each takes a place of its own in the ring all the same; the places that
- * nothing is written to are the reader's to mark.  What stands together does not go past the ring's end.
+ * Compressed completions: of completions that differ in little, one is written as it is, the title,
+ * and for each of the others eight bytes.  Each still has a place of its own in the ring; the
+ * reader has to mark the places into which nothing is written.  A group does not go past the ring's
+ * end.
  *
- *   basic     the title says how many there are with it.  Behind it stands an array of up to eight; the
- *	       array for each eighth one stands at that one's own place
- *   enhanced  the title is the last whole completion before.  Up to seven stand in the place of their first
- *	       one, whose last bytes say how many.  All that is written carries the number of the ring's
- *	       round, by which a reader knows what is new
+ *   basic     the title says how many completions are with it.  Behind it stands an array of up to
+ *             eight; the array for each further eight stands at the place of the first of these
+ *   enhanced  the title is the last whole completion before.  Up to seven stand in the place of the
+ *             first one, whose last bytes say how many.  Everything that is written carries the
+ *             number of the ring's round, by which a reader knows what is new
  *
- * So completions are held back, at most until the outermost call of the device ends.  Nothing here
- * locks: the queue's lock is held.
+ * So the queue holds completions back, at most until the outermost call of the device ends.
+ * Nothing here locks, because the caller holds the queue's lock.
  */
 #pragma once
 
@@ -25,21 +26,22 @@ struct cq_zip {
 	uint8_t layout; /* enum cq_compression */
 	uint8_t format; /* enum cqe_mini_format */
 	bool has_title;
-	bool solicited;	       /* one that waits is */
-	uint16_t next_counter; /* of the next one of a receive queue */
-	uint32_t most;	       /* that may wait */
+	bool solicited;	       /* a waiting completion is solicited */
+	uint16_t next_counter; /* for the next completion of a receive queue */
+	uint32_t most;	       /* the most that may wait */
 	uint32_t waiting;
 	struct cqe64 title, last;
 	struct cqe_mini mini[CQ_ZIP_MOST];
 };
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct cq_zip *cq_zip_create(uint8_t layout, uint8_t format, uint32_t entries);
-/* Takes it, if it goes with what waits. */
+/* Takes the completion if it goes with those that wait. */
 bool cq_zip_joins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited);
-/* Nothing waits.  It begins something new; true: by waiting. */
+/* Called when nothing waits: the completion begins a new group.  True: it waits. */
 bool cq_zip_begins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited);
-/* Writes what waits, which then waits no more; false: the ring has gone. */
+/* Writes the completions that wait, which then wait no more; false: the ring's memory no longer
+ * exists. */
 bool cq_zip_write(struct cq_zip *z, const struct cq *cq);
-/* The next one is written whole. */
+/* Makes the next completion be written whole. */
 void cq_zip_forget_title(struct cq_zip *z);

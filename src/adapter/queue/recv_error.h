@@ -4,6 +4,6 @@
 
 #include "adapter/core/device.h"
 
-/* number: of the queue; index: of the receive in its ring; syndrome: enum cqe_syndrome. */
+/* number: the queue's; index: the receive's in its ring; syndrome: enum cqe_syndrome. */
 bool recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
 		     uint16_t index, uint8_t syndrome);

@@ -15,8 +15,8 @@ struct srq {
 	uint32_t srqn;
 	_Atomic(uint32_t) users;
 	struct spin lock;
-	uint16_t next;	   /* ring index of the oldest posted WQE: the head of the linked list */
-	uint16_t consumed; /* receives taken; the doorbell record counts those posted */
+	uint16_t next;	   /* ring index of the oldest posted WQE, the head of the linked list */
+	uint16_t consumed; /* receives taken; the doorbell record counts the posted ones */
 	uint32_t limit;
 	bool exposed;		/* to XRC initiators of other processes */
 	struct object_row *row; /* for people; may be NULL */
@@ -52,13 +52,13 @@ static struct object_row *srq_list(const struct srq *srq)
 			     });
 }
 
-/* Copies a scatter list of at most max entries that ends at the list's end or at
+/* Copies a scatter list of at most max entries; it ends at the list's end or at
  * WQE_DATA_LKEY_END. */
 static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *out)
 {
 	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), ADAPTER_MAX_SRQ_SGE);
 
-	/* One entry is usual: fetch it first, and go on only if the list does. */
+	/* Most lists have one entry: fetch that first, and go on only if the list does. */
 	for (out->nsge = 0; out->nsge < max; out->nsge++) {
 		struct wqe_data *d = &out->sge[out->nsge];
 
@@ -70,7 +70,7 @@ static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *
 	return true;
 }
 
-/* Of those that are posted, those that another queue has enabled. */
+/* How many of the 'ready' posted receives another queue has enabled. */
 static uint16_t recv_ring_enabled(const struct recv_ring *ring, uint16_t ready)
 {
 	uint16_t enabled = (uint16_t)(atomic_load(ring->enabled) - ring->head);
@@ -95,7 +95,7 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_FAULT;
 	if (unlikely(ring->enabled) && !recv_ring_enabled(ring, ready))
 		return RECV_EMPTY;
-	/* the counter does not wrap with the ring, for programs that keep one beside it */
+	/* The counter does not wrap with the ring, for programs that keep one beside it. */
 	out->index = (uint16_t)ring->head;
 	slot = ring->head & (ring->wqes - 1);
 	if (!fetch_scatter(ring->buf + (size_t)slot * ring->wqe_bytes, ring->wqe_bytes, out))
@@ -207,7 +207,8 @@ void srq_release(struct srq *srq)
 	atomic_fetch_sub(&srq->users, 1);
 }
 
-/* Receives posted and not taken; -1 if the record is unreadable or senseless.  Lock held. */
+/* Receives posted and not taken; -1 if the record cannot be read or makes no sense.  The caller
+ * holds the lock. */
 static int ready_count(const struct srq *srq)
 {
 	uint32_t producer;
@@ -219,7 +220,8 @@ static int ready_count(const struct srq *srq)
 	return ready <= srq->attr.wqe_count ? ready : -1;
 }
 
-/* The limit is one-shot: IBTA 10.2.9.3, it is disarmed by the event.  Lock held. */
+/* Raises the event of the limit, which also disarms the limit (IBTA 10.2.9.3).  The caller holds
+ * the lock. */
 static void check_limit(struct srq *srq, int ready)
 {
 	if (!srq->limit || ready >= (int)srq->limit)
@@ -298,7 +300,7 @@ int srq_destroy(struct srq *srq)
 		expose_revoke(wire_expose(a->wire));
 	}
 	if (srq->attr.cq) {
-		/* packets name the queue, so a responder may still use it */
+		/* Packets name the queue, so a responder may still use it. */
 		rcu_wait();
 		cq_release(srq->attr.cq, 0);
 	}

@@ -6,23 +6,23 @@
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
 
-/* A receive queue's ring in the program's memory. */
+/* The ring of a receive queue, in the program's memory. */
 struct recv_ring {
 	const uint8_t *buf;
 	uint32_t wqes;	    /* power of two, or 0: no ring */
 	uint32_t wqe_bytes; /* power of two */
 	const be32 *dbrec;
-	uint32_t head; /* next to take; a counter, not masked */
-	/* What the record said last.  It is read again when all of that has been taken: the program writes
-	 * it for each receive, and its line need not come over each time. */
+	uint32_t head; /* the next receive to take; a counter, not masked */
+	/* What the record said last.  We read it again only when all that it said is taken: the
+	 * program writes it for each receive, and its line need not come over each time. */
 	uint32_t producer;
-	/* So many may be taken, in 16 bits; NULL: all that are posted. */
+	/* How many receives may be taken, in 16 bits; NULL: all that are posted. */
 	const _Atomic(uint32_t) *enabled;
 };
 
-/* One receive, copied out of the ring before it is looked at. */
+/* A receive, which is copied out of the ring before anybody looks at it. */
 struct recv_wqe {
-	uint16_t index; /* for completions: index in an SRQ, counter of a ring */
+	uint16_t index; /* for completions: an index in an SRQ, a counter in a ring */
 	uint32_t nsge;
 	struct wqe_data sge[ADAPTER_MAX_SRQ_SGE];
 };
@@ -30,15 +30,15 @@ struct recv_wqe {
 enum recv_verdict {
 	RECV_OK,
 	RECV_EMPTY,
-	RECV_FAULT, /* the ring itself cannot be read, or its counters make no sense */
+	RECV_FAULT, /* the ring cannot be read, or its counters make no sense */
 };
 
-/* Takes from the QP's ring, under resp.lock. */
+/* Takes a receive from the QP's ring.  The caller holds resp.lock. */
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
 
 /*
- * For several in a row, of which one entry is enough: that of the receive which recv_ring_take would take
- * next.  False: recv_ring_take has to look.
+ * For callers that take several receives in a row and need only the first entry of each: reads that
+ * entry of the receive that recv_ring_take would take next.  False: recv_ring_take has to look.
  */
 static inline must_check bool recv_ring_peek(const struct recv_ring *ring, struct wqe_data *first)
 {
@@ -49,30 +49,30 @@ static inline must_check bool recv_ring_peek(const struct recv_ring *ring, struc
 	       usermem_fetch(first, ring->buf + (size_t)slot * ring->wqe_bytes, sizeof(*first));
 }
 
-/* Takes that one; its index. */
+/* Takes the receive that was peeked at; returns its index. */
 static inline uint16_t recv_ring_taken(struct recv_ring *ring)
 {
 	return (uint16_t)ring->head++;
 }
 
-/* Appends the runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it
- * is shorter. */
+/* Appends the runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if the
+ * list is shorter. */
 enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint32_t pdn,
 			    uint64_t off, uint64_t len, struct runs *runs) must_check;
 uint64_t recv_capacity(const struct recv_wqe *wqe);
 
-/* Says where shared queues have their figures, for people (exposure/object.h); once in a process is
- * enough. */
+/* Says where shared queues have their figures, for people (exposure/object.h); a process need call
+ * it only once. */
 void srq_form_expose(struct wire *wire);
-/* Takes from a shared queue. */
+/* Takes a receive from a shared queue. */
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
-/* The same for several in a row: the queue is locked from srq_begin to srq_end. */
+/* The same for several in a row; the queue is locked from srq_begin to srq_end. */
 void srq_begin(struct srq *srq);
 enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out) must_check;
 void srq_end(struct srq *srq);
 uint32_t srq_pdn(const struct srq *srq);
 uint32_t srq_uidx(const struct srq *srq);
-/* XRC: the queue of that number in that domain, or NULL.  Under RCU. */
+/* XRC: the queue with that number in that domain, or NULL.  Call it under RCU. */
 struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
 struct cq *srq_cq(const struct srq *srq);
 void srq_hold(struct srq *srq);

@@ -36,7 +36,7 @@ int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
 	wq = calloc(1, sizeof(*wq));
 	if (!wq)
 		return -ENOMEM;
-	/* receive queues and queue pairs share one space of numbers */
+	/* Receive queues and queue pairs share one space of numbers. */
 	wqn = number_take(&a->qps, &a->attr, NUMBER_QPN);
 	if (wqn < 0) {
 		free(wq);
@@ -67,7 +67,7 @@ enum ib_wq_state wq_state(const struct wq *wq)
 	return (enum ib_wq_state)atomic_load_explicit(&wq->state, memory_order_acquire);
 }
 
-/* In error, lock held. */
+/* Flushes a queue in error.  The caller holds the lock. */
 static void wq_flush(struct wq *wq)
 {
 	struct recv_wqe wqe;
@@ -75,7 +75,7 @@ static void wq_flush(struct wq *wq)
 	/* Orders the store of the state before the read of the doorbell record; partner:
 	 * wq_recv_posted. */
 	atomic_thread_fence(memory_order_seq_cst);
-	/* What a shared queue has stays there. */
+	/* The receives of a shared queue stay there. */
 	while (!wq->create.silent && !wq->create.srq && recv_ring_take(&wq->ring, &wqe) == RECV_OK)
 		recv_error_push(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
 				CQE_SYN_WR_FLUSH);
@@ -94,7 +94,7 @@ int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
 	int ret = -EINVAL;
 
 	spin_lock(&wq->lock);
-	/* ERR leads to RDY only through RESET; RESET and ERR are allowed from everywhere */
+	/* ERR leads to RDY only through RESET; every state leads to RESET and ERR. */
 	if (wq_state(wq) != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
 		goto unlock;
 	if (next == IB_WQS_RESET && !wq->create.srq)
@@ -129,7 +129,7 @@ void wq_strip_vlan(struct wq *wq, bool strip)
 
 void wq_destroy(struct wq *wq)
 {
-	/* The queue pair that led here is gone already, and its grace period is over. */
+	/* The queue pair that led here was destroyed before, and its grace period is over. */
 	cq_release(wq->create.cq, 0);
 	if (wq->create.srq)
 		srq_release(wq->create.srq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive work queues: receive rings that stand alone, for RSS. */
+/* Receive work queues: receive rings without a queue pair, for RSS. */
 #pragma once
 
 #include "adapter/core/device.h"
@@ -15,5 +15,6 @@ struct wq {
 	struct recv_ring ring;
 };
 
-/* The ring or its memory is unusable: enters the error state and raises the event.  Lock held. */
+/* Called when the ring or its memory is unusable: enters the error state and raises the event.  The
+ * caller holds the lock. */
 void wq_fail(struct wq *wq);
