@@ -26,10 +26,10 @@
 #include "base/trace.h"
 #include "wire/size.h"
 
-/* The delay until a queue that found the wire busy is tried again if nobody polls. */
+/* If nobody polls, a queue that found the wire busy tries again after this time. */
 #define BUSY_RETRY_NS 20000u
 
-/* An adapter with the parts whose inside other rooms know. */
+/* An adapter, with the parts whose inside other folders know. */
 struct whole {
 	struct adapter adapter;
 	struct multicast multicast;
@@ -39,7 +39,8 @@ struct whole {
 
 /* ---- progress ---- */
 
-/* A poll takes much less time than any timer, so pollers look at the clock only now and then. */
+/* True if it is time to look at the clock.  A poll takes much less time than any timer, so pollers
+ * look only now and then. */
 static bool time_to_look(struct adapter *a)
 {
 	uint32_t polls = atomic_load_explicit(&a->polls, memory_order_relaxed) + 1;
@@ -92,7 +93,7 @@ bool adapter_has_received(struct adapter *a)
 
 /* ---- packets ---- */
 
-/* Has the packet waited in a queue that is too long? */
+/* True if the packet has waited in a queue that is too long. */
 static __attribute__((noinline, cold)) bool adapter_marks(struct adapter *a, const struct pkt *pkt)
 {
 	struct congestion *c = &a->congestion;
@@ -107,7 +108,7 @@ static __attribute__((noinline, cold)) bool adapter_marks(struct adapter *a, con
 	c->bytes -= min_u64(c->bytes, gained);
 	c->bytes += pkt_wire_octets(pkt, a->port->ethernet);
 	marks = c->bytes > c->mark_bytes;
-	/* A real one would have lost it. */
+	/* A real queue would have lost the packet by then. */
 	c->bytes = min_u64(c->bytes, 2 * c->mark_bytes + c->bytes_per_second / 100);
 	spin_unlock(&c->lock);
 	return marks;
@@ -122,8 +123,8 @@ static __attribute__((cold)) void adapter_drop(struct adapter *a, const struct p
 }
 
 /*
- * A packet of a connection that has come from outside of the fabric.  It does not say who sent it: its
- * addresses have to be those of the connection (IBTA 9.6.1.5), and then it is the peer.
+ * Takes a packet of a connection from outside the fabric, which does not say who sent it.  If its
+ * addresses are those of the connection (IBTA 9.6.1.5), it is from the peer.
  */
 static __attribute__((noinline, cold)) bool
 adapter_peer_outside(const struct qp *qp, const struct pkt *pkt, struct pkt *out, struct path *path)
@@ -196,7 +197,7 @@ static bool adapter_receive_group(void *user, const struct pkt *pkt)
 	case BTH_RAW:
 		if (!a->port->ethernet)
 			return false;
-		/* A queue of this device that sends a frame has done so. */
+		/* A queue of this device has done so already before it sent the frame. */
 		if (pkt->batched || pkt->path->src_port != wire_port_row(a->wire))
 			icm_writers_run(a);
 		return raw_receive(a, pkt);
