@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See egress.h.  A frame that a queue sends meets the rules for sent frames, then those of the switch:
- * without rules it goes to the wire.  One that a rule of the switch gives to the host's port arrives
- * there as if it had come from elsewhere.
+ * See egress.h.  A frame that a queue sends meets the rules for sent frames, then those of the
+ * switch.  Without rules it goes to the wire.  A frame that a rule of the switch gives to the
+ * host's port arrives there as if it had come from elsewhere.
  */
 #include "adapter/ethernet/egress.h"
 
@@ -13,14 +13,14 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 
-/* Device number of the function itself; 0 is the wire's. */
+/* The device number of the function itself; 0 is that of the wire. */
 #define OWN_GVMI 1u
 
 struct departure {
 	struct frame_route route;
 	struct qp *qp;
 	enum raw_verdict verdict;
-	bool ruled; /* by the rules that it is at now */
+	bool ruled; /* a rule of the present stage has taken it */
 };
 
 static struct departure *departure_of(struct frame_route *r)
@@ -57,7 +57,7 @@ static void departure_switched(struct frame_route *r, const struct steer_target 
 	}
 }
 
-/* What a rule of either stage does; on: where the frame goes if it does nothing. */
+/* Does what a rule of either stage says.  on: where the frame goes if the rule does nothing. */
 static void departure_ruled(struct departure *d, const struct flow_action *action,
 			    void (*on)(struct departure *d))
 {
@@ -74,7 +74,7 @@ static void departure_ruled(struct departure *d, const struct flow_action *actio
 		departure_dropped(&d->route, "by-rule");
 }
 
-/* The first rule counts: a frame leaves once. */
+/* Only the first rule counts, because a frame leaves once. */
 static void switch_rule(void *user, const struct flow_action *action)
 {
 	struct departure *d = user;
@@ -110,7 +110,8 @@ static void send_rule(void *user, const struct flow_action *action)
 {
 	struct departure *d = user;
 
-	/* Once it is at the switch, too. */
+	/* A later rule for sent frames does not count, even when the frame is at the switch
+	 * already. */
 	if (!d->ruled && d->route.arrive == departure_allowed)
 		departure_ruled(d, action, departure_to_switch);
 }

@@ -12,7 +12,8 @@
 
 #define BUCKETS 1024u
 
-/* Behind all priorities: what no other rule wanted (IB_FLOW_ATTR_ALL_DEFAULT, _MC_DEFAULT). */
+/* The order behind all priorities, for what no other rule wanted (IB_FLOW_ATTR_ALL_DEFAULT,
+ * _MC_DEFAULT). */
 #define ORDER_LEFTOVERS UINT32_MAX
 
 struct flow_entry {
@@ -28,13 +29,14 @@ struct flow_layer {
 	uint32_t order;
 	uint32_t entries;
 	struct flow_key mask;
-	/* The words of which the mask wants something: most rules look at one or two of all. */
+	/* The words in which the mask has bits, because most rules look at one or two of all
+	 * words. */
 	uint32_t nwords;
 	uint8_t word[FLOW_KEY_WORDS];
 	_Atomic(struct flow_entry *) bucket[BUCKETS];
 };
 
-/* One rule of the program; a rule for leftovers may need two entries. */
+/* A rule of the program; a rule for leftovers may need two entries. */
 struct flow {
 	struct adapter *adapter;
 	enum flow_domain domain;
@@ -66,13 +68,13 @@ static void layer_choose_words(struct flow_layer *layer)
 			layer->word[layer->nwords++] = (uint8_t)i;
 }
 
-/* What the layer's mask leaves of that word of a key. */
+/* What the layer's mask leaves of a word of a key. */
 static uint64_t layer_word(const struct flow_layer *layer, const struct flow_key *key, uint32_t i)
 {
 	return key->word[layer->word[i]] & layer->mask.word[layer->word[i]];
 }
 
-/* Is it a rule for frames with this key? */
+/* True if a rule with this value is for frames with this key. */
 static bool layer_matches(const struct flow_layer *layer, const struct flow_key *value,
 			  const struct flow_key *key)
 {
@@ -95,7 +97,7 @@ static _Atomic(struct flow_entry *) *layer_bucket(struct flow_layer *layer,
 
 /* ---- looking up ---- */
 
-/* True if the search is over. */
+/* Returns true if the search is over. */
 static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
 		       void (*fn)(void *user, const struct flow_action *action), void *user)
 {
@@ -123,7 +125,7 @@ void steering_find(struct steering *s, const struct flow_key *key,
 			break;
 }
 
-/* ---- changing; lock held ---- */
+/* ---- changing, with the lock held ---- */
 
 static struct flow_layer *layer_get(struct steering *s, uint32_t order, const struct flow_key *mask)
 {
@@ -158,7 +160,8 @@ static void layer_unlink(struct steering *s, struct flow_layer *layer)
 			      memory_order_release);
 }
 
-/* Do both treat a frame alike, apart from the queue?  Hardware has one such entry. */
+/* True if both treat a frame alike, apart from the queue.  Hardware has one entry for such
+ * rules. */
 static bool actions_agree(const struct flow_action *a, const struct flow_action *b)
 {
 	return (a->qp || a->table) == (b->qp || b->table) && a->pass == b->pass &&
@@ -201,7 +204,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 	e->value = *value;
 	e->action = *action;
 	layer->entries++;
-	/* at the end: queues get their copies in the order in which they asked for them */
+	/* put it at the end: queues get their copies in the order in which they asked for them */
 	atomic_store_explicit(at, e, memory_order_release);
 	*out = e;
 	return 0;
@@ -240,7 +243,7 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 		.go_on = attr->go_on,
 		.counter = attr->counter,
 	};
-	/* within a priority, rules that leave the frame to others come first */
+	/* Within a priority, rules that leave the frame to others come first. */
 	uint32_t order = attr->priority * 2 + !attr->go_on;
 	struct flow_key mask = attr->mask, value[2];
 	struct flow *flow = calloc(1, sizeof(*flow));
@@ -251,7 +254,7 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 		return -ENOMEM;
 	key_mask(&attr->value, &attr->mask, &value[0]);
 	if (attr->type != FLOW_NORMAL) {
-		/* the group bit of the address tells them apart */
+		/* The group bit of the address tells the two kinds of leftovers apart. */
 		order = ORDER_LEFTOVERS;
 		mask = (struct flow_key){.dst_mac = {1}};
 		value[0] = mask;
@@ -304,7 +307,7 @@ int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **o
 		return ret;
 	(*out)->adapter = a;
 	(*out)->domain = attr->domain;
-	/* from now on frames may come from other processes */
+	/* From now on frames may come from other processes. */
 	if (attr->domain != FLOW_NIC_TX)
 		wire_listen(a->wire, WIRE_GROUP_FRAMES);
 	return 0;

@@ -4,11 +4,11 @@
  *
  * Rules of one precedence and one mask form a layer, a hash table of what the masked fields must
  * be.  A frame goes through the layers in order; the first one with a match decides, unless a rule
- * there says that the search goes on.  Rules of equal match share the frame: each of their queues
- * gets a copy.
+ * there says that the search goes on.  Rules with the same match share the frame: each of their
+ * queues gets a copy.
  *
- * Load: thousands of rules in few layers; a look-up per frame, rules change seldom.  Readers take
- * no lock (RCU); writers take the mutex.
+ * There may be thousands of rules in few layers.  Each frame looks rules up, and rules change
+ * seldom.  Readers take no lock (RCU); writers take the mutex.
  */
 #pragma once
 
@@ -22,15 +22,15 @@ struct flow_layer;
 
 struct steering {
 	pthread_mutex_t lock;
-	_Atomic(struct flow_layer *) layers; /* by order */
+	_Atomic(struct flow_layer *) layers; /* in their order */
 };
 
 /* What a rule does with a frame. */
 struct flow_action {
 	struct qp *qp;
-	struct flow_table *table;	  /* neither: drop */
+	struct flow_table *table;	  /* neither qp nor table: the rule drops the frame */
 	const struct flow_modify *modify; /* or NULL */
-	bool pass;			  /* but for this: as if there were no rules */
+	bool pass;			  /* instead of a drop: as if there were no rules */
 	uint32_t tag;			  /* FLOW_TAG_MASK */
 	bool go_on;			  /* the search continues in later layers */
 	struct flow_counter *counter;	  /* or NULL */
@@ -42,13 +42,13 @@ static inline bool steering_any(const struct steering *s)
 	return atomic_load_explicit(&s->layers, memory_order_acquire);
 }
 
-/* No rule is left. */
+/* The caller has removed all rules. */
 void steering_release(struct steering *s);
 
-/* Calls fn for each action of the frame.  Under RCU. */
+/* Calls fn for each action of the frame.  Call it under RCU. */
 void steering_find(struct steering *s, const struct flow_key *key,
 		   void (*fn)(void *user, const struct flow_action *action), void *user);
 
-/* Rules without an adapter, for flow_create and for tests. */
+/* Rules without an adapter; flow_create and tests use them. */
 int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out) must_check;
 void steering_remove(struct steering *s, struct flow *flow);

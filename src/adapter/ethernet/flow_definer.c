@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Definers by number, which has 8 bits in an entry. */
+/* Definers by number; an entry has 8 bits for the number. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ int flow_definer_create(struct adapter *a, uint32_t format, const uint8_t mask[F
 		return -ENOMEM;
 	d->format = format;
 	memcpy(d->mask, mask, sizeof(d->mask));
-	/* Below are kinds that the device has by itself. */
+	/* Lower numbers are kinds that the device has by itself. */
 	for (uint32_t i = STE_DEFINER_FIRST; i < FLOW_DEFINERS; i++) {
 		none = NULL;
 		if (!atomic_compare_exchange_strong(&a->ethernet->definers[i], &none, d))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of a tunnel, from the side of those who put frames into it.  They do not change. */
+/* Headers of a tunnel, as code that puts frames into it sees them.  They do not change. */
 #pragma once
 
 #include "adapter/adapter.h"

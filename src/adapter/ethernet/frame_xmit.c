@@ -5,7 +5,7 @@
 #include "adapter/ethernet/egress.h"
 #include "adapter/ethernet/frame_pkt.h"
 
-/* Switches that send what they receive back to where others do the same, in one process. */
+/* How often a switch may send what it receives back into a switch, in one process. */
 #define XMIT_NESTED 4u
 
 static _Thread_local unsigned xmit_nested;
@@ -17,7 +17,7 @@ enum raw_verdict frame_to_wire(struct adapter *a, uint32_t sqpn, const uint8_t *
 	enum wire_verdict v;
 
 	if (xmit_nested == XMIT_NESTED)
-		return RAW_SENT; /* and lost: it goes round in circles */
+		return RAW_SENT; /* it is lost, because it goes round in circles */
 	frame_pkt_make(&f, a, sqpn, frame, bytes);
 	xmit_nested++;
 	v = wire_xmit(a->wire, &f.pkt);

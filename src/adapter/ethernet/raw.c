@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See raw.h.  A frame is put together in one piece, on the stack: segmentation and checksums change
- * it, and steering reads it.
+ * See raw.h.  Code puts a frame together in one piece, on the stack, because segmentation and
+ * checksums change it and steering reads it.
  */
 #include "adapter/ethernet/raw.h"
 

@@ -7,16 +7,16 @@
 
 enum raw_verdict {
 	RAW_SENT,
-	RAW_BUSY,	/* continue from *off later */
+	RAW_BUSY,	/* the caller continues from *off later */
 	RAW_BAD_LENGTH, /* too many bytes for a frame, or too few */
 	RAW_BAD_KEY,
-	RAW_BAD_WQE, /* segmentation of a frame that is no TCP segment */
+	RAW_BAD_WQE, /* the request segments a frame that is no TCP segment */
 };
 
-/* Sends the frames of a request; *off: payload bytes that have been sent. */
+/* Sends the frames of a request.  *off: how many payload bytes are sent. */
 enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off);
 
-/* A frame for this port; true if a rule took it.  Under RCU. */
+/* Takes a frame for this port; true if a rule took it.  Call it under RCU. */
 bool raw_receive(struct adapter *a, const struct pkt *pkt);
-/* The same for one that the switch hands to the host, who may have sent it. */
+/* The same for a frame that the switch hands to the host, which may have sent it itself. */
 void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt);

@@ -25,20 +25,20 @@ struct arrival {
 	const struct pkt *pkt;
 	const uint8_t *frame;
 	uint32_t bytes;
-	const void *sender_domain; /* NULL: of another process */
+	const void *sender_domain; /* NULL: another process has sent it */
 	bool group;		   /* sent to a group address */
 	bool taken;
-	bool switched; /* a rule of the switch had it */
+	bool switched; /* a rule of the switch has taken it */
 	struct flow_key key;
 	struct cqe64 cqe; /* the fields that are the same for all */
 };
 
-/* A receive ring and where its completions go; its lock is held. */
+/* A receive ring, and where its completions go; the caller holds its lock. */
 struct target {
 	struct adapter *adapter;
 	struct qp *qp; /* NULL: a work queue */
 	struct recv_ring *ring;
-	struct srq *srq; /* or NULL; in place of the ring */
+	struct srq *srq; /* in place of the ring; or NULL */
 	struct cq *cq;
 	uint32_t pdn;
 	uint32_t uidx;
@@ -69,7 +69,7 @@ static const char *drop_words(const char *why)
 	return why;
 }
 
-/* number: of the queue that does not take it. */
+/* number: that of the queue which does not take it. */
 static void frame_dropped(const struct adapter *a, const struct pkt *pkt, uint32_t number,
 			  const char *why)
 {
@@ -81,7 +81,7 @@ static void frame_dropped(const struct adapter *a, const struct pkt *pkt, uint32
 /* The offset of a tag that this queue strips. */
 #define VLAN_AT 12u
 
-/* 0, or the syndrome of the receive that failed. */
+/* Returns 0, or the syndrome of the receive that failed. */
 static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
 			   const struct recv_wqe *wqe, uint32_t *bytes)
 {
@@ -206,8 +206,8 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 }
 
 /*
- * Frames of a context do not come back to it unless its queue asked for that (mlx5dv_create_qp(3),
- * MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC and _MC).
+ * True if the frame may come to the queue.  Frames of a context come back to it only if its queue
+ * asked for that (mlx5dv_create_qp(3), MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC and _MC).
  */
 static bool loops_back(const struct qp *qp, const struct arrival *in)
 {
@@ -242,7 +242,8 @@ static void raw_describe(struct arrival *in, const struct frame_layout *at)
 	};
 }
 
-/* To the queue of a QP, or to one of those that its frames are spread over. */
+/* Gives the frame to the queue of a QP, or to one of the queues over which the QP spreads its
+ * frames. */
 static void arrival_to_qp(struct qp *qp, const struct arrival *in, uint32_t tag)
 {
 	struct cqe64 cqe = in->cqe;
@@ -268,7 +269,7 @@ struct receive_route {
 	const struct arrival *in;
 };
 
-/* The frame as it is now. */
+/* Describes the frame as it is now, after changes. */
 static void arrival_changed(const struct frame_route *r, const struct arrival *was,
 			    struct arrival *in)
 {
@@ -308,8 +309,8 @@ static void route_receive_dropped(struct frame_route *r, const char *why)
 	frame_dropped(r->adapter, rr->in->pkt, rr->in->pkt->dqpn, why);
 }
 
-/* A rule that changes the frame, or leads to a table: whatever comes of it, other rules get it as it
- * came. */
+/* Follows a rule that changes the frame or leads to a table.  Whatever becomes of the frame there,
+ * other rules get it as it came. */
 static void arrival_ruled(const struct arrival *in, const struct flow_action *action,
 			  void (*arrive)(struct frame_route *r, const struct steer_target *to))
 {
@@ -368,7 +369,8 @@ static const void *domain_of(struct adapter *a, uint32_t qpn)
 	return qp ? qp->create.domain : NULL;
 }
 
-/* No rule takes it.  All frames come to all ports, so most of these are not meant for this one. */
+/* No rule takes the frame.  All frames come to all ports, so most of these are not meant for this
+ * one. */
 static void frame_unwanted(const struct adapter *a, const struct arrival *in)
 {
 	const struct pkt *pkt = in->pkt;
@@ -394,7 +396,7 @@ static void route_switched(struct frame_route *r, const struct steer_target *to)
 	struct arrival in;
 
 	if (to->kind == STEER_VPORT && to->number == STEER_UPLINK) {
-		/* A frame for which the wire has no room is lost, as at any port of a switch. */
+		/* If the wire has no room for the frame, it is lost, as at any port of a switch. */
 		(void)frame_to_wire(r->adapter, was->pkt->sqpn, r->frame.bytes, r->frame.len);
 		return;
 	}
@@ -406,7 +408,7 @@ static void route_switched(struct frame_route *r, const struct steer_target *to)
 	arrival_steer(&in);
 }
 
-/* The first rule counts: a switch has one way for a frame. */
+/* Only the first rule counts, because a switch has one way for a frame. */
 static void raw_switch(void *user, const struct flow_action *action)
 {
 	struct arrival *in = user;
@@ -429,14 +431,14 @@ static void arrival_from_wire(struct arrival *in)
 	struct adapter *a = in->adapter;
 	const struct steering *rules = &a->ethernet->rules[FLOW_FDB];
 
-	/* What was sent by this port has been through the switch. */
+	/* What this port has sent has been through the switch already. */
 	if (unlikely(steering_any(rules)) && in->pkt->path->src_port != wire_port_row(a->wire))
 		steering_find(&a->ethernet->rules[FLOW_FDB], &in->key, raw_switch, in);
 	if (!in->switched)
 		arrival_steer(in);
 }
 
-/* False: it is no frame, or cannot be read. */
+/* False: it is no frame, or we cannot read it. */
 static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
 {
 	const struct pkt *pkt = in->pkt;
@@ -445,8 +447,8 @@ static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
 
 	if (in->bytes > FRAME_MAX || in->bytes < FRAME_MIN)
 		return false;
-	/* A frame of our own process is in one piece, on the sender's stack.  A peer may go on
-	 * writing while we read, so its frame is copied. */
+	/* A frame of our own process lies in one piece on the sender's stack.  A peer may go on
+	 * writing while we read, so we copy its frame. */
 	if (pkt->batched || pkt->nruns != 1) {
 		if (payload_is_long_frame(pkt))
 			memcpy(copy, pkt->runs[0].addr, in->bytes);

@@ -12,7 +12,7 @@
 #include "adapter/ste/rewrite.h"
 #include "base/log.h"
 
-/* Tables whose entries lead to several places, each within the other. */
+/* How deep tables may be nested whose entries lead to several places. */
 #define ROUTE_DEPTH 4u
 
 static void route_to(struct frame_route *r, const struct steer_target *to);
@@ -47,7 +47,8 @@ static const struct ste_definer *route_definer(void *user, uint32_t number)
 		       : NULL;
 }
 
-/* Once for each kind of thing: frames that nobody understands come one upon the other. */
+/* Tells the log once for each kind of thing, because frames that nobody understands come in
+ * masses. */
 static void route_tell(struct frame_route *r, enum ste_verdict v, uint32_t what)
 {
 	uint32_t bit = 1u << v;
@@ -105,7 +106,8 @@ static struct steer_target dest_target(const struct flow_dest *d)
 	};
 }
 
-/* A table may change the frame, which the others have to get as it is. */
+/* Follows a way with a copy of the frame: a table may change it, and the other ways must get it as
+ * it is. */
 static void route_to_copy(struct frame_route *r, const struct steer_target *to)
 {
 	uint8_t bytes[FRAME_MAX];

@@ -10,16 +10,17 @@
 
 struct frame_route {
 	struct adapter *adapter;
-	bool sent; /* by the host; else it has come from the wire */
+	bool sent; /* the host has sent it; else it has come from the wire */
 	struct ste_frame frame;
-	unsigned depth; /* tables with entries of the device's, one in the other */
-	/* It is at an object that is no table.  The frame may have changed on the way. */
+	unsigned depth; /* how deep it is in nested tables that the device owns */
+	/* Called when the frame is at an object that is no table.  It may have changed on the
+	 * way. */
 	void (*arrive)(struct frame_route *r, const struct steer_target *to);
-	/* why: words of a trace. */
+	/* Called when the frame is dropped; why: words of a trace. */
 	void (*dropped)(struct frame_route *r, const char *why);
 };
 
-/* Under RCU. */
+/* Call it under RCU. */
 void route_to_table(struct frame_route *r, const struct flow_table *t);
-/* Changes the frame as a rule says; false: that cannot be, and it has been dropped. */
+/* Changes the frame as a rule says.  False: it cannot, and has dropped the frame. */
 bool route_modify(struct frame_route *r, const struct flow_modify *m) must_check;

@@ -13,7 +13,7 @@
 #define TCP_FIELDS  (RSS_SRC_PORT_TCP | RSS_DST_PORT_TCP)
 #define UDP_FIELDS  (RSS_SRC_PORT_UDP | RSS_DST_PORT_UDP)
 
-/* The 32 bits of the key from bit on. */
+/* The 32 bits of the key that begin at bit. */
 static uint32_t rss_window(const uint8_t key[RSS_KEY_BYTES], uint32_t bit)
 {
 	uint64_t v = 0;
@@ -51,10 +51,10 @@ bool rss_attr_ok(const struct rss_attr *attr)
 
 	if (attr->log_size > ADAPTER_MAX_LOG_IND_TBL || f & ~(uint32_t)RSS_ALL_FIELDS)
 		return false;
-	/* one hash, so one kind of packet */
+	/* There is one hash, so it is for one kind of packet. */
 	if ((f & IPV4_FIELDS && f & IPV6_FIELDS) || (f & TCP_FIELDS && f & UDP_FIELDS))
 		return false;
-	/* without a hash nothing chooses a queue */
+	/* Without a hash nothing chooses among several queues. */
 	return f || !attr->log_size;
 }
 

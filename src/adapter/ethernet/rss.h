@@ -8,10 +8,11 @@
 #include "adapter/adapter.h"
 #include "adapter/frame/frame.h"
 
-/* Input of the hash at most: two IPv6 addresses and two ports. */
+/* The most bytes that the hash takes: two IPv6 addresses and two ports. */
 #define RSS_INPUT_MAX 36u
 
-/* Per nibble of the input the exclusive-or of the key's windows under its set bits. */
+/* For each nibble of the input, the exclusive-or of the key's windows under the nibble's set
+ * bits. */
 struct toeplitz {
 	uint32_t table[RSS_INPUT_MAX * 2][16];
 };
@@ -26,7 +27,7 @@ struct rss {
 void toeplitz_prepare(struct toeplitz *t, const uint8_t key[RSS_KEY_BYTES]);
 uint32_t toeplitz_hash(const struct toeplitz *t, const uint8_t *input, uint32_t n);
 
-/* NULL: no memory, or senseless (rss_attr_ok said so). */
+/* NULL: there is no memory, or the attributes make no sense (rss_attr_ok is false). */
 struct rss *rss_create(const struct rss_attr *attr);
 bool rss_attr_ok(const struct rss_attr *attr) must_check;
 /* The queue of a frame; *hash and *type (rss_hash_type of the CQE) say how it was chosen. */

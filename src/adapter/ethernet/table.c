@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See table.h.  A table is its program's: made of entries in device memory; or the device's: then one
- * entry takes all frames. */
+/* See table.h.  A program's table has entries in device memory; the device's table has one entry,
+ * which takes all frames. */
 #include "adapter/ethernet/table.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flow tables that programs make, as the way of a frame sees them. */
+/* Flow tables that programs make, as a frame on its way sees them. */
 #pragma once
 
 #include "adapter/adapter.h"
 
-/* What the one entry of a table does that is not made of entries in device memory. */
+/* The one entry of a table that has no entries in device memory. */
 struct table_entry {
-	uint32_t counter; /* its number, or 0 */
+	uint32_t counter; /* the counter's number, or 0 */
 	uint32_t tag;
 	bool drop;
 	uint32_t n;
@@ -17,7 +17,7 @@ struct flow_table {
 	struct adapter *adapter;
 	struct flow_table_attr attr;
 	uint32_t number;
-	_Atomic(struct table_entry *) entry; /* NULL: nothing takes the frame */
+	_Atomic(struct table_entry *) entry; /* NULL: no entry takes the frame */
 };
 
 struct flow_sampler {
