@@ -21,7 +21,7 @@ static void frame_put32(uint8_t *at, uint32_t v)
 
 /* ---- parsing ---- */
 
-/* The bytes present, and the position among them. */
+/* The bytes at hand, and the position among them. */
 struct cursor {
 	const uint8_t *head;
 	uint32_t headed;
@@ -74,7 +74,7 @@ static void parse_ipv4(struct cursor *c, uint32_t bytes, struct flow_key *key,
 	memcpy(key->dst_ip, h + 16, 4);
 	at->l3 = start;
 	at->l3_end = start + total;
-	/* only the first fragment has the ports */
+	/* Only the first fragment has the ports. */
 	if (!(frame_get16(h + 6) & 0x1fff))
 		parse_l4(c, h[9], key, at);
 }
@@ -87,7 +87,8 @@ static void parse_ipv6(struct cursor *c, uint32_t bytes, struct flow_key *key,
 
 	if (!h || h[0] >> 4 != 6)
 		return;
-	/* A payload length beyond the frame is the sender's mistake: use the bytes present. */
+	/* A payload length beyond the frame is the sender's mistake: use the bytes that there
+	 * are. */
 	end = (uint32_t)min_u64(bytes, (uint64_t)start + IPV6_HEADER + frame_get16(h + 4));
 	key->ip_version = 6;
 	key->ip_tos = (uint8_t)(h[0] << 4 | h[1] >> 4);
@@ -204,10 +205,10 @@ bool frame_l3_checksum_ok(const uint8_t *frame, const struct frame_layout *at)
 	return has_ipv4(frame, at) && l3_sum(frame, at) == 0xffff;
 }
 
-/* The length of the transport's part, or 0 if it cannot be summed. */
+/* The length of the transport's part; 0 if nobody can sum it up. */
 static uint32_t l4_bytes(uint32_t bytes, const struct flow_key *key, const struct frame_layout *at)
 {
-	/* no frame has all of a fragmented datagram */
+	/* No frame has all of a fragmented datagram. */
 	if (!at->l4 || at->l3_end > bytes || at->l3_end <= at->l4 ||
 	    (key->ip_version == 4 && key->ip_flags & 1))
 		return 0;
@@ -219,7 +220,7 @@ static uint32_t l4_sum(const uint8_t *frame, uint32_t n, const struct flow_key *
 {
 	uint32_t sum = key->l4_proto + n;
 
-	/* pseudo header: unused bytes of IPv4 addresses are zero */
+	/* The pseudo header; unused bytes of IPv4 addresses are zero. */
 	sum = sum_of(key->src_ip, sizeof(key->src_ip), sum);
 	sum = sum_of(key->dst_ip, sizeof(key->dst_ip), sum);
 	return frame_fold(sum_of(frame + at->l4, n, sum));
@@ -236,7 +237,7 @@ void frame_fill_l4_checksum(uint8_t *frame, uint32_t bytes, const struct flow_ke
 		return;
 	frame_put16(frame + where, 0);
 	sum = ~l4_sum(frame, n, key, at) & 0xffff;
-	/* RFC 768: a UDP checksum of zero says that there is none */
+	/* A UDP checksum of zero says that there is none (RFC 768). */
 	frame_put16(frame + where, !sum && key->l4_proto == IP_PROTO_UDP ? 0xffff : sum);
 }
 
@@ -255,7 +256,7 @@ bool frame_l4_checksum_ok(const uint8_t *frame, uint32_t bytes, const struct flo
 
 /* ---- segmentation ---- */
 
-/* Finds the headers; ignores the lengths in them, which are those of the whole. */
+/* Finds the headers, and ignores the lengths in them, which are those of the whole. */
 static bool tcp_headers(const uint8_t *frame, uint32_t header, uint32_t *l3, uint32_t *l4)
 {
 	uint32_t type;
@@ -301,7 +302,8 @@ bool frame_segment(uint8_t *frame, uint32_t bytes, uint32_t header, uint32_t ind
 		frame_put16(ip + 4, bytes - l4);
 	}
 	frame_put32(tcp + 4, frame_get32(tcp + 4) + offset);
-	/* The first says that the window was reduced, the last that this is the end. */
+	/* Only the first segment says that the window was reduced, and only the last one that this
+	 * is the end. */
 	if (index)
 		tcp[13] &= (uint8_t)~TCP_FLAG_CWR;
 	if (!last)
