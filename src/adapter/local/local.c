@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which local operation is whose (local.h). */
+/* Which function executes which local operation (local.h). */
 #include "adapter/local/local.h"
 
 uint8_t local_execute(struct qp *qp, const struct send_wqe *w, bool *waits)

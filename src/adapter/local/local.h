@@ -13,22 +13,23 @@
 
 struct qp;
 
-/* Any of them.  *waits: it is not over; the queue pair is kicked for another look. */
+/* Executes any of them.  *waits: it has not ended, and something will kick the queue pair for
+ * another look. */
 uint8_t local_execute(struct qp *qp, const struct send_wqe *w, bool *waits) must_check;
 
 /* User-mode memory registration: changes what a key means. */
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Writes a protected signature value. */
 uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Memory-to-memory operations: of the engines behind these opcodes, this device has the copy, and
- * for LOCAL_MMO what transposes. */
+/* Executes memory-to-memory operations.  Of the engines behind these opcodes, this device has the
+ * copy and, for LOCAL_MMO, the transposition. */
 uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* A request that waits: for completions of a queue, a word of memory or the time. */
+/* Executes a request that waits: for completions of a queue, a word of memory or the time. */
 uint8_t wait_execute(struct qp *qp, const struct send_wqe *w, bool *waits) must_check;
 /* Enables requests of another send queue. */
 uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Enables receives of another queue pair. */
 uint8_t receive_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Of a new queue pair. */
+/* Prepares a new queue pair for waits. */
 void wait_init(struct qp *qp);
 uint8_t transpose_execute(struct qp *qp, const struct send_wqe *w) must_check;

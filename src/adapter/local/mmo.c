@@ -9,7 +9,7 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* The parts of the work request; it has no others. */
+/* The parts of the work request, which has no others. */
 struct copy_wqe {
 	struct wqe_ctrl ctrl;
 	struct wqe_mmo mmo;
@@ -31,7 +31,8 @@ static enum mkey_verdict runs_of(const struct qp *qp, const struct wqe_data *d, 
 	return mkey_resolve(qp->adapter, &u, be64_get(d->addr) + off, len, runs);
 }
 
-/* Copies up to len bytes from off on, as many as a list of runs can name; 0: refused. */
+/* Copies up to len bytes from off on, as many as a list of runs can name; returns how many, 0:
+ * refused. */
 static uint64_t copy_some(const struct qp *qp, const struct copy_wqe *c, uint64_t off, uint64_t len)
 {
 	struct runs src, dst;
@@ -62,7 +63,7 @@ uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w)
 				 "memory operation %u is not supported (ds %u)",
 				 wqe_opmod(&w->ctrl), wqe_ds(&w->ctrl));
 	memcpy(&c, w->bytes, sizeof(c));
-	/* 0 stands for 2^31 here as in any data segment */
+	/* 0 stands for 2^31, as in any data segment. */
 	len = be32_get(c.src.byte_count);
 	if (be32_get(c.dst.byte_count) != len)
 		return explained(CQE_SYN_LOCAL_QP_OP, "a copy of %llu bytes to a place of %u bytes",

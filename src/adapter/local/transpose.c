@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Matrices that are transposed (local.h): of the program's elements, whatever they are. */
+/* Transposes matrices (local.h), whatever their elements are. */
 #include "adapter/local/local.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* The parts of the work request; it has no others. */
+/* The parts of the work request, which has no others. */
 struct transpose_wqe {
 	struct wqe_ctrl ctrl;
 	struct wqe_transpose shape;
@@ -17,14 +17,15 @@ struct transpose_wqe {
 	struct wqe_data dst;
 };
 
-/* Elements are gathered here, as many as there is room for, and go to the destination at once. */
+/* Gathers elements, as many as there is room for, which then go to the destination together. */
 struct gathering {
 	uint8_t bytes[2048];
 	uint32_t n;
-	uint64_t at; /* where they go, from the beginning of the destination */
+	uint64_t at; /* where they go, counted from the beginning of the destination */
 };
 
-/* Moves bytes between a place of the work request and ours.  A piece may lie in several runs. */
+/* Moves bytes between a place of the work request and our buffer.  A piece may lie in several
+ * runs. */
 static bool place_move(const struct qp *qp, const struct wqe_data *d, uint64_t off, bool store,
 		       uint8_t *ours, uint32_t bytes)
 {

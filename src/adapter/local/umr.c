@@ -76,13 +76,13 @@ static uint8_t umr_bind(struct qp *qp, const struct send_wqe *w, const struct um
 				 "the bind of memory window 0x%x lacks length, address, rights, "
 				 "key or list",
 				 w->imm);
-	/* A type 2 window belongs to the QP that binds it, and to no other. */
+	/* A type 2 window belongs only to the QP that binds it. */
 	if (b.type == WINDOW_TYPE_2 && qpn_mkey >> 8 != qp->qpn)
 		return explained(CQE_SYN_LOCAL_QP_OP,
 				 "the bind of memory window 0x%x of type 2 names QP 0x%x, not this "
 				 "one",
 				 w->imm, qpn_mkey >> 8);
-	/* one entry, which carries all of the window */
+	/* The list is one entry, which covers the whole window. */
 	if (!b.length || b.length > be32_get(u->klm.byte_count))
 		return explained(CQE_SYN_LOCAL_QP_OP,
 				 "memory window 0x%x is to have %llu bytes, and its list has %u",
@@ -91,9 +91,9 @@ static uint8_t umr_bind(struct qp *qp, const struct send_wqe *w, const struct um
 }
 
 /*
- * Waits for the users of a key that has become invalid: they are requests to this QP.  One that
- * found the key valid may still be copying, under the responder's lock.  So no access outlives the
- * completion once this function has held that lock.
+ * Waits for the users of a key that has become invalid; they are requests to this QP.  A request
+ * that found the key valid may still be copying, under the responder's lock.  So once this function
+ * has held that lock, no access outlives the completion.
  */
 static void wait_for_users(struct qp *qp)
 {
@@ -156,7 +156,7 @@ static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mke
 	if (out->entries && !(u->ctrl.flags & UMR_INLINE)) {
 		struct wqe_data d;
 
-		/* one segment; the format has no place for a BSF then */
+		/* The list is one segment, and then the format has no place for a BSF. */
 		if (left < sizeof(d) || out->bsf_octowords)
 			return false;
 		memcpy(&d, w->bytes + at, sizeof(d));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Requests that hold a send queue back until something has happened elsewhere, and those that let
- * another queue go on (local.h).
+ * Requests that hold a send queue back until something has happened elsewhere, and requests that
+ * let another queue go on (local.h).
  *
  * Completion queues tell of their completions.  Nobody tells of a store into memory, so the device
  * looks again and again: soon at first, then more and more seldom.
@@ -18,7 +18,7 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* How long it takes between two looks. */
+/* The time between two looks: it begins with the first and grows to the second. */
 #define LOOK_SOON_NS   2000u
 #define LOOK_SELDOM_NS 100000u
 
@@ -43,7 +43,7 @@ static void wait_until(struct qp *qp, uint64_t ns)
 	timer_arm(&qp->adapter->timers, &qp->wait.timer, ns);
 }
 
-/* The number that the memory holds, as the request holds its own. */
+/* Loads the number from memory; the request holds its value in the same form. */
 static bool wait_load(struct qp *qp, const struct wqe_wait *s, uint64_t *there)
 {
 	const struct mkey_use u = {
@@ -64,7 +64,7 @@ static bool wait_load(struct qp *qp, const struct wqe_wait *s, uint64_t *there)
 	return true;
 }
 
-/* Is a behind b, as numbers that come round after the mask's highest bit? */
+/* True if a is behind b, for numbers that wrap after the mask's highest bit. */
 static bool cyclic_smaller(uint64_t a, uint64_t b, uint64_t mask)
 {
 	uint64_t top = mask ? 1ull << (63 - __builtin_clzll(mask)) : 0;
@@ -102,7 +102,7 @@ static bool wait_holds(const struct wqe_wait *s, uint64_t there)
 	return holds != !!(operation & WQE_WAIT_INVERT);
 }
 
-/* When to look again.  Times that lie ahead are known. */
+/* The time of the next look.  A time that lies ahead is known. */
 static uint64_t wait_next_look(struct qp *qp, const struct wqe_wait *s, bool time)
 {
 	uint64_t now = clock_ns(), ahead = (be64_get(s->value) - now) & be64_get(s->mask);
@@ -139,7 +139,7 @@ static uint8_t wait_for_number(struct qp *qp, const struct send_wqe *w, bool *wa
 	return 0;
 }
 
-/* What a master's request names. */
+/* Reads the segment of a master's request. */
 static bool sync_segment(const struct qp *qp, const struct send_wqe *w, struct wqe_sync *s)
 {
 	if (!qp->create.master || wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(w->ctrl) + sizeof(*s))
@@ -178,7 +178,7 @@ uint8_t wait_execute(struct qp *qp, const struct send_wqe *w, bool *waits)
 	}
 }
 
-/* The queue pair of which a master enables sends or receives; NULL if it is no such slave. */
+/* The queue pair whose sends or receives a master enables; NULL if it is no such slave. */
 static struct qp *sync_slave(struct qp *qp, const struct wqe_sync *s, bool receives)
 {
 	struct qp *slave = number_find(&qp->adapter->qps, be32_get(s->number));
@@ -199,7 +199,7 @@ uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w)
 	slave = sync_slave(qp, &s, false);
 	if (!slave)
 		return CQE_SYN_LOCAL_QP_OP;
-	/* One that has been reset begins with nothing enabled. */
+	/* A queue pair in RESET begins with nothing enabled. */
 	if (qp_state(slave) == IB_QPS_RESET)
 		return 0;
 	atomic_store(&slave->enabled, be32_get(s.index));
@@ -207,7 +207,8 @@ uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w)
 	return 0;
 }
 
-/* Nobody waits for a receive: a sender that found none comes again, or its message is lost. */
+/* No kick: nobody waits for a receive, because a sender that found none comes again, or its message
+ * is lost. */
 uint8_t receive_en_execute(struct qp *qp, const struct send_wqe *w)
 {
 	struct wqe_sync s;
