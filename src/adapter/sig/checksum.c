@@ -10,7 +10,7 @@
 
 typedef uint64_t lanes __attribute__((vector_size(32)));
 
-/* 32-bit words are summed into 64-bit lanes: a carry is lost after 2^32 of them, not before. */
+/* Sums 32-bit words into 64-bit lanes, which lose a carry only after 2^32 words. */
 static inline __attribute__((always_inline)) uint64_t sum_chunks(const uint8_t **data, size_t *n)
 {
 	const lanes low = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -57,7 +57,7 @@ static uint64_t checksum_fold(uint64_t sum)
 	return (sum & UINT32_MAX) + (sum >> 32);
 }
 
-/* A byte alone at the first or the second place of a 16-bit word of the stream. */
+/* A single byte, at the first or the second place of a 16-bit word of the stream. */
 static uint64_t first_byte(uint8_t b)
 {
 	return be16_of((uint16_t)(b << 8)).raw;

@@ -10,5 +10,5 @@
 #include <stdint.h>
 
 uint64_t checksum_update(uint64_t reg, const uint8_t *data, size_t n);
-/* The sum's complement as the big-endian number that the two bytes in the stream are. */
+/* The complement of the sum, as the big-endian number that the two bytes in the stream are. */
 uint16_t checksum_seal(uint64_t reg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes a configuration from a BSF, or refuses it. */
+/* Makes a configuration of a BSF, or refuses it. */
 #include <string.h>
 
 #include "adapter/sig/domain.h"
@@ -81,7 +81,7 @@ static enum sig_refusal decode_t10dif(const uint8_t *bsf, enum bsf_domain from,
 	d->app_mask = (uint16_t)bsf_domain_get(bsf, from, BSF_INL_APP_MASK);
 	d->ref_tag = bsf_domain_get(bsf, from, BSF_INL_REF_TAG);
 	d->ref_increment = bsf_domain_get(bsf, from, BSF_INL_REF_INCREMENT);
-	/* With both flags the narrower escape applies, as libmlx5 resolves it. */
+	/* With both flags the narrower escape counts, as in libmlx5. */
 	if (bsf_domain_get(bsf, from, BSF_INL_APP_REF_ESCAPE))
 		d->escape = SIG_ESCAPE_APP_REF;
 	else if (bsf_domain_get(bsf, from, BSF_INL_APP_ESCAPE))
@@ -116,7 +116,7 @@ static const enum bsf_field extension[] = {BSF_EXT_INIT, BSF_EXT_EPILOGUE, BSF_E
 
 enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct sig_config *out)
 {
-	uint8_t bsf[BSF_BYTES] = {0}; /* parts that are not there are zero */
+	uint8_t bsf[BSF_BYTES] = {0}; /* absent parts are zero */
 	enum sig_refusal r;
 	uint32_t selector;
 	size_t size;
@@ -148,7 +148,7 @@ enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct si
 	else
 		selector = bsf_get(bsf, BSF_WIRE_BLOCK);
 	r = decode_domain(bsf, BSF_WIRE, selector, &out->side[SIG_WIRE]);
-	/* If both sides have the same structure, the missing signature is the error, not its
+	/* If both sides have the same structure, the error is the missing signature and not its
 	 * size. */
 	if (r == SIG_REFUSED_BLOCK_SIZE && out->same_structure)
 		r = SIG_REFUSED_STRUCTURE;
@@ -177,7 +177,7 @@ enum sig_refusal sig_config_check(const struct sig_config *c)
 	}
 	if (!c->same_structure)
 		return c->copy_mask ? SIG_REFUSED_STRUCTURE : SIG_ACCEPTED;
-	/* Guards of T10-DIF may differ: its parts are copied one by one. */
+	/* The guards of T10-DIF may differ, because its parts are copied one by one. */
 	if (m->block != w->block || m->type == SIG_NONE ||
 	    (m->type != w->type && !(is_t10dif(m->type) && is_t10dif(w->type))))
 		return SIG_REFUSED_STRUCTURE;

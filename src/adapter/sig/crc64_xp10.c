@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Without carry-less multiplication: eight bytes at a time, a look-up for each nibble.  All tables
- * together are 2 KiB, so they do not drive the data out of the first cache.
+ * CRC-64 without carry-less multiplication: takes eight bytes at a time, with a look-up for each
+ * nibble.  All tables together are 2 KiB, so they do not drive the data out of the first-level
+ * cache.
  */
 #include "adapter/sig/crc64_xp10.h"
 

@@ -11,12 +11,12 @@
 /* The polynomial without x^64, bits reversed. */
 #define CRC64_XP10_REFLECTED 0x9a6c9329ac4bc9b5u
 
-/* What a 64-bit word contributes to the register 64 steps later, by nibble; lowest first. */
+/* What a 64-bit word adds to the register 64 steps later, by nibble, lowest first. */
 extern const uint64_t crc64_xp10_nibbles[16][16];
 
 uint64_t crc64_xp10_plain(uint64_t reg, const uint8_t *data, size_t n);
 #if defined(__x86_64__)
-/* Need pclmul and sse4.1; avx512f and vpclmulqdq as well. */
+/* Both need pclmul and sse4.1; crc64_xp10_wide needs avx512f and vpclmulqdq as well. */
 uint64_t crc64_xp10_clmul(uint64_t start, const uint8_t *data, size_t n);
 uint64_t crc64_xp10_wide(uint64_t start, const uint8_t *data, size_t n);
 #endif

@@ -62,7 +62,7 @@ CLMUL static inline uint64_t reduce(uint64_t word)
 	       (uint64_t)_mm_cvtsi128_si64(product) >> 63;
 }
 
-/* reg * x^64 modulo the polynomial: what the register is once these 16 bytes have gone in. */
+/* reg * x^64 modulo the polynomial, which is the register after these 16 bytes. */
 CLMUL static inline uint64_t finish(__m128i reg)
 {
 	__m128i high = _mm_clmulepi64_si128(reg, pair(BY_16_HIGH, 0), 0x00);
@@ -71,7 +71,8 @@ CLMUL static inline uint64_t finish(__m128i reg)
 	return reduce(word) ^ (uint64_t)_mm_extract_epi64(high, 1);
 }
 
-/* The rest: whole 16 bytes folded into reg, 8 bytes reduced at once, bytes by table. */
+/* Takes the rest: folds whole 16 bytes into reg, reduces 8 bytes at once, and takes bytes by
+ * table. */
 CLMUL static inline uint64_t finish_with(__m128i reg, const uint8_t *data, size_t n)
 {
 	const __m128i by_16 = pair(BY_16_LOW, BY_16_HIGH);
@@ -135,7 +136,7 @@ WIDE static inline __m512i wide_fold(__m512i reg, __m512i by, __m512i next)
 WIDE uint64_t crc64_xp10_wide(uint64_t start, const uint8_t *data, size_t n)
 {
 	const __m512i by_64 = _mm512_broadcast_i32x4(pair(BY_64_LOW, BY_64_HIGH));
-	/* Each quarter to the place of the last, which itself stays. */
+	/* Moves each quarter to the place of the last one, which itself stays. */
 	const __m512i together = _mm512_set_epi64(0, 0, (long long)BY_16_HIGH, (long long)BY_16_LOW,
 						  (long long)BY_32_HIGH, (long long)BY_32_LOW,
 						  (long long)BY_48_HIGH, (long long)BY_48_LOW);

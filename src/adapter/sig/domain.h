@@ -4,7 +4,7 @@
  * and a BSF encodes them (prm/bsf.h).
  *
  * A domain with a signature is a stream of units: a block of data, then its signature.  A domain
- * without a signature is data alone.
+ * without a signature has only data.
  */
 #pragma once
 
@@ -27,17 +27,17 @@ enum sig_type {
 /* Numbered as in the error CQE. */
 enum sig_side { SIG_WIRE, SIG_MEMORY, SIG_SIDES };
 
-/* Tags that switch the check of their block off. */
+/* Tags that switch off the check of their block. */
 enum sig_escape {
 	SIG_ESCAPE_NONE,
 	SIG_ESCAPE_APP,	    /* application tag ffff */
-	SIG_ESCAPE_APP_REF, /* and reference tag ffffffff */
+	SIG_ESCAPE_APP_REF, /* application tag ffff and reference tag ffffffff */
 };
 
 struct sig_domain {
 	enum sig_type type;
 	uint32_t block; /* bytes of data; 0 without a signature */
-	bool seed_ones; /* each block's guard begins with ones, else with zero */
+	bool seed_ones; /* each block's guard begins with ones; false: with zeros */
 	/* T10-DIF only */
 	bool ref_increment; /* reference tag of block i is ref_tag + i */
 	enum sig_escape escape;
@@ -51,10 +51,10 @@ struct sig_domain {
  * second and so on; bits past the signature's end mean nothing. */
 struct sig_config {
 	struct sig_domain side[SIG_SIDES];
-	bool same_structure; /* type and block size agree, so that bytes can be copied */
-	uint8_t check_mask;  /* of the domain that data comes from */
-	uint8_t copy_mask;   /* bytes taken over instead of made; 0 without same_structure */
-	uint32_t data_bytes; /* how much data there is at most, signatures not counted */
+	bool same_structure; /* type and block size agree, so that the device can copy bytes */
+	uint8_t check_mask;  /* bytes to check, in the domain that data comes from */
+	uint8_t copy_mask;   /* bytes to copy instead of making them; 0 without same_structure */
+	uint32_t data_bytes; /* most data bytes, not counting signatures */
 };
 
 #define SIG_BLOCK_MAX (1u << 30)
@@ -62,27 +62,27 @@ struct sig_config {
 /* Why a configuration is refused. */
 enum sig_refusal {
 	SIG_ACCEPTED,
-	SIG_REFUSED_TRUNCATED,	 /* shorter than it says */
+	SIG_REFUSED_TRUNCATED,	 /* it is shorter than it says */
 	SIG_REFUSED_CRYPTO,	 /* encryption */
-	SIG_REFUSED_TRANSACTION, /* a signature over all instead of one per block */
+	SIG_REFUSED_TRANSACTION, /* one signature over all blocks instead of one per block */
 	SIG_REFUSED_FORMAT,	 /* unknown CRC */
 	SIG_REFUSED_GUARD,	 /* unknown kind of T10-DIF guard */
 	SIG_REFUSED_AMBIGUOUS,	 /* both a CRC and T10-DIF in one domain */
 	SIG_REFUSED_ONCE,	 /* a format that is not repeated for each block */
 	SIG_REFUSED_INVERTED,	 /* inverted signatures */
-	SIG_REFUSED_BLOCK_SIZE,	 /* unknown, missing, or one without a signature */
+	SIG_REFUSED_BLOCK_SIZE,	 /* unknown or missing, or given without a signature */
 	SIG_REFUSED_BLOCK_ALIGN, /* T10-DIF blocks are multiples of 8 bytes */
-	SIG_REFUSED_STRUCTURE,	 /* said to be the same structure but is not */
+	SIG_REFUSED_STRUCTURE,	 /* it says that the structures are the same, but they are not */
 	SIG_REFUSALS
 };
 
 const char *sig_refusal_name(enum sig_refusal r);
 const char *sig_type_name(enum sig_type t);
 
-/* The BSF of a UMR.  given has bytes bytes and must be a private copy. */
+/* Decodes the BSF of a UMR.  'given' has 'bytes' bytes and must be a private copy. */
 enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes,
 				   struct sig_config *out) must_check;
-/* Is the configuration valid?  Decoding has checked it already. */
+/* Says whether the configuration is valid.  Decoding has checked it already. */
 enum sig_refusal sig_config_check(const struct sig_config *c) must_check;
 
 /* Bytes of a signature. */

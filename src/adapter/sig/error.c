@@ -14,7 +14,7 @@ const char *sig_error_name(enum sig_error_kind k)
 	return (unsigned)k < array_size(names) ? names[k] : "?";
 }
 
-/* Makes a number from the bytes in stream order. */
+/* Makes a number of the bytes in stream order. */
 static uint64_t sig_error_number(enum sig_type t, uint64_t word)
 {
 	switch (t) {
@@ -61,8 +61,8 @@ uint64_t sig_report_part(const struct sig_error *e, uint64_t value)
 void sig_psv_arm(struct sig_psv *p, uint64_t transient)
 {
 	atomic_store_explicit(&p->transient, transient, memory_order_relaxed);
-	/* Relaxed, because the state publishes no data: the thread that raises an error has it
-	 * itself. */
+	/* Relaxed, because the state publishes no data: the thread that raises an error has the
+	 * error itself. */
 	atomic_store_explicit(&p->state, SIG_PSV_ARMED, memory_order_relaxed);
 }
 

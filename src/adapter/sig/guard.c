@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The guards, one row each.  Kernels are ISA-L's; its crc32_ieee is the unreflected CRC-32 of
- * FC-PH (crc32_gzip_refl is the reflected one of zlib) and inverts its register on both sides,
+ * The guards, one row each.  The kernels are ISA-L's.  Its crc32_ieee is the unreflected CRC-32 of
+ * FC-PH (crc32_gzip_refl is the reflected one of zlib) and inverts its register on both sides;
  * crc32_iscsi does not invert.
  *
- * Copies are copied first and then summed where they arrived, in slices that stay in the first
- * cache: that is one pass over memory, and the signature belongs to the bytes that were delivered
- * even if the program changes its buffer meanwhile.  Where the processor has carry-less
+ * A copy comes first, and then the sum over the bytes where they arrived, in slices that stay in
+ * the first-level cache.  That is one pass over memory, and the signature belongs to the delivered
+ * bytes even if the program changes its buffer meanwhile.  Where the processor has carry-less
  * multiplication on whole vectors this is faster than ISA-L's stitched copy; elsewhere the stitched
  * one wins.
  */
@@ -25,9 +25,9 @@ static unsigned char *guard_unconst(const uint8_t *p)
 }
 
 /*
- * The kernels that ISA-L has for wide multiplication return with the upper halves of vector
- * registers in use.  An SSE instruction that comes after, here or in the program, then costs a
- * hundred times what it should (Intel optimization manual, "Mixing AVX code with SSE code").
+ * ISA-L's kernels for wide multiplication return with the upper halves of vector registers in use.
+ * An SSE instruction that comes after them, here or in the program, then costs a hundred times what
+ * it should (Intel optimization manual, "Mixing AVX code with SSE code").
  */
 static inline uint64_t guard_clean(uint64_t reg)
 {
@@ -37,7 +37,7 @@ static inline uint64_t guard_clean(uint64_t reg)
 	return reg;
 }
 
-/* A program may use the same memory on both sides; then the outcome is its own affair. */
+/* A program may use the same memory on both sides; then the outcome is its own business. */
 static inline __attribute__((always_inline)) uint64_t
 copy_then(uint64_t (*update)(uint64_t reg, const uint8_t *data, size_t n), uint64_t reg,
 	  uint8_t *to, const uint8_t *data, size_t n)
@@ -115,7 +115,7 @@ static uint64_t crc32_seal(uint64_t reg)
 
 static uint64_t crc32c_update(uint64_t reg, const uint8_t *data, size_t n)
 {
-	/* The kernel's length is an int. */
+	/* The kernel takes the length as an int. */
 	while (n > SIG_BLOCK_MAX) {
 		reg = crc32_iscsi(guard_unconst(data), SIG_BLOCK_MAX, (uint32_t)reg);
 		data += SIG_BLOCK_MAX;
@@ -166,7 +166,7 @@ static uint64_t xp10_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, s
 }
 #endif
 
-/* The processor's carry-less multiplication. */
+/* What carry-less multiplication the processor has. */
 enum cpu { CPU_PLAIN, CPU_CLMUL, CPU_WIDE };
 
 static enum cpu cpu_level(void)

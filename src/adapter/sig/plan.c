@@ -28,7 +28,8 @@ static void frame_make(struct sig_frame *f, const struct sig_domain *d, enum sig
 	f->ref_step = d->ref_increment;
 }
 
-/* Expands a bit for each byte of the stream, the first on top, to the bits of a word. */
+/* Expands a mask with one bit for each byte of the stream, first byte on top, to the bits of a
+ * word. */
 static uint64_t plan_spread(uint8_t mask)
 {
 	uint64_t word = 0;

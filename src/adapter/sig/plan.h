@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A plan: a configuration prepared for one direction, with all decisions that need no data.  A key
- * makes two when it is configured; they refer to nothing that can go away.
+ * makes two plans when it is configured; they refer to nothing that somebody could free.
  */
 #pragma once
 
@@ -33,24 +33,26 @@ struct sig_plan {
 	struct sig_frame out;
 	uint64_t check;	 /* bits of the word that are compared */
 	uint64_t copy;	 /* bits of the word that are taken over */
-	uint64_t escape; /* if all of these are set nothing is compared; 0: no escape */
+	uint64_t escape; /* if all of these bits are set, nothing is compared; 0: no escape */
 	bool lockstep;	 /* same structure: output follows input inside signatures too */
 	bool coincide;	 /* blocks begin together on both sides, or one side has none */
-	/* The guards that run over the data: the first copies it, the second reads the copy.
-	 * Registers: 0 is the input's, 1 the output's unless the two are the same. */
+	/* The guards that run over the data: the first one copies it, and the second one reads the
+	 * copy.  Register 0 is the input's; register 1 is the output's, unless the two guards are
+	 * the same. */
 	const struct sig_guard *first;
 	const struct sig_guard *second;
 	uint8_t first_reg;
 	uint8_t out_reg;
 };
 
-/* sig_config_decode or sig_config_check has accepted c. */
+/* Makes a plan from c, which sig_config_decode or sig_config_check has accepted. */
 void sig_plan_make(struct sig_plan *p, const struct sig_config *c, enum sig_direction d);
 
 /*
  * The offset in the memory's stream of the byte at this offset of the wire's stream; UINT64_MAX if
- * there is none.  Accesses name the wire's offset and length; a key's length is the memory's.  So
- * an access touches memory [place(off), place(off + len)), and consecutive accesses on the wire are
- * consecutive in memory.  A complete block counts with its signature, an incomplete one without.
+ * there is none.  Accesses name offset and length in the wire's stream, and a key's length is that
+ * of the memory's stream.  So an access touches memory [place(off), place(off + len)), and
+ * consecutive accesses on the wire are consecutive in memory.  A complete block counts with its
+ * signature, and an incomplete one without.
  */
 uint64_t sig_place(const struct sig_plan *p, uint64_t wire_offset);

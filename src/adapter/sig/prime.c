@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Begins a stream inside a unit: the marks follow from the offset alone, the guards from the data
- * that lies in memory before it.
+ * Begins a stream inside a unit.  The marks follow from the offset alone; the guards need the data
+ * that lies before it in memory.
  */
 #include "adapter/sig/unit.h"
 
@@ -27,8 +27,8 @@ uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side)
 	return mark_stream(&s->out, &s->plan->out);
 }
 
-/* The start of the data that the guards of the units at the marks cover; the place of the marks if
- * no data is needed. */
+/* Where the data begins that the guards of the units at the marks cover; the place of the marks if
+ * nobody needs data. */
 static uint64_t lead_data(const struct sig_stream *s)
 {
 	const struct sig_plan *p = s->plan;
@@ -38,7 +38,8 @@ static uint64_t lead_data(const struct sig_stream *s)
 		from = min_u64(from, s->in.block * p->in.block);
 	if (!p->out.guard || !s->out.at)
 		return from;
-	/* When gathering, the signature to copy from lies before the start as well. */
+	/* When gathering, the signature from which bytes are copied lies before the start as
+	 * well. */
 	if (plan_sums_out(p) || (p->copy && p->direction == SIG_GATHER))
 		from = min_u64(from, s->out.block * p->out.block);
 	return from;
@@ -94,7 +95,7 @@ void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t w
 		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
 }
 
-/* Feeds data at this place to the guards; n does not reach over a border of a block. */
+/* Feeds the guards data at this place; n does not reach over the border of a block. */
 static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from, size_t n)
 {
 	const struct sig_plan *p = s->plan;
@@ -121,7 +122,7 @@ static void stream_primed(struct sig_stream *s)
 		s->guard[0] = p->in.start;
 	if (!s->out.at && p->out.guard)
 		s->guard[1] = p->out.start;
-	/* Bytes of the input's signature that an earlier transfer brought are not in memory. */
+	/* If an earlier transfer brought bytes of the input's signature, they are not in memory. */
 	s->blind = s->in.at > p->in.block;
 }
 
@@ -147,7 +148,7 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
 			n = min_u64(n, m->block - at);
 			n = min_u64(n, p->in.block - data % p->in.block);
 			n = min_u64(n, p->out.block - data % p->out.block);
-			/* dropped bytes are not there to be summed up */
+			/* dropped bytes do not exist, so nobody can sum them up */
 			if (from != RUN_DISCARD)
 				lead_update(s, data, from, n);
 		} else {

@@ -5,9 +5,8 @@
  * emitted independently of each other, with one exception: if the structures are equal, the
  * output's signature follows the input's byte by byte, because bytes of it may be copied.
  *
- * Where both sides are at the beginning of a unit and both runs hold whole units, unit_run moves
- * them.  Otherwise this file moves block by block or smaller pieces, and the stream carries the
- * guards.
+ * If both sides are at the beginning of a unit and both runs hold whole units, unit_run moves them.
+ * Otherwise this file moves block by block or smaller pieces, and the stream carries the guards.
  */
 #include "adapter/sig/unit.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The transformer: data goes in with the signatures of one side and comes out with those of the
- * other, in one pass.  It can be fed in pieces cut anywhere, on both sides independently.
+ * other, in one pass.  The caller may cut both sides into pieces anywhere, and independently of
+ * each other.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 #include "adapter/sig/plan.h"
 #include "base/run.h"
 
-/* A place in a list of runs.  The list stays the caller's and must not change. */
+/* A place in a list of runs.  The list belongs to the caller and must not change. */
 struct sig_cursor {
 	const struct run *run;
 	uint32_t runs;
@@ -22,7 +23,7 @@ static inline struct sig_cursor sig_cursor(const struct run *run, uint32_t runs)
 	return (struct sig_cursor){.run = run, .runs = runs};
 }
 
-/* The bytes left of the run at the cursor; moves past runs that are used up. */
+/* How many bytes of the run at the cursor are left; moves past runs that are used up. */
 static inline uint64_t sig_cursor_left(struct sig_cursor *c)
 {
 	while (c->runs && c->at == c->run->len) {
@@ -39,7 +40,7 @@ static inline uint8_t *sig_cursor_at(const struct sig_cursor *c)
 	return c->run->addr == RUN_DISCARD ? RUN_DISCARD : (uint8_t *)c->run->addr + c->at;
 }
 
-/* n is no more than what is left of the run. */
+/* n is at most what is left of the run. */
 static inline void sig_cursor_advance(struct sig_cursor *c, uint64_t n)
 {
 	c->at += n;
@@ -52,22 +53,24 @@ struct sig_mark {
 	uint64_t at; /* in the unit: from frame.block on in the signature */
 };
 
-/* A plain value: a copy is a snapshot, to go back to if a packet has to be sent again. */
+/* A plain value: a copy is a snapshot, to which the caller can go back if a packet has to be sent
+ * again. */
 struct sig_stream {
 	const struct sig_plan *plan;
 	struct sig_mark in;
 	struct sig_mark out;
 	uint64_t guard[2]; /* registers, see struct sig_plan */
 	uint64_t in_word;  /* what has come of the signature of the input's latest unit */
-	uint64_t out_word; /* the output's, without the bytes that are copied */
-	bool blind;	   /* the input's unit was not seen from its beginning: not to be checked */
-	uint64_t lead;	   /* see sig_stream_lead */
+	uint64_t out_word; /* the output's signature, without the bytes that are copied */
+	/* The stream has not seen the input's unit from its beginning, so it does not check it. */
+	bool blind;
+	uint64_t lead;		/* see sig_stream_lead */
 	struct sig_error error; /* the first */
 	uint64_t errors;
 };
 
-/* Starts at this offset of the wire's stream, i.e. of the access: 0 is the first block of the key.
- * The plan must live as long as the stream. */
+/* Starts at this offset of the wire's stream, which is the access's offset; 0 is the first block of
+ * the key.  The plan must live as long as the stream. */
 void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset);
 
 /*
@@ -82,15 +85,16 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory) must_chec
 
 /*
  * Moves bytes until one of the two cursors ends; the other and the stream stay where they are for
- * the next call.  Drops bytes for RUN_DISCARD.  It touches memory like memcpy: a caller with runs
- * that may go away has to catch that; the stream is unusable then, but holds nothing to release.
+ * the next call.  Drops bytes for RUN_DISCARD.  It touches memory like memcpy: a caller whose runs
+ * may be unmapped has to catch the fault; then the stream is unusable, but holds nothing to
+ * release.
  */
 void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to);
 
-/* Ends a transfer: the first error, or NULL.  A unit that was begun is neither checked nor signed;
- * a later transfer may still complete it, if the stream is kept. */
+/* Ends a transfer.  Returns the first error, or NULL.  It neither checks nor signs a unit that has
+ * only begun; a later transfer may complete that unit, if the caller keeps the stream. */
 const struct sig_error *sig_stream_finish(const struct sig_stream *s);
 
-/* The next offset in the wire's or the memory's stream: says whether a kept stream fits a following
- * access. */
+/* The next offset in the wire's or the memory's stream, which says whether a kept stream fits a
+ * following access. */
 uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side);

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void
 block_data(const struct sig_plan *p, uint64_t reg[2], uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	if (!p->first) {
-		/* for sides that overlap see guard.c */
+		/* guard.c says what happens to sides that overlap */
 		memmove(to, from, n);
 		return;
 	}

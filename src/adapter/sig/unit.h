@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the engine: signatures as words, and what is done with the word of one unit. */
+/* Inside the engine: signatures as words, and what it does with the word of one unit. */
 #pragma once
 
 #include <string.h>
@@ -46,7 +46,7 @@ static inline void word_store(uint8_t *p, uint64_t word, size_t n)
 	}
 }
 
-/* Appends n bytes to a word that has the first have bytes. */
+/* Appends n bytes to a word that has its first 'have' bytes. */
 static inline uint64_t word_append(uint64_t word, uint64_t have, const uint8_t *p, size_t n)
 {
 	return (have ? word : 0) | word_load(p, n) >> 8 * have;
@@ -63,7 +63,7 @@ static inline uint64_t frame_word(const struct sig_frame *f, uint64_t block, uin
 	return f->guard->seal(reg) | frame_tags(f, block);
 }
 
-/* Does the plan need the guard of the input, of the output? */
+/* True if the plan needs the guard of the input, or that of the output. */
 static inline bool plan_sums_in(const struct sig_plan *p)
 {
 	return p->first && p->first_reg == 0;
@@ -74,7 +74,7 @@ static inline bool plan_sums_out(const struct sig_plan *p)
 	return p->second || (p->first && (p->first_reg == 1 || p->out_reg == 0));
 }
 
-/* diff: the bits that are compared and differ. */
+/* Notes an error; diff: the compared bits that differ. */
 void unit_mismatch(struct sig_stream *s, uint64_t block, uint64_t found, uint64_t computed,
 		   uint64_t diff);
 
@@ -87,13 +87,13 @@ static inline void unit_check(struct sig_stream *s, uint64_t block, uint64_t fou
 		unit_mismatch(s, block, found, computed, diff);
 }
 
-/* Moves data inside a block: copies it (or drops it, to RUN_DISCARD) and runs the guards of both
+/* Moves data inside a block: copies it (or drops it, for RUN_DISCARD), and runs the guards of both
  * sides. */
 void unit_data(const struct sig_plan *p, uint64_t reg[2], uint8_t *to, const uint8_t *from,
 	       uint64_t n);
 
 /*
- * Moves n whole units in single runs, with both sides at the beginning of one, and moves the
- * marks.  The frames coincide and not both lack a signature.
+ * Moves n whole units in single runs, and moves the marks.  Both sides are at the beginning of a
+ * unit.  The frames coincide, and at least one side has a signature.
  */
 void unit_run(struct sig_stream *s, uint8_t *to, const uint8_t *from, uint64_t n);
