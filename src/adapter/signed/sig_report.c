@@ -4,7 +4,8 @@
 #include "adapter/qp/qp.h"
 #include "adapter/qp/qp_explain.h"
 
-/* Sets one bit only, because libmlx5 and the kernel look at several bits in different orders. */
+/* Each sets one bit only, because libmlx5 and the kernel look at several bits in different
+ * orders. */
 static const uint16_t syndrome[] = {
 	[SIG_BAD_GUARD] = CQE_SIG_ERR_GUARD,
 	[SIG_BAD_APP_TAG] = CQE_SIG_ERR_APP_TAG,
@@ -13,7 +14,7 @@ static const uint16_t syndrome[] = {
 
 void sig_report_explain(struct qp *qp, uint32_t key, const struct sig_error *e)
 {
-	/* Whatever is reported to the program, this reading says which is which. */
+	/* This reading says which value is which, whatever the program gets. */
 	struct sig_report r = sig_error_report(e, SIG_REPORT_MANUAL);
 
 	qp_explain(qp,

@@ -8,8 +8,8 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
-/* Bytes taken in one step of a payload that lies in another process or has yet to be made.  They
- * are on the stack, so there are not too many. */
+/* How many bytes one step takes of a payload that lies in another process or that a source has yet
+ * to make.  They are on the stack, so they are not many. */
 #define PART_BYTES 16384u
 
 /* ---- lists ---- */
@@ -21,7 +21,7 @@ struct piece {
 	uint64_t len;
 };
 
-/* Finds the piece at byte off of the message, at most len bytes; false behind the list's end. */
+/* Finds the piece at byte off of the message, at most len bytes; false beyond the list's end. */
 static bool piece_at(const struct transfer *t, uint64_t off, uint64_t len, struct piece *out)
 {
 	for (uint32_t i = 0; i < t->nsegs; i++) {
@@ -61,7 +61,7 @@ static bool transfer_split(struct sig_cursor *c, uint64_t len, struct runs *out)
 	return true;
 }
 
-/* Accepts a list that is full: *len says how many bytes it holds. */
+/* Accepts a list that is full; *len says how many bytes it holds. */
 static enum mkey_verdict as_many_as_fit(enum mkey_verdict v, const struct runs *runs, uint64_t *len)
 {
 	if (v != MKEY_TOO_MANY_RUNS)
@@ -129,7 +129,7 @@ static enum mkey_verdict plain_move(const struct transfer *t, const struct piece
 
 /* ---- pieces with signatures ---- */
 
-/* A piece in terms of its key. */
+/* A piece, in terms of its key. */
 struct stretch {
 	const struct mkey_signed *key;
 	uint64_t wire;	      /* offset in the wire's stream */
@@ -236,7 +236,7 @@ static void transfer_report(const struct transfer *t, struct sig_resume *f)
 			qp_drain(t->qp);
 	}
 	/* The program may arm the key again before the stream ends, so the next error counts as a
-	 * first. */
+	 * first one. */
 	f->stream.errors = 0;
 }
 
@@ -248,7 +248,8 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 	uint64_t at = s->memory;
 	uint64_t n;
 
-	/* A stretch may lie in a signature of the wire alone, and then moves no byte of memory. */
+	/* A stretch may lie completely in a signature of the wire, and then moves no byte of
+	 * memory. */
 	do {
 		struct runs memory;
 		struct sig_cursor c;
@@ -272,7 +273,7 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 	return MKEY_OK;
 }
 
-/* Moves a piece with signatures.  MKEY_NO_KEY if the key has none; nothing was done then. */
+/* Moves a piece with signatures.  MKEY_NO_KEY if the key has none; then it has done nothing. */
 static enum mkey_verdict signed_move(const struct transfer *t, const struct piece *p,
 				     struct sig_cursor *wire)
 {
@@ -284,7 +285,7 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 	struct stretch s;
 	struct runs part;
 
-	/* unusable until all has gone well */
+	/* unusable until everything has gone well */
 	f->next = 0;
 	v = open_key(t, p, &f->key, &s);
 	if (v == MKEY_NO_KEY)
@@ -390,9 +391,10 @@ enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const s
 	return MKEY_OK;
 }
 
-/* ---- payloads that are made on demand ---- */
+/* ---- payloads made on demand ---- */
 
-/* Is the memory of bytes [off, off + len) there?  This slow test tells whose memory is gone. */
+/* True if the memory of bytes [off, off + len) exists.  This slow test tells whose memory is
+ * missing. */
 static bool memory_there(const struct transfer *t, uint64_t off, uint64_t len)
 {
 	uint8_t scratch[4096];

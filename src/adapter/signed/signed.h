@@ -18,44 +18,44 @@
 #include "adapter/qp/send_wqe.h"
 #include "wire/pkt.h"
 
-/* A transfer: who moves data, and by what right. */
+/* A transfer: who moves data, and by which right. */
 struct transfer {
 	struct adapter *adapter;
 	struct qp *qp;
 	struct sig_resume *flow;
-	struct cq *cq; /* gets signature errors; NULL: none does */
+	struct cq *cq; /* gets signature errors; NULL: nobody gets them */
 	enum sig_direction direction;
 	uint32_t pdn;
 	uint32_t access;
-	bool remote;	/* the peer named the key */
+	bool remote;	/* a peer named the key */
 	bool drain;	/* an error concerns the send queue, which may have to drain */
-	uint16_t block; /* of the request, for the CQE */
+	uint16_t block; /* the request's block, for the CQE */
 	/* The list in memory. */
 	const struct send_seg *seg;
 	uint32_t nsegs;
 };
 
-/* Could the transfer move bytes [off, off + len) of the message? */
+/* Says whether the transfer could move bytes [off, off + len) of the message. */
 enum mkey_verdict transfer_check(const struct transfer *t, uint64_t off, uint64_t len) must_check;
-/* Moves them between memory and these runs, which have as many bytes.  MKEY_GONE: some memory is
- * gone, here or there. */
+/* Moves them between memory and these runs, which have as many bytes.  MKEY_GONE: some memory no
+ * longer exists, on either side. */
 enum mkey_verdict transfer_move(const struct transfer *t, uint64_t off, uint64_t len,
 				const struct run *wire, uint32_t nwire) must_check;
-/* Puts the payload of a packet into memory, from off on.  MKEY_GONE: see payload_gone. */
+/* Writes the payload of a packet into memory, from off on.  MKEY_GONE: see payload_gone. */
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off,
 				 const struct pkt *pkt) must_check;
 
-/* A payload that is made on demand: bytes of the message from off on. */
+/* A payload made on demand: the bytes of the message from off on. */
 struct transfer_source {
 	struct pkt_source source;
 	struct transfer t;
 	uint64_t off;
-	uint64_t made; /* bytes of the packet made so far */
+	uint64_t made; /* how many bytes of the packet are made so far */
 };
 
 void transfer_source_begin(struct transfer_source *s, uint64_t off);
 /*
- * Called after the packet was sent.  If nobody took the payload, because the packet was dropped on
- * the way, this checks its signatures nevertheless, because a request behind it may be fenced.
+ * Called after the packet was sent.  If nobody has taken the payload, because the packet was
+ * dropped on the way, this still checks its signatures, because a request behind it may be fenced.
  */
 void transfer_source_end(struct transfer_source *s, uint64_t len);

@@ -32,7 +32,8 @@ struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint1
 	return t;
 }
 
-/* An XRC target completes to the CQ of the shared receive queue. */
+/* The completion queue of a receive; an XRC target completes to that of the shared receive
+ * queue. */
 static struct cq *transfer_recv_cq(const struct qp *qp, const struct srq *srq)
 {
 	if (qp->bth != BTH_XRC)
@@ -124,7 +125,7 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 	enum mkey_verdict v = MKEY_OK;
 
 	runs_begin(&dst);
-	/* Checks the key again for each packet: it may be gone since the first. */
+	/* Check the key again for each packet: it may have ended since the first one. */
 	if (pkt->payload_len)
 		v = mkey_resolve(qp->adapter, &u, r->write_va + off, pkt->payload_len, &dst);
 	if (unlikely(mkey_staged(v))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where messages lie in memory, for each role of a queue pair: normally in a list of runs; in a
- * transfer (signed.h) for keys with signatures and for lists of more runs than one packet
+ * Where messages lie in memory, for each role of a queue pair.  Normally that is a list of runs; it
+ * is a transfer (signed.h) for keys with signatures, and for lists of more runs than one packet
  * describes.
  */
 #pragma once
@@ -9,25 +9,25 @@
 #include "adapter/qp/qp.h"
 #include "adapter/signed/signed.h"
 
-/* Verdicts of a look-up by runs that ask for a transfer, which also says which QP asks. */
+/* True for verdicts of a look-up by runs that ask for a transfer, which also says which QP asks. */
 static inline bool mkey_staged(enum mkey_verdict v)
 {
 	return v == MKEY_SIGNED || v == MKEY_TOO_MANY_RUNS || v == MKEY_BOUND;
 }
 
-/* Requester: the message of a request to gather from.  block: of the request. */
+/* Requester: the message that a request gathers.  block: the request's block. */
 struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block);
-/* Completer: the answer to a read, to scatter. */
+/* Completer: the answer to a read, which it scatters. */
 struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint16_t block);
-/* Responder: the memory that a peer names in a request of this right; NULL srq: no XRC.  Fills
- * seg. */
+/* Responder: the memory that a peer names in a request that needs this right; srq NULL: no XRC.
+ * Fills seg. */
 struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
 				struct send_seg *seg);
 
-/* May the peer access this range?  Under resp.lock. */
+/* Says whether the peer may access this range.  The caller holds resp.lock. */
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
 			       uint64_t va, uint32_t len) must_check;
-/* Puts a packet's payload at byte off of the write in progress, or of the receive.  MKEY_GONE: see
- * payload_gone. */
+/* Writes a packet's payload to byte off of the write in progress, or of the receive.  MKEY_GONE:
+ * see payload_gone. */
 enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt) must_check;
 enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt) must_check;
