@@ -10,7 +10,7 @@ static void definer_put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* Registers, Ethernet, flags of TCP. */
+/* Puts the fields of the format: registers, Ethernet, TCP flags. */
 static void definer_ethernet(const struct ste_frame *f, uint8_t *tag)
 {
 	uint8_t l2[STE_TAG_BYTES];
@@ -19,7 +19,7 @@ static void definer_ethernet(const struct ste_frame *f, uint8_t *tag)
 	definer_put32(tag + 4, f->reg_c[1]);
 	memcpy(tag + 8, f->key.dst_mac, 6);
 	memcpy(tag + 14, f->key.ether_type, 2);
-	/* Fragmented; the types and the VLAN tag stand as in the tag of an address. */
+	/* The fragment bit, the types and the VLAN tag stand as in the tag of an address. */
 	if (ste_tag(f, STE_L2_DST, l2))
 		memcpy(tag + 16, l2, 4);
 	memcpy(tag + 24, f->key.src_mac, 6);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Definers: kinds of tags that programs make, 32 bytes of fields in the order of a format, of which a mask says
- * which count.  An entry that names one has the masked tag in it and no mask of its own.
+ * Definers: kinds of tags that programs make.  A tag has 32 bytes of fields in the order of a
+ * format, and a mask says which of them count.  An entry that names a definer holds the masked tag
+ * and no mask of its own.
  */
 #pragma once
 
@@ -13,6 +14,6 @@ struct ste_definer {
 };
 
 bool ste_definer_known(uint32_t format) must_check;
-/* The masked tag; of a format that is known. */
+/* Makes the masked tag; the format must be a known one. */
 void ste_definer_tag(const struct ste_frame *f, const struct ste_definer *d,
 		     uint8_t tag[STE_MATCH_TAG_BYTES]);

@@ -35,7 +35,7 @@ void icm_release(struct icm *icm)
 	pthread_mutex_destroy(&icm->lock);
 }
 
-/* ---- allocation; lock held ---- */
+/* ---- allocation, with the lock held ---- */
 
 static int icm_map(struct icm *icm, enum icm_kind kind)
 {
@@ -50,7 +50,7 @@ static int icm_map(struct icm *icm, enum icm_kind kind)
 	return 0;
 }
 
-/* The first gap; *at: where in the list the part goes. */
+/* Finds the first gap; *at: where in the list the part goes. */
 static int icm_first_fit(struct icm *icm, const struct icm_part *part, uint64_t align,
 			 struct icm_part ***at, uint64_t *offset)
 {
@@ -110,7 +110,7 @@ void icm_free(struct icm *icm, struct icm_part *part)
 	uint8_t *memory = icm_part_memory(icm, part);
 
 	pthread_mutex_lock(&icm->lock);
-	/* Pages that the kernel keeps, because they are locked, are cleared by hand. */
+	/* The kernel keeps pages that are locked, so clear them by hand. */
 	if (madvise(memory, part->bytes, MADV_DONTNEED) < 0)
 		memset(memory, 0, part->bytes);
 	while (*at != part)
@@ -149,8 +149,9 @@ bool icm_read(const struct icm *icm, enum icm_kind kind, uint64_t address, void 
 	if (!memory || words > array_size(first) || address < icm_base(kind) || offset % 8 ||
 	    !range_inside(offset, n, icm_bytes(kind)))
 		return false;
-	/* The device writes an entry at once.  Here somebody may be copying it: twice the same is
-	 * what he left, or comes so near to it that no order of writes could be told from it. */
+	/* The device writes an entry at once, but here somebody may be copying it.  If we read the
+	 * same twice, that is what the writer has left, or is so near to it that no order of writes
+	 * could tell the two apart. */
 	icm_copy(first, (const _Atomic(uint64_t) *)(memory + offset), words);
 	for (unsigned tries = 0; tries < 4; tries++) {
 		icm_copy(again, (const _Atomic(uint64_t) *)(memory + offset), words);

@@ -3,12 +3,12 @@
  * Device memory of steering (ICM): what programs write with RDMA and steering reads, and the device
  * addresses that entries in it name.
  *
- * An address is that of an entry in this memory, or stands for an object: drop, a TIR, a table that
- * the device owns, a port of the switch.
+ * An address is that of an entry in this memory, or it stands for an object: drop, a TIR, a table
+ * that the device owns, a port of the switch.
  *
- * Load: some allocations of many megabytes per program, of which little is touched; reads for each
- * frame, without a lock.  Memory is mapped when the first part of its area is allocated, and stays
- * mapped: what points into a part that has been freed reads zeros, never anything else.
+ * A program makes some allocations of many megabytes, and touches little of them; each frame reads,
+ * without a lock.  The first allocation maps its area, which stays mapped.  So an address in a part
+ * that was freed reads zeros, and never anything else.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum icm_kind { ICM_STEERING, ICM_MODIFY, ICM_PATTERN, ICM_KINDS };
 #define ICM_LOG_MODIFY	 22u /* as far as the index in an entry reaches */
 #define ICM_LOG_PATTERN	 18u
 
-/* Where the memory of a kind begins; addresses have 40 bits. */
+/* The address at which the memory of a kind begins; addresses have 40 bits. */
 static inline uint64_t icm_base(enum icm_kind kind)
 {
 	return ((uint64_t)kind + 1) << 32;
@@ -39,7 +39,7 @@ static inline uint64_t icm_bytes(enum icm_kind kind)
 }
 
 struct icm_part {
-	struct icm_part *next; /* by offset */
+	struct icm_part *next; /* the next one by offset */
 	enum icm_kind kind;
 	uint64_t offset;
 	uint64_t bytes;
@@ -48,7 +48,7 @@ struct icm_part {
 struct icm {
 	pthread_mutex_t lock;
 	struct {
-		_Atomic(uint8_t *) memory; /* NULL: never allocated from */
+		_Atomic(uint8_t *) memory; /* NULL: nobody has allocated from it */
 		struct icm_part *parts;
 	} area[ICM_KINDS];
 };
@@ -57,8 +57,8 @@ void icm_init(struct icm *icm);
 void icm_release(struct icm *icm);
 
 /*
- * A part that is all zero.  Its address is a multiple of its length rounded up to a power of two,
- * so that tables fit into it.  -EINVAL, -ENOMEM.
+ * Allocates a part that is all zero.  Its address is a multiple of its length, rounded up to a
+ * power of two, so that tables fit into it.  Returns 0, -EINVAL or -ENOMEM.
  */
 int icm_alloc(struct icm *icm, enum icm_kind kind, uint64_t bytes,
 	      struct icm_part **out) must_check;
@@ -66,8 +66,8 @@ void icm_free(struct icm *icm, struct icm_part *part);
 uint64_t icm_part_address(const struct icm_part *part);
 uint8_t *icm_part_memory(const struct icm *icm, const struct icm_part *part);
 
-/* Copies n bytes, a multiple of 8, from an address that is one of 8; false: not all is there.  An
- * entry is read as a whole. */
+/* Copies n bytes, a multiple of 8, from an address that is a multiple of 8, too.  False: some bytes
+ * do not exist.  It reads an entry as a whole. */
 bool icm_read(const struct icm *icm, enum icm_kind kind, uint64_t address, void *to,
 	      uint32_t n) must_check;
 
@@ -77,10 +77,10 @@ enum steer_kind {
 	STEER_NOWHERE, /* no object has the address */
 	STEER_ENTRY,   /* it lies in ICM_STEERING */
 	STEER_DROP,
-	STEER_ALLOW, /* sent frames: on their way to the switch */
+	STEER_ALLOW, /* for sent frames: they go on to the switch */
 	STEER_TIR,
-	STEER_TABLE, /* of the device */
-	STEER_VPORT, /* of the switch; STEER_UPLINK */
+	STEER_TABLE, /* a table that the device owns */
+	STEER_VPORT, /* a port of the switch; STEER_UPLINK */
 	STEER_SAMPLER,
 	STEER_KINDS,
 };
@@ -90,13 +90,13 @@ enum steer_kind {
 struct steer_target {
 	enum steer_kind kind;
 	uint32_t number;
-	uint64_t address; /* of an entry */
+	uint64_t address; /* an entry's address */
 };
 
 #define STEER_OBJECT_SHIFT 30u
 #define STEER_NUMBER_MASK  0xffffffu
 
-/* number: up to 24 bits. */
+/* number: it has up to 24 bits. */
 static inline uint64_t steer_address(enum steer_kind kind, uint32_t number)
 {
 	return 1ull << 39 | (uint64_t)kind << STEER_OBJECT_SHIFT | (uint64_t)number << 6;

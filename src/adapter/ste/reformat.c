@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See reformat.h.  Headers of a tunnel are the same for all frames but for what the device fills in: the
- * lengths of IP and UDP, and checksums.
+ * See reformat.h.  The headers of a tunnel are the same for all frames, except for the lengths of
+ * IP and UDP and for checksums, which the device fills in.
  */
 #include "adapter/ste/reformat.h"
 
@@ -42,7 +42,7 @@ enum ste_verdict ste_remove_headers(struct ste_walk *w, const uint8_t *a)
 
 /* ---- into a tunnel ---- */
 
-/* Where the datagram begins; 0: no header of IP is among the first n bytes. */
+/* Where the datagram begins; 0: there is no IP header among the first n bytes. */
 static uint32_t reformat_ip(const struct ste_frame *f, uint32_t n, uint32_t *type)
 {
 	uint32_t at = FRAME_TYPE_AT;
@@ -60,7 +60,7 @@ static uint32_t reformat_ip(const struct ste_frame *f, uint32_t n, uint32_t *typ
 									     : 0;
 }
 
-/* The first n bytes are new: their lengths are of what is behind them. */
+/* Sets the lengths in the first n bytes, which are new, for what is behind them. */
 static void reformat_lengths(struct ste_frame *f, uint32_t n)
 {
 	uint32_t type = 0, ip = reformat_ip(f, n, &type), header = IPV6_BYTES, proto = 0;
@@ -79,7 +79,7 @@ static void reformat_lengths(struct ste_frame *f, uint32_t n)
 	}
 	if (proto == IP_PROTO_UDP && range_inside(ip + header, UDP_BYTES, n)) {
 		frame_put16(h + header + UDP_LENGTH, f->len - ip - header);
-		/* none stays none */
+		/* a frame without a checksum stays without one */
 		udp_sum = frame_get16(h + header + UDP_SUM);
 	}
 	ste_frame_parse(f);

@@ -6,7 +6,7 @@
 #include "adapter/ste/reformat.h"
 #include "adapter/ste/word.h"
 
-/* Bytes of either address, behind which tags are inserted. */
+/* Bytes of both addresses, behind which tags are inserted. */
 #define VLAN_AT 12u
 
 /* ---- actions; each of one or two words ---- */
@@ -31,7 +31,7 @@ static uint32_t modify_mask(uint32_t shift, uint32_t length)
 	return (uint32_t)(bits << shift);
 }
 
-/* A UDP checksum of zero: there is none, and none is to be made. */
+/* True for a UDP checksum of zero: the frame has none, and must not get one. */
 static bool checksum_absent(const struct ste_frame *f)
 {
 	const uint8_t *udp = f->bytes + f->at.l4;
@@ -39,7 +39,7 @@ static bool checksum_absent(const struct ste_frame *f)
 	return f->key.l4_proto == IP_PROTO_UDP && !udp[6] && !udp[7];
 }
 
-/* Checksums that were right stay right. */
+/* Which checksums were right; those have to stay right. */
 struct checksums {
 	bool l3, l4;
 };
@@ -78,7 +78,7 @@ static enum ste_verdict modify_put(struct ste_walk *w, uint32_t word, uint32_t v
 	return STE_ARRIVED;
 }
 
-/* Where in the word the change begins and how wide it is; false: not inside it. */
+/* Where in the word the change begins, and how wide it is; false: it does not lie in the word. */
 static bool modify_place(const uint8_t *a, uint32_t *shift, uint32_t *mask)
 {
 	uint32_t length = prm_get32(a, STE_MODIFY_LENGTH);
@@ -155,7 +155,7 @@ static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a);
 static const struct ste_act {
 	uint8_t id; /* enum ste_action */
 	uint8_t words;
-	bool tags; /* it may change what tags are made of */
+	bool tags; /* the action may change what tags consist of */
 	enum ste_verdict (*perform)(struct ste_walk *w, const uint8_t *a);
 } acts[] = {
 	{STE_ACT_NONE, 1, false, act_nothing},
@@ -170,7 +170,7 @@ static const struct ste_act {
 	{STE_ACT_COPY, 2, true, act_copy},
 };
 
-/* NULL: it is not known, or does not end before the end. */
+/* Finds an action; NULL: it is unknown, or goes beyond the end. */
 static const struct ste_act *act_find(struct ste_walk *w, const uint8_t *a, uint32_t bytes)
 {
 	w->what = a[0];
@@ -180,7 +180,8 @@ static const struct ste_act *act_find(struct ste_walk *w, const uint8_t *a, uint
 	return NULL;
 }
 
-/* Each takes 8 bytes, however many words it needs.  A list does not lead to another one. */
+/* Performs one action of a list.  Each takes 8 bytes, however many words it needs.  A list does not
+ * lead to another list. */
 static enum ste_verdict list_step(struct ste_walk *w, const uint8_t bytes[STE_LIST_BYTES])
 {
 	const struct ste_act *act = act_find(w, bytes, STE_LIST_BYTES);
@@ -206,7 +207,7 @@ static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a)
 	return v;
 }
 
-/* What is left has to be a frame. */
+/* Checks that what is left is a frame. */
 static enum ste_verdict rewrite_end(struct ste_walk *w)
 {
 	if (w->frame->len < FRAME_MIN)

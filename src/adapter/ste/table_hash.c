@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The CRC-32 of IEEE 802.3 without its inversions; its last byte comes first. */
+/* The CRC-32 of IEEE 802.3 without its inversions, with the last byte first. */
 #include "adapter/ste/table_hash.h"
 
 #include "base/endian.h"
 
-/* Of a nibble, bit-reflected polynomial 0xedb88320. */
+/* The CRC of each nibble; the polynomial is 0xedb88320, bit-reflected. */
 static const uint32_t crc_of_nibble[16] = {
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
 	0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,

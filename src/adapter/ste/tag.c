@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tags: 16 bytes of fields, in an order that depends on the kind.  Fields that the frame has not got
- * are zero.
+ * Tags: 16 bytes of fields, in an order that depends on the kind.  Fields that the frame does not
+ * have are zero.
  */
 #include "adapter/ste/tag.h"
 
@@ -44,7 +44,7 @@ static const uint8_t *tag_tcp(const struct ste_frame *f)
 	return f->key.l4_proto == IP_PROTO_TCP ? tag_l4(f) : NULL;
 }
 
-/* An IPv4 datagram of several frames. */
+/* True for an IPv4 datagram that lies in several frames. */
 static bool tag_fragmented(const struct ste_frame *f)
 {
 	const uint8_t *ip = tag_ip(f);
@@ -58,7 +58,7 @@ static void tag_put32(uint8_t *at, uint32_t v)
 		at[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* The tags of either address: what is around it, the address, the type. */
+/* Makes the tags of both kinds of address: what is around the address, the address, the type. */
 static void tag_l2(const struct ste_frame *f, const uint8_t mac[6], uint8_t *tag)
 {
 	const uint8_t *tcp = tag_tcp(f);
@@ -92,7 +92,7 @@ static void tag_l2_src_dst(const struct ste_frame *f, uint8_t *tag)
 	memcpy(tag + 14, f->key.src_mac + 4, 2);
 }
 
-/* Fragmented, and the flags of TCP: 9 bits from bit 1 on. */
+/* Puts the fragment bit and the TCP flags, 9 bits from bit 1 on. */
 static void tag_flags(const struct ste_frame *f, uint8_t *at)
 {
 	const uint8_t *tcp = tag_tcp(f);
@@ -148,7 +148,7 @@ static void tag_ipv4_misc(const struct ste_frame *f, uint8_t *tag)
 {
 	const uint8_t *ip = tag_ip(f);
 
-	/* The version and the time to live are those of either protocol. */
+	/* IPv4 and IPv6 have the version and the time to live here. */
 	tag[8] = (uint8_t)(f->key.ip_version << 4);
 	tag[9] = f->key.ip_ttl;
 	if (f->key.ip_version != 4)
@@ -202,7 +202,7 @@ static void tag_source(const struct ste_frame *f, uint8_t *tag)
 
 /* ---- tunnels ---- */
 
-/* What is inside, as a frame; without one all of it is absent. */
+/* What is inside the tunnel, as a frame; without a tunnel all its fields are absent. */
 static struct ste_frame tag_inside(const struct ste_frame *f)
 {
 	struct ste_tunnel t;
@@ -216,7 +216,7 @@ static struct ste_frame tag_inside(const struct ste_frame *f)
 	return inside;
 }
 
-/* The first n bytes of the tunnel's own header, of those that are there. */
+/* Puts the first n bytes of the tunnel's own header, as many as the frame has. */
 static void tag_tunnel_bytes(const struct ste_frame *f, uint8_t *tag, uint32_t n)
 {
 	struct ste_tunnel t;
@@ -235,7 +235,7 @@ static void tag_tunnel_header(const struct ste_frame *f, uint8_t *tag)
 	tag_tunnel_bytes(f, tag, STE_TAG_BYTES);
 }
 
-/* The key stands in its place whether or not a checksum is before it. */
+/* The key stands in its place whether or not a checksum stands before it. */
 static void tag_gre(const struct ste_frame *f, uint8_t *tag)
 {
 	struct ste_tunnel t;
@@ -266,7 +266,7 @@ static void tag_l2_tunnel(const struct ste_frame *f, uint8_t *tag)
 
 static const struct {
 	uint16_t lookup; /* enum ste_lookup */
-	uint16_t inside; /* the same of what is in a tunnel; 0: there is no such kind */
+	uint16_t inside; /* the same for what is in a tunnel; 0: there is no such kind */
 	void (*make)(const struct ste_frame *f, uint8_t *tag);
 } kinds[] = {
 	{STE_L2_SRC_DST, STE_L2_SRC_DST_I, tag_l2_src_dst},

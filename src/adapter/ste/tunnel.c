@@ -8,11 +8,11 @@ enum { GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHERNET = 3 };
 
 #define TYPE_BRIDGED 0x6558u /* an Ethernet frame */
 #define UDP_BYTES    8u
-#define GRE_BYTES    4u /* and 4 for each flag */
+#define GRE_BYTES    4u /* plus 4 bytes for each flag */
 #define VXLAN_BYTES  8u
 #define IPV6_BYTES   40u
 
-/* Of a protocol by its number among Ethernet's. */
+/* Sets the type by the protocol's number among Ethernet's types. */
 static bool tunnel_type(struct ste_tunnel *t, uint32_t type)
 {
 	t->type = type == TYPE_BRIDGED ? 0 : type;
@@ -56,7 +56,7 @@ static bool tunnel_gre(const struct ste_frame *f, struct ste_tunnel *t)
 {
 	const uint8_t *h = f->bytes + t->header;
 
-	/* version 0 alone */
+	/* only version 0 counts */
 	if (!range_inside(t->header, GRE_BYTES, f->len) || h[1] & 7)
 		return false;
 	t->inner = t->header + GRE_BYTES;
@@ -71,7 +71,7 @@ static uint32_t tunnel_ip_bytes(const struct ste_frame *f)
 	return f->key.ip_version == 4 ? (f->bytes[f->at.l3] & 0xfu) * 4 : IPV6_BYTES;
 }
 
-/* A part of a datagram that is not its first begins with no header. */
+/* True for a part of a datagram that is not its first one, which begins with no header. */
 static bool tunnel_later_part(const struct ste_frame *f)
 {
 	const uint8_t *ip = f->bytes + f->at.l3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames within frames: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926), GRE and NVGRE (RFC 2784, 2890, 7637),
- * IP in IP.  Pure functions on bytes.
+ * Frames within frames: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926), GRE and NVGRE (RFC 2784,
+ * 2890, 7637), IP in IP.  All functions are pure functions on bytes.
  */
 #pragma once
 
@@ -12,14 +12,15 @@ enum { GRE_CHECKSUM = 0x80, GRE_KEY = 0x20, GRE_SEQUENCE = 0x10 }; /* of the fir
 
 struct ste_tunnel {
 	uint32_t header; /* offset of the tunnel's own header */
-	uint32_t inner;	 /* offset of what is inside */
-	uint32_t type;	 /* of a datagram; 0: it begins with an Ethernet header */
-	bool vxlan; /* of either kind, or Geneve: a network's number stands in the second word */
+	uint32_t inner;	 /* where the inside begins */
+	/* Type of the datagram inside; 0: the inside begins with an Ethernet header. */
+	uint32_t type;
+	bool vxlan; /* VXLAN of either kind, or Geneve: the second word has a network's number */
 };
 
-/* False: the frame is in no tunnel that is known, or its header is cut off. */
+/* False: the frame is in no known tunnel, or the tunnel's header is cut off. */
 bool ste_tunnel_find(const struct ste_frame *f, struct ste_tunnel *t) must_check;
 
-/* The headers inside, as those of a frame with the same bytes.  False: there are none. */
+/* Parses the headers inside as those of a frame with the same bytes.  False: there are none. */
 bool ste_tunnel_inside(const struct ste_frame *f, const struct ste_tunnel *t,
 		       struct ste_frame *inside) must_check;

@@ -30,14 +30,15 @@ struct next_table {
 	uint16_t byte_mask;
 };
 
-/* The tag of the kind that was looked at last: an entry is found by it, and then compared with it. */
+/* The tag of the kind that was asked for last: the walk finds an entry by it, and then compares the
+ * entry with it. */
 struct tag_memory {
-	uint8_t tag[STE_MATCH_TAG_BYTES]; /* without a definer the first STE_TAG_BYTES */
+	uint8_t tag[STE_MATCH_TAG_BYTES]; /* without a definer only the first STE_TAG_BYTES bytes */
 	uint32_t lookup;
 	bool valid;
 };
 
-/* Kinds of tags with a definer; its number is the lowest byte. */
+/* True for kinds of tags with a definer, whose number is the lowest byte. */
 static bool lookup_has_definer(uint32_t lookup)
 {
 	return lookup >> 8 == STE_MATCH && (lookup & 0xff) != STE_NO_MATTER;
@@ -72,7 +73,7 @@ static bool tag_matches(const uint8_t *tag, const uint8_t *entry)
 	return !(((have[0] & mask[0]) ^ want[0]) | ((have[1] & mask[1]) ^ want[1]));
 }
 
-/* *hit.  STE_ARRIVED: it could be told. */
+/* Sets *hit if the entry matches.  STE_ARRIVED: it could compare. */
 static enum ste_verdict entry_compare(struct ste_walk *w, const uint8_t *entry,
 				      struct tag_memory *m, bool *hit)
 {
@@ -90,7 +91,7 @@ static enum ste_verdict entry_compare(struct ste_walk *w, const uint8_t *entry,
 		*hit = tag_matches(m->tag, entry);
 		return STE_ARRIVED;
 	case STE_MATCH:
-		/* One without a definer only has actions. */
+		/* an entry of this format without a definer has only actions */
 		*hit = true;
 		if (!lookup_has_definer(lookup))
 			return STE_ARRIVED;
@@ -108,7 +109,8 @@ static uint64_t entry_miss(const uint8_t *entry)
 	return prm_get(entry, STE_MISS_39_32) << 32 | prm_get(entry, STE_MISS_31_6) << 6;
 }
 
-/* The lowest bit that is set says how many entries there are, those above it where. */
+/* The lowest bit that is set says how many entries the table has; the bits above it say where it
+ * is. */
 static bool entry_next(const uint8_t *entry, struct next_table *next)
 {
 	uint64_t word = prm_get(entry, STE_NEXT_39_32) << 27 | prm_get(entry, STE_NEXT_31_5);

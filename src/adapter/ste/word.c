@@ -15,7 +15,7 @@ enum word_base {
 	WORD_TCP
 };
 
-/* A byte of a word: from the start of which header, and where in it. */
+/* A byte of a word: the header from whose start it counts, and the offset in it. */
 struct word_place {
 	uint8_t base; /* enum word_base */
 	uint8_t at;
@@ -56,7 +56,7 @@ static const struct word_row rows[] = {
 	{STE_WORD_TCP_ACK, FOUR(WORD_TCP, 8)},
 };
 
-/* Offset in the frame; false: it has no such byte. */
+/* Finds the offset in the frame; false: the frame has no such byte. */
 static bool word_offset(const struct ste_frame *f, struct word_place p, uint32_t *at)
 {
 	uint32_t type = f->key.vlan ? FRAME_TYPE_AT + FRAME_VLAN_BYTES : FRAME_TYPE_AT;
@@ -99,7 +99,7 @@ static const struct word_row *word_row(uint32_t word)
 
 static uint32_t *word_register(struct ste_frame *f, uint32_t word)
 {
-	/* pairs of registers, the last pair first */
+	/* Pairs of registers, with the last pair first. */
 	static const uint8_t numbers[] = {4, 5, 2, 3, 0, 1};
 	uint32_t first = f->format == 1 ? STE_WORD_REGS_C_V1 : STE_WORD_REGS_C_V2;
 
@@ -117,7 +117,8 @@ bool ste_word_in_frame(uint32_t word)
 	return word == STE_WORD_L3 || word_row(word);
 }
 
-/* The traffic class lies across two bytes of IPv6, the time to live elsewhere than in IPv4. */
+/* In IPv6 the traffic class lies across two bytes, and the time to live stands elsewhere than in
+ * IPv4. */
 static uint32_t word_l3_get(const struct ste_frame *f)
 {
 	return (uint32_t)f->key.ip_tos << 16 | (uint32_t)f->key.ip_ttl << 8;
