@@ -6,6 +6,6 @@
 
 struct adapter;
 
-/* The last link to the port takes so many bytes a second, and marks packets while so much waits there;
- * 0: it is not slow.  Before packets arrive. */
+/* Makes the last link to the port take only so many bytes a second, and mark packets while
+ * mark_bytes wait in front of it; 0: the link is not slow.  Call it before packets arrive. */
 void adapter_congest(struct adapter *a, uint64_t bytes_per_second, uint64_t mark_bytes);

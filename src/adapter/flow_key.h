@@ -17,7 +17,7 @@ struct flow_key {
 		struct {
 			uint8_t dst_mac[6];
 			uint8_t src_mac[6];
-			uint8_t ether_type[2]; /* of what follows a VLAN tag */
+			uint8_t ether_type[2]; /* the type behind a VLAN tag */
 			uint8_t vlan_tag[2];
 			uint8_t src_ip[16];
 			uint8_t dst_ip[16];
@@ -29,7 +29,7 @@ struct flow_key {
 			uint8_t src_port[2];
 			uint8_t dst_port[2];
 			uint8_t ip_version; /* 4, 6 or 0 */
-			uint8_t l4_proto;   /* of the ports: TCP, UDP or 0 */
+			uint8_t l4_proto;   /* protocol that the ports belong to: TCP, UDP or 0 */
 			uint8_t vlan;	    /* 1: tagged */
 			uint8_t reserved;
 		};

@@ -18,11 +18,11 @@ struct qp;
 
 enum flow_type {
 	FLOW_NORMAL,
-	FLOW_ALL_DEFAULT, /* what no other rule wanted */
-	FLOW_MC_DEFAULT,  /* of those, frames to a group address */
+	FLOW_ALL_DEFAULT, /* frames that no other rule wanted */
+	FLOW_MC_DEFAULT,  /* such frames to a group address */
 };
 
-/* Whose root table a rule is in. */
+/* The root table that a rule is in. */
 enum flow_domain {
 	FLOW_NIC_RX, /* frames that arrive at the host's port */
 	FLOW_NIC_TX, /* frames that queues send */
@@ -44,44 +44,45 @@ struct flow_attr {
 	uint32_t priority; /* below ADAPTER_FLOW_PRIORITIES; 0 comes first */
 	struct flow_key value;
 	struct flow_key mask;
-	struct qp *qp;			  /* raw packet */
-	struct flow_table *table;	  /* neither: drop the frame, unless */
-	bool pass;			  /* it goes on as if there were no rules */
-	uint32_t tag;			  /* goes into the completion; FLOW_TAG_MASK */
-	const struct flow_modify *modify; /* before all else; or NULL; outlives the rule */
+	struct qp *qp; /* raw packet QP that gets the frame */
+	/* Without qp and table, the rule drops the frame. */
+	struct flow_table *table;
+	bool pass;    /* instead of a drop: the frame goes on as if there were no rules */
+	uint32_t tag; /* goes into the completion; FLOW_TAG_MASK */
+	const struct flow_modify *modify; /* applied first; or NULL; outlives the rule */
 	struct flow_counter *counter;	  /* or NULL; outlives the rule */
 	bool go_on;			  /* rules of less precedence get the frame too */
 };
 
-/* Frames that rules have taken, whether for a queue or to drop them. */
+/* Counts the frames that rules have taken, whether for a queue or to drop them. */
 int flow_counter_create(struct flow_counter **out) must_check;
 void flow_counter_read(const struct flow_counter *c, uint64_t *packets, uint64_t *bytes);
-/* Requires that no rule names it. */
+/* The caller makes sure that no rule names it. */
 void flow_counter_destroy(struct flow_counter *c);
 
-/* Counters that have a number, by which entries of tables name them. */
+/* Counters with a number, by which entries of tables name them. */
 int flow_counter_create_numbered(struct adapter *a, struct flow_counter **out,
 				 uint32_t *number) must_check;
 void flow_counter_destroy_numbered(struct adapter *a, struct flow_counter *c, uint32_t number);
 
 /*
- * Headers of a tunnel, which rules and entries name by a number: at most FLOW_HEADERS_MAX, an even number
- * of bytes.  -EINVAL, -ENOMEM, -ENOSPC.
+ * Headers of a tunnel, which rules and entries name by a number.  They have at most
+ * FLOW_HEADERS_MAX bytes, an even number.  Returns 0, -EINVAL, -ENOMEM or -ENOSPC.
  */
 #define FLOW_HEADERS_MAX 126u
 int flow_headers_create(struct adapter *a, const uint8_t *bytes, uint32_t n,
 			struct flow_headers **out, uint32_t *number) must_check;
-/* Frames of entries that name it are dropped from now on. */
+/* From now on frames of entries that name it are dropped. */
 void flow_headers_destroy(struct adapter *a, struct flow_headers *h, uint32_t number);
 
 /*
- * A kind of tag for entries in device memory (ste/definer.h), by the number of its format and what counts of
- * it.  -EOPNOTSUPP: the format is not known; -ENOMEM, -ENOSPC.
+ * A kind of tag for entries in device memory (ste/definer.h), by the number of its format and a
+ * mask of what counts of it.  -EOPNOTSUPP: the format is unknown; -ENOMEM, -ENOSPC.
  */
 #define FLOW_DEFINER_BYTES 32u
 int flow_definer_create(struct adapter *a, uint32_t format, const uint8_t mask[FLOW_DEFINER_BYTES],
 			uint32_t *number) must_check;
-/* Frames that come to entries with it are dropped from now on. */
+/* From now on frames that come to entries with it are dropped. */
 void flow_definer_destroy(struct adapter *a, uint32_t number);
 
 /* -EEXIST if a rule with the same match treats the frame differently. */
@@ -89,13 +90,14 @@ int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **o
 void flow_destroy(struct flow *flow);
 
 /*
- * Tables beyond the root.  Either their program writes entries into device memory, and the table is
- * where those begin; or the table is the device's, and has one entry, which takes all frames.
+ * Tables beyond the root.  Either the program writes entries into device memory, and the table is
+ * where these begin; or the table is the device's, and has one entry, which takes all frames.
  */
 struct flow_table_attr {
 	enum flow_domain domain;
 	bool by_entries;
-	uint64_t root[2]; /* device addresses; of FLOW_FDB the second is for frames of the host */
+	/* Device addresses; for FLOW_FDB the second one is for frames of the host. */
+	uint64_t root[2];
 };
 
 struct flow_dest {
@@ -104,8 +106,8 @@ struct flow_dest {
 };
 
 struct flow_entry_attr {
-	uint32_t counter; /* its number, or 0 */
-	uint32_t tag;	  /* goes into the completion; 0: that of earlier rules */
+	uint32_t counter; /* the counter's number, or 0 */
+	uint32_t tag;	  /* goes into the completion; 0: the tag of earlier rules stays */
 	bool drop;
 	uint32_t n;
 	const struct flow_dest *dest;
@@ -114,15 +116,16 @@ struct flow_entry_attr {
 int flow_table_create(struct adapter *a, const struct flow_table_attr *attr,
 		      struct flow_table **out) must_check;
 uint32_t flow_table_number(const struct flow_table *t);
-/* Where entries in device memory lead to get there. */
+/* The address by which entries in device memory lead to the table. */
 uint64_t flow_table_address(const struct flow_table *t, bool sent);
-/* -EBUSY: it has one. */
+/* -EBUSY: the table has an entry. */
 int flow_table_set_entry(struct flow_table *t, const struct flow_entry_attr *attr) must_check;
 void flow_table_clear_entry(struct flow_table *t);
-/* Requires that no rule leads there; frames that entries lead there are dropped. */
+/* The caller makes sure that no rule leads there; frames that entries lead there are dropped. */
 void flow_table_destroy(struct flow_table *t);
 
-/* Every ratio-th frame goes to one table, and all go to the other.  The tables are named by number. */
+/* Every ratio-th frame goes to one table, and all frames go to the other.  Tables are named by
+ * number. */
 struct flow_sampler_attr {
 	uint32_t ratio; /* not 0 */
 	uint32_t sample_table;
@@ -136,7 +139,8 @@ uint32_t flow_sampler_number(const struct flow_sampler *s);
 uint64_t flow_sampler_address(const struct flow_sampler *s);
 void flow_sampler_destroy(struct adapter *a, struct flow_sampler *s);
 
-/* It is connected to itself, to write there: frames do not overtake what is posted to it. */
+/* The queue pair is connected to itself, to write steering entries: frames do not overtake what is
+ * posted to it. */
 void qp_writes_icm(struct qp *qp);
 /* Device memory of steering; see ste/icm.h. */
 struct icm *adapter_icm(struct adapter *a);
