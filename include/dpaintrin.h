@@ -53,9 +53,15 @@ extern "C" {
 #endif
 
 /**
- * Accesses to @space of the kind @pred before it are done, for all threads, the host and the
- * adapter, before accesses of the kind @succ behind it.  The arguments are constants.  It is a
- * whole statement, with its semicolon, as the SDK's; the compiler moves no access across it.
+ * All accesses to @space of the kind @pred that precede the fence are done before any access of the
+ * kind @succ that follows it, as seen by all threads, the host and the adapter.
+ *
+ * @space: __DPA_HEAP, __DPA_MEMORY, __DPA_MMIO or __DPA_SYSTEM
+ * @pred: __DPA_R, __DPA_W or __DPA_RW
+ * @succ: __DPA_R, __DPA_W or __DPA_RW
+ *
+ * The arguments are constants.  The macro is a whole statement with its semicolon, as the SDK's is,
+ * and the compiler moves no access across it.
  */
 #define __dpa_thread_fence(space, pred, succ)                                              \
 	do {                                                                               \
@@ -85,10 +91,13 @@ extern "C" {
 /** The compiler moves no access to memory across it. */
 #define __dpa_compiler_barrier() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/** Here there is no cache to be flushed: a full fence. */
+/** A full fence, because there is no cache to flush here. */
 #define __dpa_thread_l1_flush() __dpa_thread_system_fence()
 
-/** The contents of the cache line of @addr are not needed any more; nothing follows from it here. */
+/**
+ * The program no longer needs the contents of the cache line of @addr; nothing follows from it
+ * here.
+ */
 #define __dpa_data_ignore(addr) ((void)(addr))
 
 /* Fixed-point numbers with 16 bits behind the point. */
@@ -100,7 +109,7 @@ uint32_t __dpa_fxp_pow2(int32_t n);
 /** __dpa_fxp_log2() - logarithm of @n to the base 2; the smallest number for 0. */
 int32_t __dpa_fxp_log2(uint32_t n);
 
-/* Counters that begin anywhere and grow; comparable in one activation of a thread. */
+/* Counters that grow from any start value.  A thread compares only values of one activation. */
 
 /** __dpa_thread_cycles() - cycles. */
 uint64_t __dpa_thread_cycles(void);

@@ -112,7 +112,7 @@ typedef void(flexio_dev_event_handler_t)(uint64_t thread_arg);
  * flexio_dev_get_thread_ctx() - the context of the calling thread.
  * @dtctx: receives it; it is valid until the activation ends
  *
- * Returns 0, or a negative value on failure.  To be called at the start of each activation.
+ * Returns 0, or a negative value on failure.  A thread calls it at the start of each activation.
  */
 int flexio_dev_get_thread_ctx(struct flexio_dev_thread_ctx **dtctx);
 
@@ -227,7 +227,7 @@ int flexio_dev_puts(struct flexio_dev_thread_ctx *dtctx, char *str);
  * @dtctx: the thread's context
  * @outbox_config_id: flexio_outbox_get_id() of the host
  *
- * Fails if there is no such outbox; the present one stays.
+ * Fails if there is no such outbox; the thread then keeps the one that it has.
  */
 flexio_dev_status_t flexio_dev_outbox_config(struct flexio_dev_thread_ctx *dtctx,
 					     uint16_t outbox_config_id);
@@ -244,7 +244,7 @@ void flexio_dev_outbox_config_fast(struct flexio_dev_thread_ctx *dtctx, uint16_t
  * @dtctx: the thread's context
  * @device_id: flexio_uar_get_extended_id() of the host
  *
- * Fails if there is no such device; the present one stays.
+ * Fails if there is no such device; the thread then keeps the one that it has.
  */
 flexio_dev_status_t flexio_dev_outbox_config_uar_extension(struct flexio_dev_thread_ctx *dtctx,
 							   flexio_uar_device_id device_id);
@@ -276,9 +276,9 @@ flexio_dev_status_t flexio_dev_window_mkey_config(struct flexio_dev_thread_ctx *
  * @haddr: the host's address
  * @daddr: receives the address: @haddr and one distance that is the same for all addresses
  *
- * Fails if the thread has no window, or if the key is one of a list or of strides of memory, which has
- * no such addresses: copies reach it.  An access outside of the key's memory, or one that it does
- * not allow, is a fault.
+ * Fails if the thread has no window, or if its key is one of a list or of strides of memory: such
+ * memory has no address of this kind, and only copies reach it.  An access outside of the key's
+ * memory, or one that the key does not allow, is a fault.
  */
 flexio_dev_status_t flexio_dev_window_ptr_acquire(struct flexio_dev_thread_ctx *dtctx,
 						  uint64_t haddr, flexio_uintptr_t *daddr);
@@ -290,7 +290,7 @@ flexio_dev_status_t flexio_dev_window_ptr_acquire(struct flexio_dev_thread_ctx *
  * @haddr: the host's address
  * @size: how many bytes
  *
- * The manual says that it is not supported; here it is.
+ * The manual says that this call is not supported; softhca supports it.
  */
 flexio_dev_status_t flexio_dev_window_copy_from_host(struct flexio_dev_thread_ctx *dtctx,
 						     void *daddr, uint64_t haddr, uint32_t size);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Windows in the shape of generation 24.10 and later: a thread has two, and the calls name one
- * instead of the thread's context.  Included by flexio_dev.h for programs that ask for it, and for those that
- * do not say which generation is theirs: these have both shapes.  What the calls do stands there.
+ * instead of the thread's context.  flexio_dev.h includes this header for programs of that
+ * generation, and for programs that do not name their generation: these get both shapes.  The other
+ * parameters, the results and the errors of each call are those of the call of flexio_dev.h that it
+ * names.
  */
 #ifndef _FLEXIO_DEV_2410_H_
 #define _FLEXIO_DEV_2410_H_

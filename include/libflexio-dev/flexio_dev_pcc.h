@@ -25,7 +25,7 @@ extern "C" {
 enum flexio_dev_pcc_event_type {
 	/** The receiver has told of congestion. */
 	FLEXIO_DEV_PCC_EVENT_CNP = 2,
-	/** It has sent: the first packet, or more since the last such event. */
+	/** The flow has sent: its first packet, or more since the last such event. */
 	FLEXIO_DEV_PCC_EVENT_TX = 3,
 	/** The receiver has refused packets: enum flexio_dev_pcc_nack is the subtype. */
 	FLEXIO_DEV_PCC_EVENT_NACK = 5,
@@ -40,9 +40,9 @@ enum flexio_dev_pcc_nack {
 
 /** What FLEXIO_DEV_PCC_EVENT_TX tells. */
 struct flexio_dev_pcc_tx {
-	/** When the first packet went that this event tells of. */
+	/** When the first packet of those that this event counts was sent. */
 	uint32_t first_timestamp;
-	/** Both at most 65535. */
+	/** What was sent since the last such event; each count stops at 65535. */
 	uint16_t sent_32bytes;
 	uint16_t sent_pkts;
 	uint32_t flow_qpn;
@@ -57,7 +57,10 @@ struct flexio_dev_pcc_count {
 	uint32_t reserved[2];
 };
 
-/** What FLEXIO_DEV_PCC_EVENT_RTT tells; the probe came back at the event's timestamp. */
+/**
+ * What FLEXIO_DEV_PCC_EVENT_RTT tells: when the probe was sent, when it reached the receiver, and
+ * when the receiver answered.  It came back at the event's timestamp.
+ */
 struct flexio_dev_pcc_rtt {
 	uint32_t sent;
 	uint32_t received;
@@ -70,10 +73,10 @@ struct flexio_dev_pcc_event {
 	/** enum flexio_dev_pcc_event_type. */
 	uint8_t type;
 	uint8_t subtype;
-	/** Of the host's ports, from 0. */
+	/** Port of the host, counted from 0. */
 	uint8_t port;
 	uint8_t flags;
-	/** No two flows have the same. */
+	/** Tag of the flow, which no other flow has. */
 	uint32_t flow_tag;
 	/** The flow's events are numbered from 0. */
 	uint32_t sn;
@@ -90,19 +93,19 @@ struct flexio_dev_pcc_event {
 	uint16_t gvmi;
 	/** Queue pair that sends. */
 	uint32_t flow_qpn;
-	/** TX: octets on the wire and packets, whole. */
+	/** TX: octets on the wire and packets, which these counts give in full. */
 	uint32_t sent_bytes;
 	uint32_t sent_packets;
 	uint32_t reserved[4];
 };
 
-/** What is kept of a flow, 64 bytes. */
+/** The record of a flow, 64 bytes. */
 struct flexio_dev_pcc_flow {
 	/** The program's, and zero when a flow begins. */
 	uint32_t data[12];
 	uint32_t flow_tag;
 	uint32_t flow_qpn;
-	/** As it was rung last; 0: never. */
+	/** The rate that the program rang last; 0: it rang none. */
 	uint32_t rate;
 	uint32_t reserved;
 };
@@ -111,7 +114,7 @@ struct flexio_dev_pcc_flow {
 struct flexio_dev_pcc_table {
 	/** FLEXIO_DEV_PCC_VERSION. */
 	uint32_t version;
-	/** How many flows and events there is room for; powers of two. */
+	/** Numbers of flows and of events that the table has room for; powers of two. */
 	uint32_t flow_entries;
 	uint32_t event_entries;
 	uint32_t reserved;
@@ -120,7 +123,8 @@ struct flexio_dev_pcc_table {
 	uint64_t events;
 	/** What FLEXIO_DEV_PCC_RATE_MAX stands for. */
 	uint64_t bytes_per_second;
-	/** So many events have come; and so many the program has taken, which it writes. */
+	/** How many events have come, and how many the program has taken; the program writes the
+	 * latter. */
 	uint64_t produced;
 	uint64_t consumed;
 	uint64_t reserved_too;
@@ -142,7 +146,7 @@ flexio_dev_pcc_next(const struct flexio_dev_pcc_table *table)
 }
 
 /**
- * flexio_dev_pcc_take() - the event that flexio_dev_pcc_next() gave is taken, and not read any more.
+ * flexio_dev_pcc_take() - take the event of flexio_dev_pcc_next(), which nobody reads any more.
  * @table: the table
  */
 static inline void flexio_dev_pcc_take(struct flexio_dev_pcc_table *table)
@@ -151,7 +155,7 @@ static inline void flexio_dev_pcc_take(struct flexio_dev_pcc_table *table)
 }
 
 /**
- * flexio_dev_pcc_flow() - what is kept of an event's flow.
+ * flexio_dev_pcc_flow() - the record of an event's flow.
  * @table: the table
  * @event: the event
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells in the shape of generation 24.10 and later: without the thread's context and without a
- * result; and the names that work requests have from 26.1 on.  Included by flexio_dev_queue_access.h as flexio_dev_2410.h is by flexio_dev.h; what the calls do
- * stands there.
+ * Doorbells in the shape of generation 24.10 and later, which take no thread's context and return
+ * nothing, and the names that work requests have from 26.1 on.  flexio_dev_queue_access.h includes
+ * this header as flexio_dev.h includes flexio_dev_2410.h, and says what each call does and takes.
  */
 #ifndef _FLEXIO_DEV_QUEUE_2410_H_
 #define _FLEXIO_DEV_QUEUE_2410_H_

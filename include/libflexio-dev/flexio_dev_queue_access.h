@@ -132,7 +132,8 @@ flexio_dev_status_t flexio_dev_qp_sq_ring_db(struct flexio_dev_thread_ctx *dtctx
 /**
  * flexio_dev_cq_arm() - let the next completion activate the CQ's thread, or make an event.
  * @dtctx: the thread's context
- * @ci: counter of the completions that were consumed; if there are more, it is at once
+ * @ci: counter of the completions that were consumed; if the CQ holds more, activation or event
+ *	follow at once
  * @qnum: number of the CQ
  */
 flexio_dev_status_t flexio_dev_cq_arm(struct flexio_dev_thread_ctx *dtctx, uint32_t ci,
@@ -142,7 +143,7 @@ flexio_dev_status_t flexio_dev_cq_arm(struct flexio_dev_thread_ctx *dtctx, uint3
  * flexio_dev_eq_update_ci() - tell the adapter that events were consumed.
  * @dtctx: the thread's context
  * @ci: counter of the events that were consumed
- * @qnum: number of the EQ, which is not armed by it
+ * @qnum: number of the EQ; the call does not arm it
  */
 flexio_dev_status_t flexio_dev_eq_update_ci(struct flexio_dev_thread_ctx *dtctx, uint32_t ci,
 					    uint32_t qnum);
@@ -181,7 +182,7 @@ flexio_dev_status_t flexio_dev_db_ctx_force_trigger(struct flexio_dev_thread_ctx
  * @rtt_req: 1: a round trip is to be measured
  * @next_act: which events of the flow come next
  *
- * What flows and events are: flexio_dev_pcc.h.
+ * flexio_dev_pcc.h says what flows and events are.
  */
 flexio_dev_status_t flexio_dev_cc_ring_db(struct flexio_dev_thread_ctx *dtctx, uint16_t ccq_id,
 					  uint32_t rate, uint32_t rtt_req,
@@ -191,8 +192,9 @@ flexio_dev_status_t flexio_dev_cc_ring_db(struct flexio_dev_thread_ctx *dtctx, u
  * flexio_dev_cqe_get_owner() - owner bit of a completion.
  * @cqe: the completion
  *
- * Returns 0 or 1: the pass in which it was written, beginning with 0.  What is read after it is to be
- * ordered by __dpa_thread_memory_fence(__DPA_R, __DPA_R).
+ * Returns 0 or 1: the pass over the ring in which the adapter wrote the completion, beginning with
+ * 0.  The caller orders its later reads behind this one by __dpa_thread_memory_fence(__DPA_R,
+ * __DPA_R).
  */
 static inline uint8_t flexio_dev_cqe_get_owner(struct flexio_dev_cqe64 *cqe)
 {
@@ -229,7 +231,9 @@ static inline uint32_t flexio_dev_cqe_get_user_index(struct flexio_dev_cqe64 *cq
 	return be32_to_cpu(cqe->srqn_uidx) & 0xffffff;
 }
 
-/** flexio_dev_cqe_get_wqe_counter() - counter of the work request of @cqe, not reduced to the ring. */
+/**
+ * flexio_dev_cqe_get_wqe_counter() - counter of the request of @cqe, not modulo the ring's size.
+ */
 static inline uint16_t flexio_dev_cqe_get_wqe_counter(struct flexio_dev_cqe64 *cqe)
 {
 	return be16_to_cpu(cqe->wqe_counter);

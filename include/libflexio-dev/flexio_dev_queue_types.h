@@ -52,17 +52,18 @@ struct flexio_dev_cqe64 {
 	__be32 rsvd48;	 /* 0x30 */
 #if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
 	uint8_t rsvd52; /* 0x34 */
-	/** Of an error: what went wrong in the hardware, in the vendor's and in the standard's terms. */
+	/** Syndromes of an error: the hardware's, the vendor's and the standard's. */
 	uint8_t hw_err_synd;	 /* 0x35 */
 	uint8_t vendor_err_synd; /* 0x36 */
 	uint8_t err_synd;	 /* 0x37 */
 #else
-	/** Of an error: low byte the syndrome, next byte the vendor's syndrome. */
+	/** Syndromes of an error: the standard's in the low byte, the vendor's in the next. */
 	__be32 err_syndrome; /* 0x34 */
 #endif
 	/** Number of the queue pair, or of the send queue; 24 bits. */
 	__be32 qpn; /* 0x38 */
-	/** Counter of the work request: of a send queue its first block; not reduced to the ring. */
+	/** Counter of the request, or of its first block in a send queue; not modulo the ring's
+	 * size. */
 	__be16 wqe_counter; /* 0x3c */
 	uint8_t signature;  /* 0x3e */
 	/** Bits 4 to 7 opcode, 2 and 3 format, 1 solicited, 0 owner.  Written last. */
@@ -118,18 +119,18 @@ typedef enum {
 	/** The adapter fills in the checksum of layer 4, of layer 3. */
 	FLEXIO_ETH_SEG_L4CS = 0x8000,
 	FLEXIO_ETH_SEG_L3CS = 0x4000,
-	/** The same of an encapsulated packet. */
+	/** The same for an encapsulated packet. */
 	FLEXIO_ETH_SEG_L4CS_INNER = 0x2000,
 	FLEXIO_ETH_SEG_L3CS_INNER = 0x1000,
 	FLEXIO_ETH_SEG_TRAILER_ALIGN = 0x0200,
-	/** Where the program says where the headers are: 1 is UDP, or IPv6. */
+	/** Where the program gives the offsets of the headers: a set bit means UDP, or IPv6. */
 	FLEXIO_ETH_SEG_SWP_OUTER_L4_TYPE = 0x0040,
 	FLEXIO_ETH_SEG_SWP_OUTER_L3_TYPE = 0x0020,
 	FLEXIO_ETH_SEG_SWP_INNER_L4_TYPE = 0x0002,
 	FLEXIO_ETH_SEG_SWP_INNER_L3_TYPE = 0x0001,
 } flexio_dev_wqe_eth_seg_cs_swp_flags_t;
 
-/** 16 bytes of data that go on from the segment before. */
+/** 16 bytes of data that continue those of the segment before. */
 struct flexio_dev_wqe_inline_data_seg {
 	uint8_t inline_data[16]; /* 0x0 */
 } __FLEXIO_DEV_LAYOUT;

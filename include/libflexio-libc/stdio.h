@@ -76,7 +76,7 @@ void clearerr(FILE *stream);
 int feof(FILE *stream);
 int ferror(FILE *stream);
 int fflush(FILE *stream);
-/** perror() - prints @str and a newline: there is no errno. */
+/** perror() - prints @str and a newline, because device code has no errno. */
 void perror(const char *str);
 
 #ifdef __cplusplus

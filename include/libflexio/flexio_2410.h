@@ -16,10 +16,12 @@
 extern "C" {
 #endif
 
-/** The EUs of a thread may change: that is so with FLEXIO_AFFINITY_NONE here. */
+/**
+ * The DPA chooses the EUs of a thread and may change them, which FLEXIO_AFFINITY_NONE means here.
+ */
 #define FLEXIO_AFFINITY_FLEXIBLE FLEXIO_AFFINITY_NONE
 
-/** The image that fits the device; there is one of each application. */
+/** The image that fits the device; an application has only one. */
 #define FLEXIO_HW_MODEL_DEF (0)
 
 /** Which application flexio_app_get() looks for. */

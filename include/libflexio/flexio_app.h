@@ -4,7 +4,8 @@
  * function.
  *
  * A program that dpacc built needs only the variable of type struct flexio_app * that has the name
- * of the application: what is here runs before main and at exit.
+ * of the application: the constructor and destructor that dpacc makes call these functions before
+ * main and at exit.
  */
 #ifndef _FLEXIO_APP_H_
 #define _FLEXIO_APP_H_
@@ -69,7 +70,7 @@ size_t flexio_app_get_elf_size(struct flexio_app *app);
  * @bin_buff: receives the file
  * @bin_size: bytes of the buffer; fails if they are fewer than flexio_app_get_elf_size()
  *
- * The manual's description of this function is that of another one.
+ * The manual describes another function under this name.
  */
 flexio_status flexio_app_get_elf(struct flexio_app *app, uint64_t *bin_buff, size_t bin_size);
 
@@ -79,8 +80,8 @@ flexio_status flexio_app_get_elf(struct flexio_app *app, uint64_t *bin_buff, siz
  * @dev_func_name: name of the device function, up to FLEXIO_MAX_NAME_LEN bytes
  * @dev_unpack_func_name: name of the device function that takes the arguments out of the buffer and
  *	calls it, up to FLEXIO_MAX_NAME_LEN bytes
- * @host_stub_func_addr: by which the program names the function; any pointer that is no other
- *	function's key in this program
+ * @host_stub_func_addr: the key by which the program names the function: any pointer that is not
+ *	the key of another function of this program
  * @argbuf_size: bytes of the argument buffer
  * @host_pack_func: stores the arguments in the buffer
  *
@@ -99,8 +100,8 @@ flexio_status flexio_func_pup_register(struct flexio_app *app, const char *dev_f
  * @out_func: receives a handle for flexio_process_call(), flexio_event_handler_create() and so on;
  *	it is no function and is valid until flexio_app_destroy()
  *
- * The function takes one argument of type uint64_t.  That it has the annotation which its use asks
- * for is up to the caller: it is not checked.  Fails if the file has no function of that name.
+ * The function takes one argument of type uint64_t.  The library does not check that the function
+ * has the annotation that its use asks for.  Fails if the file has no function of that name.
  */
 flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_name,
 				   flexio_func_t **out_func);
@@ -119,7 +120,8 @@ flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_
  * @dev_func_addr: receives the function's address in a process of the application; 0: there is none
  * @dev_unpack_func_addr: receives that of the unpack function; not written if *pup is 0
  *
- * For libraries above this one.  What is not written if *pup is 0 may be NULL then.
+ * The function is for libraries above this one.  If *pup is 0, the pointers that it does not write
+ * through may be NULL.
  */
 flexio_status flexio_func_get_register_info(struct flexio_app *app,
 					    flexio_func_t *host_stub_func_addr, uint32_t *pup,

@@ -31,7 +31,7 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
  * flexio_process_destroy() - stop a process and free it.
  * @process: the process; NULL does nothing and succeeds
  *
- * Stops every thread of the process, those too that never end by themselves.
+ * The call stops every thread of the process, also those that never end by themselves.
  */
 flexio_status flexio_process_destroy(struct flexio_process *process);
 
@@ -88,7 +88,7 @@ struct ibv_pd *flexio_process_get_pd(struct flexio_process *process);
  * flexio_process_get_uar() - the UAR of a process, through which its default outbox rings.
  * @process: the process
  *
- * Returns NULL on error.  It belongs to the process and is not to be destroyed.
+ * Returns NULL on error.  The UAR belongs to the process, so the program does not destroy it.
  */
 struct flexio_uar *flexio_process_get_uar(struct flexio_process *process);
 
@@ -124,7 +124,8 @@ enum flexio_err_status flexio_err_status_get(struct flexio_process *process);
  * @outfile: the path without the suffix ".NNN.core", where NNN is the number of the process; NULL:
  *	"flexio_dev"; a relative one is tried in the current directory and then in /tmp
  *
- * What windows show is not in the file.  Takes up to three times the size of the file in memory.
+ * The file does not contain what windows show.  The call needs up to three times the size of the
+ * file in memory.
  */
 flexio_status flexio_coredump_create(struct flexio_process *process, const char *outfile);
 
@@ -168,7 +169,7 @@ flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr
  * @buff_bsize: how many
  * @dest_daddr: where to, inside one allocation
  *
- * The bytes are there for all device code when it returns.
+ * All device code sees the bytes once the call has returned.
  */
 flexio_status flexio_host2dev_memcpy(struct flexio_process *process, void *src_haddr,
 				     size_t buff_bsize, flexio_uintptr_t dest_daddr);
@@ -298,7 +299,8 @@ flexio_status flexio_uar_extend(struct flexio_uar *in_uar, struct ibv_context *t
 				struct flexio_uar **extended);
 
 /**
- * flexio_uar_get_extended_id() - by which device code selects the device of an extended UAR.
+ * flexio_uar_get_extended_id() - the number by which device code selects the device of an extended
+ * UAR.
  * @uar: the extended UAR
  *
  * Returns UINT32_MAX on error and for a UAR that is not extended.

@@ -22,8 +22,8 @@ extern "C" {
 /**
  * flexio_cq_create() - make a completion queue.
  * @process: the process
- * @ibv_ctx: the context that the CQ is of, or NULL: the process's.  Another one needs a UAR of
- *	flexio_uar_extend(); ring, record and thread are the process's all the same
+ * @ibv_ctx: the context that owns the CQ, or NULL for that of the process.  A CQ of another context
+ *	needs a UAR of flexio_uar_extend(); its ring, record and thread still belong to the process
  * @fattr: attributes
  * @cq: receives the CQ
  */
@@ -68,12 +68,12 @@ flexio_status flexio_cq_query_moderation(struct flexio_cq *cq, uint16_t *max_cou
  * flexio_emu_db_to_cq_map() - let a doorbell of an emulated PCI function lead to a completion queue.
  * @ibv_ctx: a context of the device that the function belongs to, the CQ's
  * @vhca_id: the number of the function
- * @queue_id: whose doorbell, from 0
+ * @queue_id: the queue whose doorbell it is, from 0
  * @cq: the CQ, usually one that activates a handler; it stays as long as the doorbell leads to it
  * @db_to_cq_ctx: receives the context of the doorbell, which is not armed
  *
- * The manual names flexio_emu_db_to_cq_ctx_get_id() alone; this function and the next are as public
- * programs call them.
+ * The manual names flexio_emu_db_to_cq_ctx_get_id() alone.  This function and the next have the
+ * shape in which public programs call them.
  */
 flexio_status flexio_emu_db_to_cq_map(struct ibv_context *ibv_ctx, uint32_t vhca_id,
 				      uint32_t queue_id, struct flexio_cq *cq,
@@ -108,8 +108,8 @@ flexio_status flexio_rq_create(struct flexio_process *process, struct ibv_contex
 
 /**
  * flexio_rq_destroy() - destroy a receive queue.
- * @flexio_rq: the queue; no steering rule may lead to its TIR, and no table of receive queues have
- *	it.  If only a table has it, its TIR has gone all the same
+ * @flexio_rq: the queue; no steering rule may lead to its TIR, and no table of receive queues may
+ *	list it.  If only a table lists it, the call fails but has already destroyed the TIR
  */
 flexio_status flexio_rq_destroy(struct flexio_rq *flexio_rq);
 
@@ -130,7 +130,8 @@ struct mlx5dv_devx_obj *flexio_rq_get_tir(struct flexio_rq *rq);
 uint32_t flexio_rq_get_wq_num(struct flexio_rq *rq);
 
 /**
- * flexio_rq_set_err_state() - end the reception of a receive queue.
+ * flexio_rq_set_err_state() - move a receive queue to its error state, in which it receives
+ * nothing.
  * @rq: the queue
  */
 flexio_status flexio_rq_set_err_state(struct flexio_rq *rq);

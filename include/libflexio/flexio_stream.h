@@ -60,7 +60,7 @@ flexio_status flexio_msg_stream_level_set(struct flexio_msg_stream *stream,
 					  flexio_msg_dev_level level);
 
 /**
- * flexio_log_dev_init() - make the default stream.  The older way, without a handle.
+ * flexio_log_dev_init() - make the default stream, in the older way, which gives no handle.
  * @process: the process; fails if it has a default stream
  * @stream_fattr: attributes
  * @out: the file; it stays open until the stream is destroyed

@@ -38,7 +38,7 @@ flexio_status flexio_event_handler_destroy(struct flexio_event_handler *event_ha
  * @event_handler: the event handler
  * @user_arg: the argument of its entry function at each activation
  *
- * By itself it does not execute the handler: the first event does.
+ * The call does not execute the handler: the first event does.
  */
 flexio_status flexio_event_handler_run(struct flexio_event_handler *event_handler,
 				       uint64_t user_arg);

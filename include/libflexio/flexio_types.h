@@ -462,7 +462,8 @@ struct flexio_qp_attr {
 
 /** Attributes of a key over DPA memory. */
 struct flexio_mkey_attr {
-	/** Of the process's context, or of another: the key is for queues there. */
+	/** Protection domain of the process's context, or of another context, whose queues use the
+	 * key. */
 	struct ibv_pd *pd;
 	/** First byte, and number of bytes. */
 	flexio_uintptr_t daddr;
