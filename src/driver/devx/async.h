@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The channel through which answers of asynchronous DEVX queries come: one message per answer, the
- * work request's name and the output mailbox.  A socket of messages, because answers differ in
- * length and a read takes one.
+ * The channel that carries the answers of asynchronous DEVX queries: one message per answer, with
+ * the work request's name and the output mailbox.  It is a socket of messages, because answers
+ * differ in length and a read takes one.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct ufile;
 
 /* Returns the program's descriptor, or negative errno. */
 int devx_async_create(struct ufile *f) must_check;
-/* With a reference; -EBADF if fd is no such channel of this file. */
+/* Finds the channel and takes a reference; -EBADF if fd is no such channel of this file. */
 int devx_async_find(struct ufile *f, int64_t fd, struct devx_async **out) must_check;
 void devx_async_put(struct devx_async *a);
 /* -EAGAIN if the program has left too many unread. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The list of the files with commands, and the commands that mlx5_ib lets pass and this device has
- * not got.  Opcodes without a row never come as far as a device.
+ * The list of the files with commands, and the commands that mlx5_ib lets pass but this device does
+ * not have.  A command without a row never reaches a device.
  */
 #include "driver/devx/devx.h"
 
@@ -37,7 +37,7 @@ static const struct devx_op lacking[] = {
 
 static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
 
-/* First the one whose commands a program sends at the pace of its calls. */
+/* The first family is the one whose commands a program sends at the pace of its calls. */
 static const struct devx_family *const families[] = {
 	&devx_dpa_family,	   &devx_port_family,	   &devx_pd_family,
 	&devx_mkey_family,	   &devx_psv_family,	   &devx_cq_family,

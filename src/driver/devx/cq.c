@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Completion queues made by DEVX.  The program owns everything but the producer index: it maps the
- * register page itself, so the page is watched from the beginning, and it hears of completions by
- * the event of the event queue that it subscribes to.
+ * register page itself, so we watch the page from the beginning.  It hears of completions by the
+ * event of the event queue that it subscribes to.
  *
- * Queues of a DPA tell a thread of it, or an event queue that is named in the same way; they are
- * armed by value.  So are queues with a region that has no page (devx_uar).
+ * Queues of a DPA tell one of its threads, or an event queue that the command names in the same
+ * way; device code arms them by value.  Queues with a region that has no page (devx_uar) are armed
+ * so, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,13 +27,13 @@ struct devx_cq {
 	struct cq *cq;
 	struct doorbell_user bell;
 	struct cq_attr attr;
-	struct devx_obj *thread;	   /* of a DPA, or NULL */
-	struct devx_eq *eq;		   /* that the program has made, or NULL */
-	struct devx_emulated_eq *emulated; /* an interrupt of an emulated function, or NULL */
+	struct devx_obj *thread;	   /* thread of a DPA, or NULL */
+	struct devx_eq *eq;		   /* event queue that the program made, or NULL */
+	struct devx_emulated_eq *emulated; /* interrupt of an emulated function, or NULL */
 	bool apu;
 	uint32_t element; /* enum cqc_element */
 	uint32_t uar_page;
-	uint32_t eqn; /* or the thread's number */
+	uint32_t eqn; /* number of the event queue or thread */
 	uint32_t period;
 	uint32_t period_mode;
 	uint32_t max_count;
@@ -79,7 +80,7 @@ static void devx_cq_on_async(void *user, enum ib_event event)
 	struct devx_cq *cq = user;
 	uint8_t eqe[EQE_BYTES] = {0};
 
-	(void)event; /* a CQ has one: overrun */
+	(void)event; /* a CQ has only one event: overrun */
 	prm_set(eqe, EQE_TYPE, EQE_CQ_ERROR);
 	prm_set(eqe, EQE_CQ_ERR_NR, cq_number(cq->cq));
 	prm_set(eqe, EQE_CQ_ERR, EQE_CQ_OVERRUN);
@@ -91,7 +92,7 @@ static void devx_cq_rung(struct doorbell_user *u)
 	cq_doorbell(container_of(u, struct devx_cq, bell)->cq);
 }
 
-/* What this device has not got. */
+/* Refuses the features that this device does not have. */
 static int devx_cq_check_features(const uint8_t *cqc)
 {
 	if (prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
@@ -101,7 +102,7 @@ static int devx_cq_check_features(const uint8_t *cqc)
 	return 0;
 }
 
-/* How completions are compressed, and what of them is kept. */
+/* Chooses how completions are compressed, and which parts of them are kept. */
 static int devx_cq_choose_compression(struct devx_cq *cq, const uint8_t *cqc)
 {
 	uint32_t format =
@@ -148,7 +149,7 @@ static bool is_thread(const struct devx_class *class)
 	return class->activate;
 }
 
-/* Who hears of completions. */
+/* Chooses who hears of completions. */
 static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
 {
 	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
@@ -170,7 +171,7 @@ static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
 		       : -EINVAL;
 }
 
-/* Where doorbells come from, and so how it is armed. */
+/* Chooses where doorbells come from, and so how the program arms the queue. */
 static void devx_cq_choose_arming(struct devx_cq *cq, const uint8_t *cqc, bool duar)
 {
 	uint32_t state = prm_get32(cqc, CQC_STATE);
@@ -272,7 +273,7 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* A CQ of verbs has some of this in its own record. */
+/* A CQ of verbs has some of this in its own record, so this reads it there. */
 static void devx_cq_describe(struct uobj *obj, uint8_t *cqc)
 {
 	const struct devx_cq *cq;
@@ -325,7 +326,7 @@ static int devx_query_cq(struct devx_call *c)
 	return 0;
 }
 
-/* What a program may ask of MODIFY_CQ here. */
+/* Checks what a program may ask of MODIFY_CQ here. */
 static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 {
 	const uint32_t known =
@@ -337,8 +338,8 @@ static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 	}
 	if (!(select & MODIFY_CQ_EQN))
 		return 0;
-	/* A thread stays what the queue was made for: it counts the queue as its user.  So does an
-	 * event queue of the program's. */
+	/* The CQ keeps the thread that it was made for, because the thread counts it as a user.
+	 * The same holds for an event queue that the program made. */
 	if (c->target->type == UOBJ_DEVX) {
 		const struct devx_cq *cq = container_of(c->target, struct devx_cq, obj.uobj);
 
@@ -348,12 +349,12 @@ static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 	return eqn_ok(prm_get32(c->in + MODIFY_CQ_CONTEXT, CQC_EQN)) ? 0 : -EINVAL;
 }
 
-/* Moderation; the vector makes no difference to this device. */
+/* Changes the moderation; the vector makes no difference to this device. */
 static int devx_modify_cq(struct devx_call *c)
 {
 	const uint8_t *cqc = c->in + MODIFY_CQ_CONTEXT;
 	uint32_t select = prm_get32(c->in, MODIFY_CQ_SELECT);
-	/* of a CQ of verbs */
+	/* stands in for a CQ of verbs */
 	struct devx_cq other = {0}, *cq = &other;
 	int ret = devx_cq_check_modify(c, select);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What others need to know of completion queues made by DEVX. */
+/* What other files need to know of completion queues that DEVX makes. */
 #pragma once
 
 #include "driver/devx/devx.h"
 
-/* The region from which bells of such a queue come, if device code may ring them; false: it may not. */
+/* Gives the region from which bells of such a queue come; false: device code may not ring them. */
 bool devx_cq_region(struct uobj *cq, uint32_t *region) must_check;

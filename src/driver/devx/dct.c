@@ -31,7 +31,7 @@ static void devx_dct_on_async(void *user, enum ib_event event)
 	devx_queue_event(user, event);
 }
 
-/* The object of that number, which the target uses. */
+/* Finds the object of that number, and lets the target use it. */
 static struct uobj *devx_dct_use(struct devx_call *c, struct devx_dct *d,
 				 const struct devx_class *class, struct prm_field number)
 {
@@ -51,7 +51,8 @@ static int devx_dct_activate(struct devx_call *c, struct devx_dct *d)
 		.pkey_index = (uint16_t)prm_get(dctc, DCTC_PKEY_INDEX),
 		.path_mtu = (enum ib_mtu)prm_get(dctc, DCTC_MTU),
 		.min_rnr_timer = (uint8_t)prm_get(dctc, DCTC_MIN_RNR_NAK),
-		/* the address is that of each initiator; this is how answers are marked */
+		/* each initiator has its own address; this one says how the target marks its
+		 * answers */
 		.ah = {.is_global = ufile_port(c->file)->ethernet,
 		       .sgid_index = (uint8_t)prm_get(dctc, DCTC_SRC_INDEX),
 		       .hop_limit = (uint8_t)prm_get(dctc, DCTC_HOP_LIMIT),
@@ -140,7 +141,7 @@ static int devx_create_dct(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* The library knows the rest of a target that was made by verbs. */
+/* For a target of verbs this answers little, because the library knows the rest. */
 static int devx_query_dct(struct devx_call *c)
 {
 	uint8_t *dctc = c->out + QUERY_DCT_CONTEXT;

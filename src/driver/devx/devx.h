@@ -29,28 +29,30 @@ struct devx_subscription;
 
 struct devx_obj;
 
-/* A kind of object as the device counts them, each with numbers of its own. */
+/* A kind of object as the device counts them; each kind numbers its objects separately. */
 struct devx_class {
-	/* May be missing.  Is this an object of verbs that a command means by that number? */
+	/* May be missing.  Tells whether commands mean this verbs object by that number. */
 	bool (*is)(struct uobj *obj, uint32_t number);
 	/* Frees the device's part; may be missing. */
 	void (*free)(struct devx_obj *obj);
 	/*
-	 * May be missing: of threads of a DPA.  A completion queue has something for it; from any
-	 * thread, which holds the queue's lock, so it calls nothing of the device.
+	 * May be missing: threads of a DPA have it.  A completion queue has something for the
+	 * thread.  Any thread calls this and holds the queue's lock, so the function calls nothing
+	 * of the device.
 	 */
 	void (*activate)(struct devx_obj *obj);
 	/*
-	 * May be missing: of processes of a DPA.  The memory of bytes at an address of theirs, or
-	 * NULL if they have not all of it.
+	 * May be missing: processes of a DPA have it.  Returns the memory of 'bytes' bytes at an
+	 * address of the process, or NULL if the process does not have all of them.
 	 */
 	void *(*part)(struct devx_obj *obj, uint64_t daddr, uint64_t bytes);
-	/* May be missing.  Somebody has subscribed to events of it, and may have come late. */
+	/* May be missing.  Somebody has subscribed to events of the object, and may have come
+	 * late. */
 	void (*subscribed)(struct devx_obj *obj);
-	uint8_t queue; /* enum eqe_queue: what events of it say that it is */
-	/* May be missing: of what steering rules may lead to. */
+	uint8_t queue; /* enum eqe_queue: the kind of queue that events of it name */
+	/* May be missing: objects that steering rules may lead to have it. */
 	struct qp *(*takes_frames)(struct devx_obj *obj);
-	/* May be missing: of tables of flows, and of counters of what rules take. */
+	/* May be missing: tables of flows have it, and counters of what rules take. */
 	struct flow_table *(*table)(struct devx_obj *obj);
 	struct flow_counter *(*counter)(struct devx_obj *obj);
 };
@@ -59,14 +61,14 @@ struct devx_obj {
 	struct uobj uobj;
 	const struct devx_class *class;
 	uint32_t number;
-	struct uobj *uses[DEVX_USES]; /* objects that it was made of */
+	struct uobj *uses[DEVX_USES]; /* objects that this one was made of */
 	struct spin events_lock;
 	struct devx_subscription *events;
 };
 
 /*
- * Where commands name an umem, this and the number of a process of a DPA is that one's memory;
- * offsets in it are its addresses.
+ * In commands that name an umem, this plus the number of a DPA process means the memory of that
+ * process; offsets in it are the process's addresses.
  */
 #define DEVX_UMEM_DPA 0x800000u
 
@@ -87,14 +89,16 @@ struct devx_pages {
 	uint64_t page; /* bytes */
 };
 
-/* A command in a copy of ours.  Both mailboxes have the bytes that the row of the command says. */
+/*
+ * A command, copied out of the program.  The row of the command says the sizes of both mailboxes.
+ */
 struct devx_call {
 	struct ufile *file;
 	const uint8_t *in;
 	size_t in_len;
 	uint8_t *out; /* zero */
 	size_t out_len;
-	struct uobj *target; /* of a query or a modify: what the handle names */
+	struct uobj *target; /* what the handle of a query or a modify names */
 };
 
 /*
@@ -115,10 +119,11 @@ struct devx_op {
 	const struct devx_class
 		*class; /* of the object that a query or modify names; NULL: one of several */
 	const char *name;
-	/* Neither: the kernel knows the command and this device has not got it; -EOPNOTSUPP. */
+	/* Both are NULL if the kernel knows the command but this device does not have it;
+	 * -EOPNOTSUPP. */
 	devx_run *run;
 	devx_create *create;
-	/* What the kernel looks at besides the opcode; NULL: nothing. */
+	/* What the kernel checks besides the opcode; NULL: nothing. */
 	bool (*admits)(const uint8_t *in);
 };
 
@@ -155,71 +160,72 @@ extern const struct uverbs_family udevx_async_family;
 extern const struct uverbs_family udevx_event_family;
 extern const struct uverbs_family uumem_family;
 
-/* NULL if the kernel does not let it pass by that method either. */
+/* NULL if the kernel does not let the opcode pass by that method either. */
 const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);
 
 /* ---- objects ---- */
 
-/* record: calloc'ed, with obj inside at its start.  number: as the device calls it. */
+/* record: calloc'ed, with obj at its start.  number: the device's number of the object. */
 void devx_obj_init(struct devx_obj *obj, const struct devx_class *class, uint32_t number);
-/* It cannot be destroyed while obj is there. */
+/* Nobody can destroy 'used' while obj is there. */
 void devx_obj_uses(struct devx_obj *obj, struct uobj *used);
-/* It uses nothing any more. */
+/* The object uses nothing any more. */
 void devx_obj_release(struct devx_obj *obj);
-/* An object that was not published. */
+/* Undoes an object that was not published. */
 void devx_discard(struct ufile *f, struct devx_obj *obj);
 /* Is this an object of DEVX with that number? */
 bool devx_is_numbered(struct uobj *obj, uint32_t number);
 /* Is this object (of verbs or of DEVX) what a command means by that class and number? */
 bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number);
 /*
- * The object of the file that has this number: of DEVX or of verbs.  Looks at handles in the order
- * in which they were given out, so what is made first and named often, as domains and CQs, is found
- * soon.
+ * Finds the object of the file that has this number, made by DEVX or by verbs.  It looks at handles
+ * in the order in which they were given out, so it soon finds what programs make first and name
+ * often, as domains and CQs.
  */
 struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t number);
 
-/* The lowest number above 0 that no object of the class has in the file, for kinds whose numbers mean
- * something in one context only. */
+/* The lowest number above 0 that no object of the class has in the file, for kinds whose numbers
+ * have a meaning in one context only. */
 uint32_t devx_free_number(struct ufile *f, const struct devx_class *class);
 
-/* Kinds that others are made of.  An SRQ of verbs is one of RMPs. */
+/* Kinds that other objects are made of.  An SRQ of verbs counts as an RMP. */
 extern const struct devx_class devx_pd_class, devx_cq_class, devx_rmp_class, devx_sq_class;
-/* The device's object behind what devx_find found. */
+/* Returns the device's object behind the one that devx_find found. */
 struct cq *devx_cq_of(struct uobj *obj);
 struct srq *devx_srq_of(struct uobj *obj);
-/* -EINVAL if the file has no such domain; *obj may be used. */
+/* -EINVAL if the file has no such domain.  The caller may use *obj (devx_obj_uses). */
 int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
 
-/* The object with this number of the classes that fit, or NULL.  Kinds that others provide. */
+/* The object with this number whose class fits, or NULL.  Other files provide these kinds. */
 typedef bool devx_fits(const struct devx_class *class);
 struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number);
 
-/* The part of an umem that begins at offset: NULL unless length bytes of it are there, and aligned
- * to 4; writable if the device writes to it: of rings and records only to those of CQEs. */
+/* The part of an umem that begins at offset: NULL unless length bytes are there, aligned to 4;
+ * writable if the device writes to it, which it does only to rings and records of CQEs. */
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem);
 /*
- * The same for length bytes in whole pages from the one that offset lies in, from as far into it as
- * iova is into its page; of any alignment.
+ * The same for length bytes in whole pages.  They begin in the page of offset, as far into it as
+ * iova is into its own page, and may have any alignment.
  */
 void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, struct uobj **umem);
 
 /*
- * May a queue name this region for its doorbells?  -EINVAL if it is none of the file's.  *duar: one
- * of a DPA, which the queue has to use (devx_obj_uses), or NULL if it is a page of registers.
+ * Checks that a queue may name this region for its doorbells; -EINVAL if the file does not have it.
+ * *duar is a region of a DPA, which the queue has to use (devx_obj_uses), or NULL for a page of
+ * registers.
  */
 int devx_uar(struct ufile *f, uint32_t number, struct uobj **duar) must_check;
 
 /* ---- events ---- */
 
-/* Tells those who subscribed to events of this type of the object.  An upcall of the device. */
+/* The device calls this to tell those who subscribed to events of this type of the object. */
 void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_BYTES]);
-/* Asynchronous event of a queue, as the device names them. */
+/* Tells of an asynchronous event of a queue, by the device's name for it. */
 void devx_queue_event(struct devx_obj *obj, enum ib_event event);
-/* When nothing posts events of the object any more. */
+/* The owner calls this when nothing posts events of the object any more. */
 void devx_events_drop(struct devx_obj *obj);
-/* The same for those of the device as a whole. */
+/* The same for events of the device as a whole. */
 void devx_file_event(struct ufile *f, enum ib_event event);
 void devx_file_events_drop(struct ufile *f);
 

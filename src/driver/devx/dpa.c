@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Processes of the DPA: the general object, and the general command with all that is done to one.
+ * Processes of the DPA: the general object, and the general command with all operations on a
+ * process.
  *
- * A command that waits for device code does so without the lock of the file, with a reference to
- * the process: meanwhile the object may go, which ends the wait.
+ * A command that waits for device code waits without the lock of the file, with a reference to the
+ * process: meanwhile the object may go, which ends the wait.
  */
 #include "driver/devx/dpa.h"
 
@@ -49,7 +50,7 @@ static void *dpa_process_part(struct devx_obj *obj, uint64_t daddr, uint64_t byt
 			       bytes);
 }
 
-/* Also on a thread of the process, which the object outlives. */
+/* A thread of the process may run this, too; the object outlives that thread. */
 static void dpa_process_failed(void *user)
 {
 	struct devx_dpa_process *d = user;
@@ -61,7 +62,7 @@ static void dpa_process_failed(void *user)
 	devx_event(&d->obj, EQE_OBJECT_CHANGE, eqe);
 }
 
-/* A program may ask for the descriptor when a call has told it already. */
+/* A program may ask for the descriptor after a call has already told it of the error. */
 static void dpa_process_subscribed(struct devx_obj *obj)
 {
 	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
@@ -76,8 +77,8 @@ const struct devx_class devx_dpa_process_class = {
 	.subscribed = dpa_process_subscribed,
 };
 
-/* On a thread of the process, too.  What the daemon says: it knows what all processes have
- * counted. */
+/* Asks the daemon, which knows what all processes have counted.  A thread of the process may run
+ * this, too. */
 static bool dpa_port_bytes(void *user, uint32_t port, bool received, uint64_t *bytes)
 {
 	const struct devx_dpa_process *d = user;
@@ -201,9 +202,9 @@ int devx_dpa_process_find(struct devx_call *c, uint32_t number, struct devx_dpa_
 	return 0;
 }
 
-/* ---- what is done to one ---- */
+/* ---- operations on a process ---- */
 
-/* What stands behind the fixed part of the input; NULL: it is not as long as the command says. */
+/* Returns what follows the fixed part of the input; NULL: it is not as long as the command says. */
 static const void *input_tail(const struct devx_call *c, uint64_t bytes)
 {
 	return range_inside(DPA_IN_TAIL, bytes, c->in_len) ? c->in + DPA_IN_TAIL : NULL;
@@ -259,7 +260,9 @@ static int op_call(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
-/* Threads that are many wait for processors before they hear of it. */
+/*
+ * Waits without the lock, because many threads may wait for processors before they hear of the end.
+ */
 static int op_finish(struct devx_call *c, struct dpa_process *p)
 {
 	dpa_process_hold(p);
@@ -359,8 +362,8 @@ static int op_crash(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
-/* A file of the program's; those of the device it does not know of, or only as what they seem to
- * be. */
+/* Writes to a file of the program.  It refuses the device's descriptors, which the program does not
+ * know, or knows only as what they seem to be. */
 static int op_core(struct devx_call *c, struct dpa_process *p)
 {
 	int fd = (int)prm_get32(c->in, DPA_IN_FILE);

@@ -9,10 +9,10 @@
 struct devx_dpa_process {
 	struct devx_obj obj;
 	struct dpa_process *process;
-	uint32_t port_rows[SLOT_PORTS]; /* in the subnet */
+	uint32_t port_rows[SLOT_PORTS]; /* rows in the subnet */
 	uint32_t ports;
 	struct dpa_shared shared;
-	struct dpa_pcc *pcc; /* NULL: it controls no flows */
+	struct dpa_pcc *pcc; /* NULL: the process controls no flows */
 };
 
 extern const struct devx_class devx_dpa_process_class;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Numbers of other objects are looked up in one file, that of the command.  A program may have a
- * process of the DPA in one and queues, keys and windows in another: in there an alias stands for
- * the process, or for one of its threads, under the same number.
+ * A command looks up numbers of other objects in its own file.  A program may have a process of the
+ * DPA in one file and queues, keys and windows in another: there an alias stands for the process,
+ * or for one of its threads, under the same number.
  *
- * An alias may outlive what it stands for.  Memory stays as long as there is one; a thread that has
- * gone hears nothing.
+ * An alias may outlive the object that it stands for.  Its memory stays as long as an alias holds
+ * it; a thread that has gone hears nothing.
  */
 #include "driver/devx/dpa_alias.h"
 

@@ -8,7 +8,7 @@
 #include "driver/devx/duar.h"
 #include "prm/cmd_dpa_queue.h"
 
-/* The number is one of its process. */
+/* Gives the number back to its process. */
 static void devx_dpa_outbox_free(struct devx_obj *obj)
 {
 	struct devx_dpa_outbox *o = container_of(obj, struct devx_dpa_outbox, obj);
@@ -38,7 +38,7 @@ int devx_create_dpa_outbox(struct devx_call *c, struct devx_obj *obj)
 		dpa_outbox_allow_congestion(o->process, (uint32_t)id,
 					    prm_get(c->in, DPA_OUTBOX_INITIAL));
 	devx_obj_init(obj, &devx_dpa_outbox_class, (uint32_t)id);
-	/* The object keeps the process, so that one is there as long as this. */
+	/* The object uses the process, so the process lives as long as the object. */
 	devx_obj_uses(obj, process);
 	devx_obj_uses(obj, duar);
 	return 0;

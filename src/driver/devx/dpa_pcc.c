@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa_pcc.h.  Layouts are those of libflexio-dev/flexio_dev_pcc.h; what device code writes
- * there is believed as far as the ring's consumer index, and no further.
+ * See dpa_pcc.h.  Layouts are those of libflexio-dev/flexio_dev_pcc.h.  Of what device code writes
+ * there, this file believes only the ring's consumer index.
  *
- * Rows of flows are in the slots of their processes.  An entry of the table stands for a row; its
- * index is the flow's number in doorbells.
+ * Rows of flows lie in the slots of their processes.  An entry of the table stands for a row, and
+ * its index is the flow's number in doorbells.
  */
 #include "driver/devx/dpa_pcc.h"
 
@@ -23,22 +23,22 @@
 #define PCC_EVENTS  1024u
 #define PCC_WORDS   12u
 
-/* What comes after an event, as the doorbell says. */
+/* Which events follow, as the doorbell says. */
 enum pcc_next { PCC_SINGLE, PCC_MULTIPLE, PCC_FW };
 
 struct pcc_table {
 	uint32_t version;
 	uint32_t flow_entries, event_entries;
 	uint32_t reserved;
-	uint64_t flows, events; /* addresses */
+	uint64_t flows, events; /* addresses in the process */
 	uint64_t bytes_per_second;
 	_Atomic(uint64_t) produced;
-	_Atomic(uint64_t) consumed; /* by the program */
+	_Atomic(uint64_t) consumed; /* the program writes it */
 	uint64_t reserved_too;
 };
 
 struct pcc_flow {
-	uint32_t data[PCC_WORDS]; /* the program's */
+	uint32_t data[PCC_WORDS]; /* belongs to the program */
 	uint32_t tag, qpn, rate;
 	uint32_t reserved;
 };
@@ -46,11 +46,11 @@ struct pcc_flow {
 struct pcc_event {
 	uint8_t type, subtype, port, flags;
 	uint32_t tag;
-	uint32_t number; /* of the flow's events */
+	uint32_t number; /* counts the flow's events */
 	uint32_t timestamp;
-	uint32_t first_timestamp; /* or: when the probe was sent */
-	uint32_t counts;	  /* or: when it arrived */
-	uint32_t qpn;		  /* or: when it was answered */
+	uint32_t first_timestamp; /* or when the probe was sent */
+	uint32_t counts;	  /* or when the probe arrived */
+	uint32_t qpn;		  /* or when it was answered */
 	uint32_t reserved;
 	uint16_t flow;
 	uint16_t function;
@@ -65,26 +65,26 @@ static_assert(sizeof(struct pcc_table) == 64 && sizeof(struct pcc_flow) == 64 &&
 
 struct pcc_entry {
 	struct slot_flow *row; /* NULL: free */
-	uint32_t begun;	       /* the row is another flow's if it says otherwise */
+	uint32_t begun;	       /* if the row says otherwise, it is another flow's */
 	uint32_t tag, number;
 	uint16_t slot;
 	uint8_t next;	      /* enum pcc_next */
-	uint32_t outstanding; /* events that no doorbell has answered */
+	uint32_t outstanding; /* events that no doorbell has answered yet */
 };
 
 struct dpa_pcc {
 	struct wire_process *wire;
 	struct slot *slots;
-	unsigned port; /* of the host */
+	unsigned port; /* port of the host */
 	struct dpa_process *process;
 	struct pcc_table *table;
 	struct pcc_flow *flows;
 	struct pcc_event *events;
-	struct spin lock; /* of what follows */
+	struct spin lock; /* guards the fields below */
 	struct dpa_handler *handler;
 	uint64_t produced;
 	uint32_t tags;
-	uint32_t last; /* entry that was given out */
+	uint32_t last; /* the entry that was given out last */
 	struct pcc_entry entry[PCC_FLOWS];
 };
 
@@ -95,7 +95,7 @@ static bool entry_is_live(const struct pcc_entry *e)
 	return e->row && atomic_load(&e->row->begun) == e->begun && atomic_load(&e->row->qpn);
 }
 
-/* The entry of a row; NULL: all are taken.  Lock held. */
+/* Returns the entry of a row; NULL: all entries are taken.  Lock held. */
 static struct pcc_entry *entry_of(struct dpa_pcc *pcc, uint16_t slot, struct slot_flow *row)
 {
 	uint32_t known = atomic_load(&row->entry_plus_1) - 1, n;
@@ -162,8 +162,8 @@ static bool event_of_counts(struct pcc_event *v, struct slot_flow *row, _Atomic(
 	return true;
 }
 
-/* False: an event has told of it already.  The flow counts before it says so: between the two, the event of what it
- * said before takes along what it has counted since. */
+/* Returns false if an earlier event has told of it already.  The flow counts before it says so: in
+ * between, the event for what it said before also takes what it has counted since. */
 static bool event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_event type)
 {
 	switch (type) {
@@ -186,10 +186,10 @@ static bool event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_eve
 	return false;
 }
 
-/* What matters most first. */
+/* Events in the order of their importance. */
 static const enum flow_event event_order[] = {FLOW_CNP, FLOW_NACK, FLOW_RTT, FLOW_TX};
 
-/* Takes one thing that has happened to the flow; false: nothing has, or there is no room.  Lock
+/* Takes one thing that has happened to the flow; false: nothing has, or the ring has no room.  Lock
  * held. */
 static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
 {
@@ -235,7 +235,7 @@ static void flow_look(struct dpa_pcc *pcc, struct pcc_entry *e)
 		dpa_handler_activate(pcc->handler);
 }
 
-/* A lock of the wire is held. */
+/* The caller holds a lock of the wire. */
 static void flow_changed(void *user, uint16_t slot, uint32_t row)
 {
 	struct dpa_pcc *pcc = user;
@@ -331,7 +331,7 @@ int dpa_pcc_begin(struct dpa_pcc *pcc, struct dpa_handler *handler)
 void dpa_pcc_end(struct dpa_pcc *pcc)
 {
 	flow_control_end(pcc->wire, pcc->port);
-	/* No bell activates it any more, either. */
+	/* From here on no bell activates the handler either. */
 	spin_lock(&pcc->lock);
 	pcc->handler = NULL;
 	spin_unlock(&pcc->lock);

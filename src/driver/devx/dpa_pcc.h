@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A DPA process that controls the congestion of flows: a table in its memory, into which events come,
- * and a handler that they activate.  wire/flow_control.h has the flows.
+ * A DPA process that controls the congestion of flows: the device writes events into a table in the
+ * process's memory, and they activate a handler.  wire/flow_control.h has the flows.
  */
 #pragma once
 
@@ -11,14 +11,17 @@ struct dpa_pcc;
 struct subnet_port;
 struct wire_process;
 
-/* For the flows of that port.  -EOPNOTSUPP: it is none of Ethernet; -ENOMEM. */
+/* Makes the table for the flows of that port.  -EOPNOTSUPP: the port is not Ethernet; -ENOMEM. */
 int dpa_pcc_create(struct wire_process *wire, const struct subnet_port *port, struct dpa_process *p,
 		   struct dpa_pcc **out) must_check;
-/* Of an ended process; NULL is nothing. */
+/* The process has ended.  NULL: does nothing. */
 void dpa_pcc_destroy(struct dpa_pcc *pcc);
-/* From now on events activate the handler.  -EBUSY: somebody controls the port, or it has one. */
+/*
+ * From now on events activate the handler.  -EBUSY: another process controls the port, or this one
+ * has a handler.
+ */
 int dpa_pcc_begin(struct dpa_pcc *pcc, struct dpa_handler *handler) must_check;
-/* When it has returned they do not any more. */
+/* Once this has returned, events no longer activate the handler. */
 void dpa_pcc_end(struct dpa_pcc *pcc);
 
 /* Device code rings for a flow.  Any thread. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Streams of a process of the DPA: the general object, and what is done to one.
+ * Streams of a process of the DPA: the general object, and the operations on a stream.
  *
  * A read that waits does so without the lock of the file, with a reference to the stream and to its
- * process. Whatever closes the stream ends the wait: its object, its process, the file.
+ * process.  The end of the object, of its process or of the file closes the stream, which ends the
+ * wait.
  */
 #include "driver/devx/dpa_stream.h"
 
@@ -31,7 +32,7 @@ static const struct devx_class devx_dpa_stream_class = {.free = dpa_stream_free}
 
 int devx_create_dpa_stream(struct devx_call *c, struct devx_obj *obj)
 {
-	/* So none has the number of one that is closed and still read. */
+	/* A counter, so that no stream gets the number of one that is closed and still read. */
 	static _Atomic(uint32_t) serial;
 	struct devx_dpa_stream *s = container_of(obj, struct devx_dpa_stream, obj);
 	const struct dpa_stream_attr attr = {
@@ -58,7 +59,7 @@ int devx_create_dpa_stream(struct devx_call *c, struct devx_obj *obj)
 	return 0;
 }
 
-/* The stream that a command names, which has to be one of the process. */
+/* Finds the stream that a command names, which has to be one of the process. */
 static int dpa_stream_of(struct devx_call *c, const struct dpa_process *p, struct dpa_stream **out)
 {
 	struct uobj *uobj =

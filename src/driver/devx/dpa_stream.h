@@ -9,7 +9,7 @@ struct dpa_stream;
 
 struct devx_dpa_stream {
 	struct devx_obj obj;
-	struct dpa_process *process; /* held: the stream lies in it */
+	struct dpa_process *process; /* held, because the stream lies in its memory */
 	struct dpa_stream *stream;
 };
 

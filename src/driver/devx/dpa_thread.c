@@ -70,14 +70,15 @@ static bool names_a_thread(const uint8_t *in)
 	return prm_get(in, GENERAL_IN_TYPE) == GENERAL_DPA_THREAD;
 }
 
-/* There is one change: it may run. */
+/* The only change that a command can make: the thread may run from now on. */
 static int devx_run_dpa_thread(struct devx_call *c)
 {
 	struct devx_dpa_thread *t = container_of(c->target, struct devx_dpa_thread, obj.uobj);
 	struct dpa_pcc *pcc = container_of(t->obj.uses[0], struct devx_dpa_process, obj.uobj)->pcc;
 	int ret;
 
-	/* In a process that controls flows, what no queue activates is the handler of those. */
+	/* In a process that controls flows, a thread that no queue activates is the handler of the
+	 * flows. */
 	if (pcc && !t->pcc && !t->obj.uobj.users) {
 		ret = dpa_pcc_begin(pcc, t->handler);
 		if (ret < 0)

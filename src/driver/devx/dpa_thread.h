@@ -10,7 +10,7 @@ struct devx_dpa_thread {
 	struct devx_obj obj;
 	struct dpa_handler *handler;
 	struct dpa_shared shared;
-	struct dpa_pcc *pcc; /* whose handler it is, or NULL */
+	struct dpa_pcc *pcc; /* the congestion control that this thread handles, or NULL */
 };
 
 /* Makes what is in a devx_dpa_thread, for devx/general.c. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Windows of the DPA: by what keys of a protection domain device code reaches memory of the
- * host. */
+/* Windows of the DPA: a window has the protection domain of the keys by which device code reaches
+ * memory of the host. */
 #include "driver/devx/dpa_window.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static bool run_copy(const struct run *run, uint8_t *mine, bool write)
 		     : usermem_copy(mine, run->addr, run->len);
 }
 
-/* Copies, or sees only whether it may. */
+/* Copies, or only checks whether the key allows the copy. */
 static bool window_walk(struct adapter *a, const struct mkey_use *u, uint64_t haddr, uint8_t *mine,
 			uint64_t bytes, bool copy)
 {
@@ -88,7 +88,7 @@ static bool window_walk(struct adapter *a, const struct mkey_use *u, uint64_t ha
 	return true;
 }
 
-/* All of it or nothing, as far as the key decides. */
+/* Copies all of it or nothing, as far as the key decides. */
 static bool window_copy(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, void *mine,
 			uint64_t bytes, bool write)
 {
@@ -115,7 +115,7 @@ static void dpa_window_free(struct devx_obj *obj)
 	dpa_window_remove(container_of(obj, struct devx_dpa_window, obj)->process, obj->number);
 }
 
-/* The number is one of its process. */
+/* The number is one of the process, so the process gives it back. */
 static const struct devx_class devx_dpa_window_class = {.free = dpa_window_free};
 
 int devx_create_dpa_window(struct devx_call *c, struct devx_obj *obj)

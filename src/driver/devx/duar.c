@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Regions for doorbells of a DPA.  Its outboxes ring by value and name the region of the queue, so
- * one of these is a number and no page: nothing has to be watched.
+ * such a region is a number without a page, and nobody has to watch it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "driver/emulation/db_bell.h"
 #include "driver/uverbs/objects/uar.h"
 
-/* Where a queue has room for the number of its region. */
+/* The first number for which queues have no room. */
 #define DUAR_NUMBERS (1u << 24)
 #define DUAR_FIRST   (1u << 20)
 
@@ -36,7 +36,7 @@ static void duar_send(void *device, uint32_t region, uint32_t qpn, uint16_t pi)
 
 static void duar_event(void *device, uint32_t region, uint32_t eqn, uint32_t ci)
 {
-	(void)device; /* no two have a region of the same number */
+	(void)device; /* no two devices have a region of the same number */
 	eq_bell(region, eqn, ci);
 }
 
@@ -63,8 +63,8 @@ static const struct devx_class devx_duar_class = {.free = devx_duar_free};
 
 int devx_create_duar(struct devx_call *c, struct devx_obj *obj)
 {
-	/* In all of the process, as an outbox may be given to queues of another context.  Never
-	 * again, so that no bell reaches the queue of a later one. */
+	/* Counts for the whole process, because a program may give an outbox to queues of another
+	 * context.  No number comes twice, so that no bell reaches the queue of a later region. */
 	static _Atomic(uint32_t) used;
 	uint32_t n = atomic_load(&used);
 	int ret;

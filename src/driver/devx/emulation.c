@@ -10,7 +10,9 @@
 #include "prm/cmd_emulation.h"
 #include "prm/model.h"
 
-/* The function of the file's device has this number; others are other devices'. */
+/*
+ * The file's device emulates the function of this number; other devices have the other functions.
+ */
 static bool file_emulates(struct ufile *f)
 {
 	return ufile_port(f)->ethernet && model_at(f->process->registry->model)->dpa;
@@ -26,7 +28,7 @@ static uint32_t function_bdf(struct ufile *f)
 	return EMULATION_BUS << 8 | EMULATION_SLOT << 3 | f->hca->index;
 }
 
-/* ---- which there are ---- */
+/* ---- the list of functions ---- */
 
 static int devx_query_emulated_functions(struct devx_call *c)
 {
@@ -34,7 +36,7 @@ static int devx_query_emulated_functions(struct devx_call *c)
 
 	if (!file_emulates(c->file))
 		return -EOPNOTSUPP;
-	/* Other kinds are not emulated here. */
+	/* The device emulates no other kinds. */
 	if (prm_get32(c->in, CMD_IN_OP_MOD) != EMULATED_VIRTIO_NET)
 		return 0;
 	prm_set(c->out, EMULATED_COUNT, 1);
@@ -74,7 +76,7 @@ int devx_create_emulation(struct devx_call *c, struct devx_obj *obj)
 	if (devx_find(c->file, &devx_emulation_class, vhca))
 		return -EBUSY;
 	ret = function_get(c->file->hca->index, &e->function);
-	/* Other objects name it by either number. */
+	/* Other objects may name the function by either number. */
 	if (ret == 0)
 		devx_obj_init(obj, &devx_emulation_class, vhca);
 	return ret;

@@ -27,7 +27,7 @@ struct devx_emulated_eq {
 	struct function *function;
 };
 
-/* Numbers of such event queues begin here; those of others are below. */
+/* Numbers of such event queues begin here; all other event queues have lower numbers. */
 #define EMULATED_EQN_FIRST 0x80u
 
 /* Make what is in these records, for devx/general.c. */

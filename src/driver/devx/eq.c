@@ -12,9 +12,9 @@
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_eq.h"
 
-/* The number has 8 bits in the doorbell; from here on they are those of emulated functions. */
+/* The doorbell has 8 bits for the number; from here on they belong to emulated functions. */
 #define EQ_NUMBERS EMULATED_EQN_FIRST
-/* libmlx5 and mlx5_core make none that are longer. */
+/* libmlx5 and mlx5_core make no longer queues. */
 #define EQ_LOG_MAX 22u
 
 struct devx_eq {
@@ -28,7 +28,7 @@ void devx_eq_push(struct devx_eq *eq, const uint8_t eqe[EQE_BYTES])
 	eq_push(&eq->ring, eqe);
 }
 
-/* The doorbells' lock is held, which is also that of the registers' values. */
+/* The caller holds the doorbells' lock, which also guards the values of the registers. */
 static void eq_rung(struct doorbell_user *u)
 {
 	struct devx_eq *eq = container_of(u, struct devx_eq, bell);
@@ -66,7 +66,7 @@ struct uobj *devx_eq_uobj(struct devx_eq *eq)
 	return &eq->obj.uobj;
 }
 
-/* Behind those of the completion vectors; -ENOSPC. */
+/* Returns a number above those of the completion vectors; -ENOSPC. */
 static int eq_free_number(struct ufile *f)
 {
 	uint32_t n = DEVX_EQN_FIRST + uverbs_comp_vectors();
@@ -76,7 +76,7 @@ static int eq_free_number(struct ufile *f)
 	return n < EQ_NUMBERS ? (int)n : -ENOSPC;
 }
 
-/* The program's descriptor under a number that it does not know. */
+/* Keeps the program's descriptor under a number that the program does not know. */
 static int eq_keep_vector(struct eq_ring *eq, uint32_t fd)
 {
 	int copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Event queues that a program makes.  Those of completion vectors are not there as objects. */
+/* Event queues that a program makes.  Queues of completion vectors are no objects. */
 #pragma once
 
 #include "driver/devx/devx.h"

@@ -35,7 +35,7 @@ static void eq_notify(struct eq_ring *eq)
 		eq_fire(eq);
 }
 
-/* An index that the program says: it cannot have consumed what has not come. */
+/* The program says the index, so this checks that it has not consumed what has not come. */
 void eq_consumed(struct eq_ring *eq, uint32_t ci, bool arms)
 {
 	spin_lock(&eq->lock);

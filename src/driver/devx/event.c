@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Events of DEVX: a program subscribes to types of events of an object, or of the device as a
- * whole, and gets the event queue entry through a channel, or a count in an eventfd of its own.
+ * whole.  It gets the event queue entry through a channel, or a count in its own eventfd.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,18 +19,18 @@
 #include "driver/devx/eq_ring.h"
 #include "usermem/usermem.h"
 
-#define TYPES_MAX 16u /* in one subscription, as mlx5_ib */
+#define TYPES_MAX 16u /* the most types in one subscription, as in mlx5_ib */
 
 struct devx_subscription {
 	struct devx_subscription *next;
-	struct uport_listener port; /* of the device as a whole */
+	struct uport_listener port; /* for events of the device as a whole */
 	uint16_t type;		    /* enum eqe_type */
 	uint64_t cookie;
-	struct uchannel *channel; /* a reference; or NULL and */
-	struct hidden eventfd;	  /* a duplicate */
+	struct uchannel *channel; /* holds a reference; or NULL, and then */
+	struct hidden eventfd;	  /* a duplicate of the program's */
 };
 
-/* Without the capability event_cap these are what programs may ask for. */
+/* Types that programs may ask for, because the device does not have the capability event_cap. */
 static bool is_object_event(uint16_t type)
 {
 	switch ((enum eqe_type)type) {
@@ -75,7 +75,7 @@ void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_
 		if (s->type == type)
 			subscription_deliver(s, eqe);
 	spin_unlock(&obj->events_lock);
-	/* Completions go to the queue that the CQ names. */
+	/* A completion goes to the event queue that the CQ names. */
 	if (type != EQE_COMP)
 		eq_push_all(obj->uobj.file, type, eqe);
 }
@@ -174,7 +174,7 @@ static bool is_eventfd(int fd)
 	       !memcmp(target, name, sizeof(name) - 1);
 }
 
-/* Where events go: a descriptor of its own, or the channel. */
+/* Chooses where events go: to a descriptor of the program's, or to the channel. */
 static int subscription_aim(struct ureq *req, struct devx_subscription *s, struct uchannel *channel)
 {
 	int fd;
@@ -194,7 +194,7 @@ static int subscription_aim(struct ureq *req, struct devx_subscription *s, struc
 	return is_eventfd(s->eventfd.fd) ? 0 : -EINVAL;
 }
 
-/* All types or none. */
+/* Makes subscriptions to all types, or to none. */
 static int subscriptions_make(struct ureq *req, const uint16_t *types, size_t n,
 			      struct uchannel *channel, struct devx_subscription **list)
 {
@@ -274,7 +274,7 @@ static int method_devx_subscribe(struct ureq *req)
 
 	if (!req->file->devx)
 		return -EINVAL;
-	/* The cookie comes through the channel, an eventfd has no room for it. */
+	/* The cookie comes through the channel; an eventfd has no room for it. */
 	if (ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) &&
 	    ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE))
 		return -EINVAL;

@@ -10,7 +10,7 @@
 struct devx_flow_counter {
 	struct devx_obj obj;
 	struct flow_counter *counter;
-	uint64_t packets, octets; /* when it was cleared last */
+	uint64_t packets, octets; /* what they were when the program cleared them last */
 };
 
 static void devx_flow_counter_free(struct devx_obj *obj)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See flow_sampler.h.  The tables are named by number, and may go before the sampler does: frames are
- * dropped then. */
+/* See flow_sampler.h.  A sampler names its tables by number, and they may go before the sampler
+ * does: it then drops the frames. */
 #include "driver/devx/flow_sampler.h"
 
 #include <errno.h>

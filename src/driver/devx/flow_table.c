@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tables of flows beyond the root.  Those whose owner is software are places in device memory; those
+ * Tables of flows beyond the root.  Tables that software owns are places in device memory.  Tables
  * of the device have one group, and in it one entry that takes all frames, as libraries make them
  * to lead a frame to several places.
  */
@@ -96,7 +96,7 @@ static int devx_query_flow_table(struct devx_call *c)
 	return 0;
 }
 
-/* The table that a group or an entry is to be in; NULL: no such one that is the device's. */
+/* Finds the table for a group or an entry; NULL: the device owns no such table. */
 static struct devx_flow_table *flow_table_named(struct devx_call *c)
 {
 	struct uobj *obj =
@@ -107,7 +107,7 @@ static struct devx_flow_table *flow_table_named(struct devx_call *c)
 	return t && t->type == prm_get32(c->in, FLOW_IN_TYPE) ? t : NULL;
 }
 
-/* ---- groups: nothing but that they are there ---- */
+/* ---- groups, which have no properties ---- */
 
 static const struct devx_class devx_flow_group_class;
 
@@ -139,7 +139,7 @@ struct devx_flow_entry {
 	struct devx_obj obj;
 	struct flow_table *table;
 	uint32_t nleads;
-	struct uobj **leads; /* tables and TIRs that it leads to; each is used */
+	struct uobj **leads; /* tables and TIRs that it leads to, and uses */
 };
 
 static void flow_entry_leave(struct devx_flow_entry *e)
@@ -159,7 +159,7 @@ static void devx_flow_entry_free(struct devx_obj *obj)
 
 static const struct devx_class devx_flow_entry_class = {.free = devx_flow_entry_free};
 
-/* The lists behind the entry, in memory that the caller frees. */
+/* Reads the lists behind the entry into memory that the caller frees. */
 static int flow_entry_read(struct devx_call *c, struct flow_entry_attr *attr,
 			   struct flow_dest **dests)
 {
@@ -202,8 +202,8 @@ static int flow_entry_read(struct devx_call *c, struct flow_entry_attr *attr,
 	return 0;
 }
 
-/* Objects of DEVX stay as long as an entry names them.  A TIR may be that of a queue pair of verbs, and a port
- * of the switch is no object. */
+/* An entry keeps the objects of DEVX that it names.  A TIR may belong to a queue pair of verbs, and
+ * a port of the switch is no object. */
 static int flow_entry_lead(struct devx_call *c, struct devx_flow_entry *e,
 			   const struct flow_entry_attr *attr)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * General objects: one command creates many kinds of them, told apart by a type.  Their numbers are
- * of their type.
+ * General objects: one command creates many kinds of them, which a type tells apart.  Each type
+ * numbers its objects separately.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -39,7 +39,7 @@ static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
 	struct adapter *a = c->file->hca->adapter;
 	int64_t first;
 
-	/* One size: that of the capability. */
+	/* The device knows one size, that of its capability. */
 	if (prm_get32(c->in, GENERAL_IN_LOG_RANGE) != ADAPTER_LOG_RESERVED_QPNS)
 		return -EINVAL;
 	first = qpn_reserve(a);
@@ -51,7 +51,7 @@ static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
 
 /* ---- addresses whose congestion state is that of a queue pair ---- */
 
-static const struct devx_class devx_av_qp_mapping_class; /* nothing of the device's */
+static const struct devx_class devx_av_qp_mapping_class; /* nothing in the device */
 
 /*
  * Tells congestion control which round trip times to take for datagrams and DC to an address.  No
@@ -71,8 +71,8 @@ static const struct {
 	uint16_t type; /* enum general_object */
 	uint16_t in_bytes;
 	int (*create)(struct devx_call *c, struct devx_obj *obj);
-	size_t record; /* bytes of what begins with the object; 0: there is no more */
-	/* May be missing: no query of it. */
+	size_t record; /* bytes of the record that begins with the object; 0: the object alone */
+	/* May be missing: a program then cannot query the object. */
 	const struct devx_class *class;
 	uint16_t out_bytes;
 	devx_run *query;
@@ -106,7 +106,7 @@ static const struct {
 	 sizeof(struct devx_emulated_eq)},
 };
 
-/* Or the size of the table. */
+/* Returns the row of the type, or the size of the table. */
 static size_t type_row(uint16_t type)
 {
 	size_t i = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The DEVX methods of uverbs: a mailbox comes in, is copied, checked as mlx5_ib checks it,
- * performed by the device's part (devx.h), and the answer goes out.
+ * The DEVX methods of uverbs.  A method copies the mailbox that comes in and checks it as mlx5_ib
+ * does; the device's part (devx.h) performs it, and the method sends the answer out.
  */
 #include <errno.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
@@ -19,10 +19,10 @@
 struct mailbox {
 	const struct devx_op *op;
 	struct devx_call call;
-	uint8_t *memory; /* of both mailboxes */
+	uint8_t *memory; /* holds both mailboxes */
 };
 
-/* What a handler's errno is called in the mailbox. */
+/* The status that the mailbox has for a handler's errno. */
 static enum cmd_status cmd_status_of(int err)
 {
 	static const struct {
@@ -41,7 +41,7 @@ static enum cmd_status cmd_status_of(int err)
 	return CMD_STATUS_INTERNAL;
 }
 
-/* The syndrome is for those who support the firmware; ours repeats what was refused and why. */
+/* The syndrome is for people who support the firmware; ours repeats what was refused and why. */
 static int mailbox_refuse(struct mailbox *m, enum cmd_status status, int err)
 {
 	trace(prm, refused, m->op->name, cmd_status_name(status), trace_errno(err));
@@ -52,7 +52,7 @@ static int mailbox_refuse(struct mailbox *m, enum cmd_status status, int err)
 	return -EREMOTEIO;
 }
 
-/* Both mailboxes in memory of ours; the output at least as long as a header. */
+/* Puts both mailboxes into our memory; the output has at least the length of a header. */
 static int mailbox_open(struct ureq *req, struct mailbox *m, const struct ubuf *in, size_t out_len)
 {
 	size_t in_room = align_up(in->len, 8);
@@ -81,7 +81,7 @@ static int devx_refused(const struct mailbox *m, int err, const char *why)
 	return err;
 }
 
-/* Of a kind of which there are several, what is asked about says which. */
+/* If several kinds fit, the object that the command asks about says which. */
 static bool mailbox_names_target(const struct mailbox *m)
 {
 	uint32_t number = prm_get32(m->call.in, m->op->number);
@@ -90,16 +90,16 @@ static bool mailbox_names_target(const struct mailbox *m)
 			    : devx_is_numbered(m->call.target, number);
 }
 
-/* What the kernel checks.  Both mailboxes have a header's length: the attributes say so. */
+/* Checks what the kernel checks.  The attributes make sure that both mailboxes hold a header. */
 static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 {
 	uint16_t opcode = (uint16_t)prm_get(m->call.in, CMD_IN_OPCODE);
 
-	/* Without DEVX a context may still ask what the device can. */
+	/* A context without DEVX may still ask what the device can do. */
 	if (!m->call.file->devx && opcode != PRM_OP_QUERY_HCA_CAP &&
 	    opcode != PRM_OP_QUERY_HCA_VPORT_CONTEXT)
 		return devx_refused(m, -EINVAL, "context-without-devx");
-	/* Commands for another function of the device: there is none. */
+	/* The device has no other function that a command could be for. */
 	if (prm_get(m->call.in, CMD_IN_VHCA_TUNNEL))
 		return devx_refused(m, -EINVAL, "for-another-function");
 	m->op = devx_op_find(opcode, method);
@@ -109,8 +109,8 @@ static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 	}
 	if (m->op->admits && !m->op->admits(m->call.in))
 		return devx_refused(m, -EINVAL, "not-admitted");
-	/* Firmware would say CMD_STATUS_BAD_OP, which libmlx5 turns into EINVAL: one could not tell
-	 * a feature that is not there from a mistake. */
+	/* Firmware would answer CMD_STATUS_BAD_OP, which libmlx5 turns into EINVAL: then a program
+	 * could not tell a missing feature from a mistake. */
 	if (!m->op->run && !m->op->create) {
 		log_info("devx: %s is not supported", m->op->name);
 		return devx_refused(m, -EOPNOTSUPP, "not-supported");
@@ -120,7 +120,7 @@ static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 	return 0;
 }
 
-/* What the firmware checks first. */
+/* Checks what the firmware checks first. */
 static int mailbox_check_lengths(struct mailbox *m)
 {
 	if (m->call.in_len < m->op->in_bytes)
@@ -140,7 +140,7 @@ static int mailbox_run(struct mailbox *m)
 	return ret < 0 ? mailbox_refuse(m, cmd_status_of(ret), ret) : 0;
 }
 
-/* The answer, also of a command that was refused. */
+/* Writes the answer, also that of a command that was refused. */
 static int mailbox_answer(struct ureq *req, const struct mailbox *m, uint16_t out_id, int ret)
 {
 	int err;
@@ -151,7 +151,7 @@ static int mailbox_answer(struct ureq *req, const struct mailbox *m, uint16_t ou
 	return err < 0 ? err : ret;
 }
 
-/* Handles may be those of verbs objects, too. */
+/* The handle may also be that of a verbs object. */
 static int target_find(struct ureq *req, uint16_t handle_id, struct uobj **out)
 {
 	*out = uobj_any(req->file, ureq_handle(req, handle_id));
@@ -202,7 +202,7 @@ static int method_devx_obj_query(struct ureq *req)
 					    MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, target);
 }
 
-/* Performs the query at once; what is asynchronous is that the answer comes through the channel. */
+/* Performs the query at once; only the way of the answer, through the channel, is asynchronous. */
 static int method_devx_obj_query_async(struct ureq *req)
 {
 	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
@@ -227,7 +227,7 @@ static int method_devx_obj_query_async(struct ureq *req)
 	m.call.target = target;
 	ret = mailbox_check_method(&m, DEVX_OBJ_QUERY);
 	if (ret == 0) {
-		/* A refusal is in the mailbox, too. */
+		/* The mailbox tells of a refusal, too. */
 		(void)mailbox_run(&m);
 		ret = devx_async_post(channel,
 				      ureq_u64(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID),
@@ -289,7 +289,9 @@ static int method_devx_query_eqn(struct ureq *req)
 	return ureq_put_u32(req, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, DEVX_EQN_FIRST + vector);
 }
 
-/* It converts the index of a static doorbell register; a context with dynamic ones has none. */
+/*
+ * Converts the index of a static doorbell register; a context with dynamic ones has no such index.
+ */
 static int method_devx_query_uar(struct ureq *req)
 {
 	(void)req;

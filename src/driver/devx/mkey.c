@@ -17,7 +17,7 @@
 struct devx_mkey {
 	struct devx_obj obj;
 	struct mkey *mkey;
-	uint8_t context[MKC_BYTES]; /* as it was made */
+	uint8_t context[MKC_BYTES]; /* the context that it was made with */
 };
 
 static uint32_t mkc_access(const uint8_t *mkc)
@@ -38,7 +38,7 @@ static uint32_t mkc_mode(const uint8_t *mkc)
 	return prm_get32(mkc, MKC_ACCESS_MODE_HIGH) << 2 | prm_get32(mkc, MKC_ACCESS_MODE_LOW);
 }
 
-/* The list stands behind the fixed part of the command. */
+/* Reads the list, which follows the fixed part of the command. */
 static int devx_mkey_make_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
 {
 	uint32_t entries = prm_get32(c->in, CREATE_MKEY_LIST_ACTUAL);
@@ -72,8 +72,8 @@ static int devx_mkey_make_list(struct devx_call *c, const uint8_t *mkc, struct d
 }
 
 /*
- * Pages of an umem, from the one that offset lies in: the first byte of the region is as far into
- * its page as its address says.
+ * Takes pages of an umem, from the page of offset on.  The first byte of the region lies as far
+ * into its page as its address says.
  */
 static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
 {

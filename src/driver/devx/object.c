@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the objects of DEVX share: identity, what they were made of, destruction. */
+/* What the objects of DEVX share: identity, the objects that each was made of, destruction. */
 #include <stdlib.h>
 
 #include "driver/devx/devx.h"

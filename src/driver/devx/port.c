@@ -44,7 +44,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 	return 0;
 }
 
-/* InfiniBand ports have this context; an Ethernet port has a NIC's. */
+/* Answers for InfiniBand ports, which have this context; an Ethernet port has a NIC's. */
 static int devx_query_hca_vport(struct devx_call *c)
 {
 	const struct subnet_port *port = ufile_port(c->file);

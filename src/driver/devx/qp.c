@@ -79,7 +79,7 @@ static int devx_qp_check_features(const uint8_t *qpc)
 	return 0;
 }
 
-/* The CQ, and that it stays. */
+/* Finds the CQ and makes sure that it stays. */
 static int devx_qp_use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
 {
 	struct uobj *obj = devx_find(c->file, &devx_cq_class, cqn);
@@ -99,7 +99,7 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 	struct uobj *obj;
 	int ret = 0;
 
-	/* whatever its context says of receives */
+	/* whatever its context says about receives */
 	if (qp->type == IB_QPT_DCI)
 		return sends ? devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
 			     : -EINVAL;
@@ -111,7 +111,7 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 		ret = devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_RECV), &attr->recv_cq);
 	if (ret < 0)
 		return ret;
-	/* The side that is not there never completes anything. */
+	/* The missing side never completes anything. */
 	if (!sends)
 		attr->send_cq = attr->recv_cq;
 	if (!receives)
@@ -126,7 +126,7 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 	return 0;
 }
 
-/* The rings: receive first, send right behind. */
+/* Finds the rings: the receive ring first, the send ring right behind it. */
 static int devx_qp_use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
 {
 	const uint8_t *qpc = qp->created;
@@ -187,7 +187,7 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 	devx_obj_uses(&qp->obj, pd);
 	if (!prm_get(qpc, QPC_NO_SQ) && devx_uar(c->file, prm_get32(qpc, QPC_UAR_PAGE), &duar) < 0)
 		return -EINVAL;
-	/* Its bells say the send index. */
+	/* The bells of this queue pair carry the send index. */
 	if (duar) {
 		devx_obj_uses(&qp->obj, duar);
 		attr.region = prm_get32(qpc, QPC_UAR_PAGE);
@@ -211,7 +211,7 @@ static void devx_qp_free(struct devx_obj *obj)
 	qp_destroy(qp->qp);
 }
 
-/* Raw packet QPs are made of queues, which have numbers of their own kinds (uraw_numbers). */
+/* A raw packet QP is made of queues, which have numbers of their own kinds (uraw_numbers). */
 static bool devx_qp_is(struct uobj *obj, uint32_t number)
 {
 	const struct uqp *qp;
@@ -242,7 +242,7 @@ static int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 	devx_obj_init(&qp->obj, &devx_qp_class, qp_number(qp->qp));
 	doorbell_user_init(&qp->bell, DOORBELL_SQ,
 			   uuar_regs(c->file, prm_get32(qp->created, QPC_UAR_PAGE)), devx_qp_rung);
-	/* No hook announces what such a program stores. */
+	/* No hook announces what a program of DEVX stores. */
 	doorbell_taken_over(&qp->bell);
 	prm_set(c->out, CMD_OUT_NUMBER, qp->obj.number);
 	*out = &qp->obj;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Options of the transitions beyond the first 32: each is for one transition of some types, and is
- * no attribute of verbs.  Some bring data in an extension of the context.
+ * Options of the transitions beyond the first 32.  Each belongs to one transition of some types and
+ * is no attribute of verbs.  Some bring data in an extension of the context.
  */
 #include <errno.h>
 
@@ -28,7 +28,7 @@ static int set_udp_sport(const struct devx_call *c, struct qp *qp)
 static const struct ext_option {
 	uint64_t opt; /* enum qp_opt_ext */
 	uint16_t opcode;
-	bool data; /* in the extension */
+	bool data; /* whether the extension has data for it */
 	bool ethernet;
 	uint64_t types;
 	int (*apply)(const struct devx_call *c, struct qp *qp);
@@ -36,7 +36,7 @@ static const struct ext_option {
 	{QP_OPT_EXT_DCI_STREAM, PRM_OP_RTS2RTS_QP, true, false, TYPE(IB_QPT_DCI), reset_stream},
 	{QP_OPT_EXT_UDP_SPORT, PRM_OP_RTS2RTS_QP, false, true, TYPE(IB_QPT_RC) | TYPE(IB_QPT_UC),
 	 set_udp_sport},
-	/* Copies by work requests are there for all of these; the bit asks for no more. */
+	/* All these types can copy by work requests anyway; the bit asks for no more. */
 	{QP_OPT_EXT_MMO, PRM_OP_INIT2INIT_QP, true, false, TYPE(IB_QPT_RC) | TYPE(IB_QPT_DCI),
 	 NULL},
 };

@@ -22,8 +22,8 @@ enum service { SERVICE_RC, SERVICE_UC, SERVICE_UD, SERVICE_DCI, SERVICES };
 
 static const struct transition {
 	uint16_t opcode;
-	bool by_mask; /* there is a context, with a mask */
-	uint8_t from; /* ANY: no matter */
+	bool by_mask; /* the command has a context and a mask */
+	uint8_t from; /* ANY: any state */
 	uint8_t to;
 	uint32_t needs[SERVICES];
 } transitions[] = {
@@ -105,7 +105,7 @@ static uint32_t mask_of(uint32_t opt)
 	return mask;
 }
 
-/* Rights that neither the transition nor the mask names stay as they are. */
+/* Keeps the rights that neither the transition nor the mask names. */
 static uint32_t decode_access(const uint8_t *qpc, uint32_t opt, bool all, uint32_t old)
 {
 	for (size_t i = 0; i < array_size(rights); i++)
@@ -181,7 +181,7 @@ static const struct transition *find_transition(uint16_t opcode)
 	return NULL;
 }
 
-/* Of the transition that has the path: attributes that no other program than one of DEVX sets. */
+/* Sets attributes that only programs of DEVX set, at the transition that has the path. */
 static void set_path_extras(const struct devx_call *c, const struct devx_qp_target *target)
 {
 	const uint8_t *qpc = c->in + MODIFY_QP_CONTEXT;
@@ -189,7 +189,7 @@ static void set_path_extras(const struct devx_call *c, const struct devx_qp_targ
 	if (ufile_port(c->file)->ethernet)
 		qp_set_udp_sport(target->qp,
 				 (uint16_t)prm_get(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT));
-	/* There is one lane; the query says what was asked for. */
+	/* The device has one lane; the query only repeats what the program asked for. */
 	if (target->created)
 		prm_set(target->created, QPC_ISOLATE, prm_get(qpc, QPC_ISOLATE));
 }
@@ -216,7 +216,7 @@ static int devx_modify_qp(struct devx_call *c)
 		if (ret < 0)
 			return ret;
 		mask |= needs | mask_of(opt);
-		/* Programs name rights for it, too: nobody asks it for anything. */
+		/* Programs name rights for a DCI, too, although no peer asks it for anything. */
 		if (target.type == IB_QPT_DCI)
 			mask &= ~(uint32_t)IB_QP_ACCESS_FLAGS;
 	}
@@ -231,7 +231,7 @@ static int devx_modify_qp(struct devx_call *c)
 		ret = devx_qp_ext_apply(c, target.qp);
 	if (ret == 0 && t->opcode == PRM_OP_INIT2RTR_QP)
 		set_path_extras(c, &target);
-	/* As for verbs: before RTR a store to the doorbell means nothing. */
+	/* Before RTR a store to the doorbell means nothing, as for verbs. */
 	if (ret == 0)
 		doorbell_live(target.bell, attr.state >= IB_QPS_RTR);
 	return ret;

@@ -20,7 +20,7 @@ static void devx_reformat_free(struct devx_obj *obj)
 
 static const struct devx_class devx_reformat_class = {.free = devx_reformat_free};
 
-/* What an entry does with them it says itself, so the types differ in nothing here. */
+/* An entry says itself what it does with the headers, so the types differ in nothing here. */
 static bool reformat_inserts(uint32_t type)
 {
 	return type == REFORMAT_L2_TO_VXLAN || type == REFORMAT_L2_TO_NVGRE ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Receive memory pools: what mlx5 makes shared receive queues of.  The commands that ask and change
- * are also for the shared receive queues of verbs.
+ * Receive memory pools: mlx5 makes shared receive queues of them.  The commands that query and
+ * modify pools also serve the shared receive queues of verbs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 struct devx_rmp {
 	struct devx_obj obj;
 	struct srq *srq;
-	uint8_t context[RMPC_BYTES]; /* as it was made */
+	uint8_t context[RMPC_BYTES]; /* the context that it was made with */
 };
 
 struct srq *devx_srq_of(struct uobj *obj)
@@ -50,7 +50,7 @@ static void devx_rmp_free(struct devx_obj *obj)
 		log_error("devx: a receive memory pool without users is in use");
 }
 
-/* Those of verbs, but for XRC. */
+/* Counts shared receive queues of verbs as pools, except those of XRC. */
 static bool devx_rmp_is(struct uobj *obj, uint32_t number)
 {
 	const struct usrq *srq;
@@ -118,7 +118,7 @@ static int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* Its limit; a pool is always ready. */
+/* Changes the limit; a pool is always ready. */
 static int devx_modify_rmp(struct devx_call *c)
 {
 	const uint8_t *wq = c->in + MODIFY_RMP_CONTEXT + RMPC_WQ;

@@ -30,7 +30,7 @@ static void devx_rq_on_async(void *user, enum ib_event event)
 	devx_queue_event(user, event);
 }
 
-/* What this device has not got. */
+/* Refuses the features that this device does not have. */
 static int devx_rq_check_features(const uint8_t *rqc)
 {
 	const uint8_t *wq = rqc + RQC_WQ;
@@ -71,7 +71,7 @@ static int devx_rq_use_memory(struct devx_call *c, struct devx_rq *rq, struct wq
 	return 0;
 }
 
-/* The pool in place of a ring, which the context then has not got. */
+/* Uses a pool in place of a ring, which the context then does not have. */
 static int devx_rq_use_pool(struct devx_call *c, struct devx_rq *rq, struct wq_attr *attr)
 {
 	struct uobj *rmp = devx_find(c->file, &devx_rmp_class, prm_get32(rq->context, RQC_RMP));
@@ -178,7 +178,7 @@ static uint32_t devx_rq_state(struct uobj *obj)
 
 struct devx_raw_move devx_raw_move_of(const struct devx_call *c)
 {
-	/* A receive queue and a send queue have their states in the same place. */
+	/* Receive and send queues have their states at the same place in the context. */
 	return (struct devx_raw_move){
 		.current = prm_get32(c->in, RAW_CURRENT_STATE),
 		.next = prm_get32(c->in + RAW_CONTEXT, RQC_STATE),

@@ -11,7 +11,7 @@ struct devx_rqt {
 	struct devx_obj obj;
 	uint32_t max, nqueues;
 	uint32_t log_size;
-	struct uobj **rqs; /* each is used */
+	struct uobj **rqs; /* the table uses each of them */
 	struct wq **wqs;
 	struct devx_tir *tirs;
 };
@@ -56,7 +56,7 @@ static void rqt_free_lists(struct devx_rqt *rqt)
 	free((void *)rqt->wqs);
 }
 
-/* The list that a context names, which may be shorter than it says. */
+/* Reads the list that a context names, which may be shorter than the context says. */
 static int rqt_read(struct devx_call *c, struct devx_rqt *rqt)
 {
 	const uint8_t *rqtc = c->in + RAW_CONTEXT;
@@ -130,7 +130,7 @@ static void devx_rqt_free(struct devx_obj *obj)
 
 const struct devx_class devx_rqt_class = {.free = devx_rqt_free};
 
-/* All TIRs of the table, or none: what they need is made before any is changed. */
+/* Tells all TIRs of the table or none: it allocates all that they need before it changes any. */
 static int rqt_tell_tirs(const struct devx_rqt *old, const struct devx_rqt *changed)
 {
 	struct rss **made;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Send queues made by DEVX: raw packet queue pairs that receive nothing.  With a page of registers
- * they have a doorbell record, as those of verbs; with a region of a DPA the bell says the index.
+ * they have a doorbell record, as queues of verbs do; with a region of a DPA the bell carries the
+ * index.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void devx_sq_rung(struct doorbell_user *u)
 	rcu_leave();
 }
 
-/* What this device has not got. */
+/* Refuses the features that this device does not have. */
 static int devx_sq_check_features(const uint8_t *sqc)
 {
 	const uint8_t *wq = sqc + SQC_WQ;
@@ -57,7 +58,7 @@ static int devx_sq_check_features(const uint8_t *sqc)
 	return 0;
 }
 
-/* The record is not looked at where bells say the index; a program may give one all the same. */
+/* Where bells carry the index, nobody looks at the record; a program may give one all the same. */
 static int devx_sq_use_memory(struct devx_call *c, struct devx_sq *sq, struct qp_create_attr *attr)
 {
 	const uint8_t *wq = sq->context + SQC_WQ;
@@ -79,7 +80,7 @@ static int devx_sq_use_memory(struct devx_call *c, struct devx_sq *sq, struct qp
 	return 0;
 }
 
-/* What it sends by, completes to and is rung through. */
+/* Finds the objects that the queue sends through, completes to and is rung through. */
 static int devx_sq_use_objects(struct devx_call *c, struct devx_sq *sq, struct qp_create_attr *attr)
 {
 	const uint8_t *sqc = sq->context, *wq = sqc + SQC_WQ;
@@ -148,7 +149,7 @@ static int devx_create_sq(struct devx_call *c, struct devx_obj **out)
 	doorbell_user_init(&sq->bell, DOORBELL_SQ,
 			   uuar_regs(c->file, prm_get32(sq->context + SQC_WQ, WQ_UAR_PAGE)),
 			   devx_sq_rung);
-	/* No hook announces what such a program stores. */
+	/* No hook announces what a program of DEVX stores. */
 	doorbell_taken_over(&sq->bell);
 	prm_set(c->out, CMD_OUT_NUMBER, sq->obj.number);
 	*out = &sq->obj;
@@ -181,7 +182,7 @@ static uint32_t devx_sq_state(const struct devx_sq *sq)
 	}
 }
 
-/* A queue pair becomes ready in three steps. */
+/* A queue pair becomes ready in three steps, so this takes all of them. */
 static int devx_sq_start(struct qp *qp)
 {
 	struct qp_attr attr = {.state = IB_QPS_INIT, .port_num = 1};

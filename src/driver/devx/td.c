@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Transport domains and TISs: what send queues are of. */
+/* Transport domains and TISs, which send queues name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* ---- transport domains: numbers without properties ---- */
 
-const struct devx_class devx_td_class; /* nothing of the device's */
+const struct devx_class devx_td_class; /* nothing in the device */
 
 static int devx_create_td(struct devx_call *c, struct devx_obj **out)
 {
@@ -37,7 +37,7 @@ struct devx_tis {
 	uint8_t context[TISC_BYTES];
 };
 
-const struct devx_class devx_tis_class; /* nothing of the device's */
+const struct devx_class devx_tis_class; /* nothing in the device */
 
 const void *devx_tis_domain(struct uobj *tis)
 {
@@ -79,7 +79,7 @@ static int devx_create_tis(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* The priority makes no difference on a port that has no queues of several. */
+/* Takes a priority, which makes no difference on a port without several queues. */
 static int devx_modify_tis(struct devx_call *c)
 {
 	struct devx_tis *tis = container_of(c->target, struct devx_tis, obj.uobj);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * TIRs: where steering rules lead.  One leads to a receive queue, or spreads frames over a table of
- * them.
+ * TIRs, which steering rules lead to.  A TIR leads to a receive queue, or spreads frames over a
+ * table of receive queues.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "driver/devx/raw.h"
 
-/* What this device has not got. */
+/* Refuses the features that this device does not have. */
 static int tir_check_features(const uint8_t *tirc)
 {
 	uint32_t hash = prm_get32(tirc, TIRC_HASH);
@@ -50,7 +50,7 @@ void devx_tir_rss(const struct devx_tir *tir, struct rss_attr *rss)
 		rss->wqs = devx_rqt_queues(tir->rqt, &rss->log_size);
 }
 
-/* Frames of its own domain come unless they are blocked. */
+/* A TIR receives frames of its own domain unless they are blocked. */
 static uint32_t tir_loopback(const uint8_t *tirc)
 {
 	uint32_t block = prm_get32(tirc, TIRC_SELF_BLOCK);
@@ -148,7 +148,7 @@ const struct devx_class devx_tir_class = {
 	.takes_frames = devx_tir_takes_frames,
 };
 
-/* Another hash, in one go; the context is as it was if there is no memory. */
+/* Changes the hash in one step; the context stays as it was if there is no memory. */
 static int tir_modify_hash(struct devx_tir *tir, const uint8_t *tirc)
 {
 	struct devx_tir changed = *tir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory that queues and keys of DEVX lie in.  Commands name it by a number: its handle plus one,
- * because zero stands for none.
+ * Memory that queues and keys of DEVX lie in.  Commands name it by its handle plus one, because
+ * zero stands for none.
  */
 #include <errno.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
@@ -13,7 +13,7 @@
 #define UMEM_ACCESS   (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 #define UMEM_WRITABLE (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE)
 
-/* Page sizes that the program offers: one of them must be ours or larger, up to the length. */
+/* Checks the page sizes that the program offers: one must be at least ours, up to the length. */
 static int check_page_sizes(struct ureq *req, uint64_t length)
 {
 	uint64_t offered = UINT64_MAX, pages = ~(uint64_t)(UVERBS_PAGE - 1);
@@ -27,7 +27,7 @@ static int check_page_sizes(struct ureq *req, uint64_t length)
 
 static void uumem_free(struct uobj *obj)
 {
-	(void)obj; /* nothing in the device; queues that lie in it have been counted */
+	(void)obj; /* nothing in the device; queues inside the memory are counted as its users */
 }
 
 static const struct uobj_class uumem_class = {
@@ -123,7 +123,7 @@ void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, 
 	if ((write && !u->writable) || at->offset >= u->length)
 		return NULL;
 	start = ((u->addr + at->offset) & ~(at->page - 1)) + into;
-	/* what lies in front of the umem wraps to something huge */
+	/* a start in front of the umem wraps to something huge */
 	if (!range_inside(start - u->addr, at->length, u->length))
 		return NULL;
 	*umem = &u->uobj;

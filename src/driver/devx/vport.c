@@ -32,7 +32,7 @@ static int devx_query_esw_vport(struct devx_call *c)
 	return 0;
 }
 
-/* Entries are read from memory for each frame: nothing has to be told. */
+/* The device reads entries from memory for each frame, so there is nothing to tell it. */
 static int devx_sync_steering(struct devx_call *c)
 {
 	return ufile_port(c->file)->ethernet ? 0 : -EOPNOTSUPP;
