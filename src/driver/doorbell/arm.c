@@ -3,10 +3,10 @@
  * Where the program has mapped the pages, and the protection of these mappings while the engine
  * sleeps.
  *
- * Nothing is lost: the engine makes known that it sleeps, protects, and looks at the registers once
- * more.  A store before the protection is found by that look; one after it faults, and the handler
- * (doorbell_fault, in the thread that stores) serves the queues of the page.  Then it does one of
- * two things:
+ * No store is lost: the engine makes known that it sleeps, protects, and looks at the registers
+ * once more.  That look finds a store that came before the protection.  A later store faults, and
+ * the handler (doorbell_fault, in the thread that stores) serves the queues of the page.  Then it
+ * does one of two things:
  *
  *   takes it   for executed: a value is only a hint, and nobody needs it any more.  The page stays
  *              protected, the engine asleep.  That is the quickest, for a store that stands alone
@@ -32,35 +32,37 @@
 #include "prm/uar.h"
 #include "usermem/usermem.h"
 
-/* A store that was let go and has not come until then was not one to a register. */
+/* A store that was let go and has not come within this time was not one to a register. */
 #define STORE_PATIENCE_NS 1000000u
-/* A store stands alone if this long ago there was none; about as long as the engine stays awake for
- * the next. */
+/* A store stands alone if none came within this time before it; about as long as the engine stays
+ * awake for the next. */
 #define ALONE_NS 20000u
-/* Between searches for mappings of a page that has none: a page need not be mapped at all. */
+/*
+ * Time between searches for mappings of a page that has none: a program need not map a page at all.
+ */
 #define SEARCH_APART_NS 1000000000u
 
 struct doorbell_mapping {
-	struct doorbell_mapping *next;	       /* of all */
-	struct doorbell_mapping *next_of_page; /* of page, if it is not NULL */
+	struct doorbell_mapping *next;	       /* list of all mappings */
+	struct doorbell_mapping *next_of_page; /* list of page's mappings, if page is not NULL */
 	struct doorbell_page *page;
 	const uint8_t *regs;
 	uintptr_t addr;
-	bool added; /* to uffd */
+	bool added; /* uffd has it */
 	bool armed;
 };
 
-/* The lock of the mappings covers all of this. */
+/* The lock of the mappings guards all of this. */
 static struct {
 	struct spin lock;
 	struct doorbell_mapping *list;
-	struct uffd *uffd; /* NULL: nothing was to be protected yet */
-	bool refused;	   /* the system did not allow it and is not asked again */
-	bool opening;	   /* by some thread */
+	struct uffd *uffd; /* NULL: there was nothing to protect yet */
+	bool refused;	   /* the system did not allow it, so we do not ask again */
+	bool opening;	   /* some thread is opening it */
 	struct uffd *abandoned;
 	_Atomic(uint64_t) keep_armed_until_ns;
-	_Atomic(bool) answered; /* since the last store: its like is none that follows on it */
-	/* No mapping is outside: most munmap calls of a program end here. */
+	_Atomic(bool) answered; /* something came since the last store: the next stands alone */
+	/* All mappings lie between these two: most munmap calls of a program end at this check. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
 
@@ -127,7 +129,7 @@ static bool out_of_bounds(uintptr_t addr, size_t len)
 	return end <= lowest || !ranges_overlap(addr, len, lowest, end - lowest);
 }
 
-/* Is it to be opened, by the caller? */
+/* Tells whether the caller is to open it. */
 static bool uffd_claim(void)
 {
 	bool claimed;
@@ -141,8 +143,8 @@ static bool uffd_claim(void)
 }
 
 /*
- * A file takes the lowest free number for a moment, and a program may count on its numbers.  So it
- * is opened while the program maps a page; the engine does it for a mapping that it was not told of.
+ * Opening takes the lowest free number for a moment, and a program may count on its numbers.  So we
+ * open it while the program maps a page; for a mapping that nobody told us of, the engine opens it.
  */
 static void open_uffd(void)
 {
@@ -168,7 +170,7 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 	struct doorbell_page *page;
 	bool listed = false;
 
-	/* The page has no mapping then, as far as we know, and the engine does not rely on it. */
+	/* Then the page has no mapping, as far as we know, and the engine does not rely on it. */
 	if (!m)
 		return;
 	m->regs = regs;
@@ -191,7 +193,10 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 		doorbell_tell_engine();
 }
 
-/* Nobody would let a store go that comes later.  Lock of the mappings held. */
+/*
+ * Nobody would let go a store that comes later, so this lifts the protection.  Lock of the mappings
+ * held.
+ */
 static void mapping_disarm(struct doorbell_mapping *m)
 {
 	if (m->armed && maps.uffd && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
@@ -203,7 +208,7 @@ static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len
 	return ranges_overlap(m->addr, UAR_BYTES, addr, len);
 }
 
-/* Takes those that lie there off the list.  Lock held. */
+/* Takes the mappings in that range off the list.  Lock held. */
 static struct doorbell_mapping *mappings_take(uintptr_t addr, size_t len)
 {
 	struct doorbell_mapping **link = &maps.list, *taken = NULL;
@@ -246,7 +251,7 @@ bool doorbell_unmapping(uintptr_t addr, size_t len)
 	m = mappings_take(addr, len);
 	spin_unlock(&maps.lock);
 	any = m != NULL;
-	/* Without the lock: an allocator may unmap pages in free, which comes back here. */
+	/* Frees without the lock: an allocator may unmap pages in free, which comes back here. */
 	for (; m; m = next) {
 		next = m->next;
 		free(m);
@@ -255,8 +260,8 @@ bool doorbell_unmapping(uintptr_t addr, size_t len)
 }
 
 /*
- * The program's mappings stay, and known: a store to one may have been held up already, and its
- * handler is still to come.  It is let go then, and says nothing to anybody.
+ * The program's mappings stay, and we still know them: a fault may have held up a store to one
+ * already, and its handler is still to come.  It then lets the store go and tells nobody.
  */
 void doorbell_forget(const uint8_t *regs, size_t len)
 {
@@ -281,7 +286,7 @@ void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
 		if (!lies_at(m, from, len))
 			continue;
-		/* The kernel has dropped the protection on the way. */
+		/* The kernel dropped the protection when it moved the mapping. */
 		m->addr = to + (m->addr - from);
 		m->added = m->armed = false;
 		any = true;
@@ -304,7 +309,7 @@ static struct uffd *forget_uffd(void)
 	return u;
 }
 
-/* The program has closed our descriptor: from now on the engine polls. */
+/* The program has closed our descriptor, so the engine polls from now on. */
 static void give_up(void)
 {
 	maps.refused = true;
@@ -312,7 +317,9 @@ static void give_up(void)
 	uffd_abandon(maps.abandoned);
 }
 
-/* A store there was held up: lets it go.  False: it is not ours.  Lock of the mappings held. */
+/*
+ * Lets a store go that was held up there.  False: the page is not ours.  Lock of the mappings held.
+ */
 static bool let_go(struct doorbell_mapping *m)
 {
 	bool armed = m->armed;
@@ -341,8 +348,8 @@ void doorbell_keep_armed(uint64_t until_ns)
 }
 
 /*
- * A work request may be copied as a whole, in blocks (BlueFlame).  A block that is not the first of its
- * register says nothing that the first one has not said.
+ * A library may copy a work request as a whole, in blocks (BlueFlame).  A block that is not the
+ * first of its register says nothing that the first one has not said.
  */
 static bool continues_copy(const struct doorbell_mapping *m, uintptr_t addr)
 {
@@ -352,15 +359,16 @@ static bool continues_copy(const struct doorbell_mapping *m, uintptr_t addr)
 }
 
 /*
- * Is the store one to take for executed, with the others of its block?  One that follows soon on another
- * is not: its like would better find the page open.  Lock of the mappings held.
+ * Tells whether to take the store for executed, with the others of its block.  A store that soon
+ * follows another is not taken: the next one had better find the page open.  Lock of the mappings
+ * held.
  */
 static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void *ucontext)
 {
 	struct doorbell_page *page = m->page;
 	uint64_t now;
 
-	/* What a store for an EQ says is in the register alone, as in pages of another kind. */
+	/* Only the register has what a store for an EQ says, as in pages of another kind. */
 	if (!m->armed || !doorbell_is_direct(page) || page->group[DOORBELL_EQ].count ||
 	    page->attr.look)
 		return false;
@@ -385,7 +393,7 @@ static struct doorbell_mapping *mapping_at(uintptr_t addr)
 	return m;
 }
 
-/* As in doorbell_tell_engine. */
+/* The same order as in doorbell_tell_engine. */
 static const struct doorbell_engine *ringing_begin(bool *entered)
 {
 	const struct doorbell_engine *engine;
@@ -419,8 +427,8 @@ bool doorbell_may_be_at(uintptr_t addr)
 }
 
 /*
- * The rings and their records were written before the register, so the store that is still to come
- * says nothing new: its queues are served here and now.
+ * The program wrote the rings and their records before the register, so the store that is still to
+ * come says nothing new: the handler serves the queues here and now.
  */
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 {
@@ -431,7 +439,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 
 	if (out_of_bounds(addr, 1))
 		return false;
-	/* With it taken, or without the room, the engine does it. */
+	/* If another thread holds the lock, or the stack has no room, the engine serves them. */
 	serve = may_serve && spin_try(&doorbell_set.lock);
 	spin_lock(&maps.lock);
 	m = mapping_at(addr);
@@ -439,7 +447,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 		page = m->page;
 	done = page && mapping_take(m, addr, ucontext);
 	if (done && continues_copy(m, addr))
-		page = NULL; /* served with the first block */
+		page = NULL; /* the first block has served it */
 	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
 	if (ours)
@@ -457,7 +465,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	return ours;
 }
 
-/* False: it cannot be. */
+/* False: that is not possible. */
 static bool arm_mapping(struct doorbell_mapping *m)
 {
 	if (!m->added && uffd_add(maps.uffd, m->addr, UAR_BYTES) < 0)
@@ -466,7 +474,7 @@ static bool arm_mapping(struct doorbell_mapping *m)
 	if (uffd_protect(maps.uffd, m->addr, UAR_BYTES, true) < 0)
 		return false;
 	m->armed = true;
-	/* Whatever came before is looked for in the records, not only in the registers. */
+	/* The records, too, tell of earlier stores, not only the registers. */
 	doorbell_serve_all(m->page);
 	return true;
 }
@@ -497,7 +505,7 @@ static enum doorbell_sleep arm_page(struct doorbell_page *page, uint64_t *now)
 	return DOORBELL_SLEEP;
 }
 
-/* A watched page of which no mapping is known, if it is time to look for one; or NULL. */
+/* Returns a watched page of which we know no mapping, if it is time to look for one; or NULL. */
 static const uint8_t *unmapped_page(void)
 {
 	const uint8_t *regs = NULL;
@@ -580,8 +588,8 @@ void doorbell_stop(void)
 }
 
 /*
- * The lists stay as they are, for another thread of the parent may have been changing them; what
- * they hold is lost to the child.
+ * The lists stay as they are, because another thread of the parent may have been changing them; the
+ * child loses what they hold.
  */
 void doorbell_fork_child(void)
 {

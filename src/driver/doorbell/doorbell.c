@@ -9,22 +9,24 @@
 #include "prm/uar.h"
 #include "prm/wqe.h"
 
-/* Queues that share a page are served in portions of so many, lest those named wait for them. */
+/*
+ * Queues that share a page are served in portions of this many, lest the named ones wait for them.
+ */
 #define SERVE_AT_ONCE 8u
-/* Which one a store that faults names is not known, and the engine, if some are left to it, has to be woken; a look at one
- * that has no work takes a hundredth of a fault. */
+/* A store that faults does not tell which queue it names, and if some queues are left over,
+ * somebody has to wake the engine.  A look at a queue without work takes a hundredth of a fault. */
 #define SERVE_IN_FAULT 64u
 
 /*
- * With hooks the first store to an UNKNOWN page may be one that its hook is just about to announce;
- * before a second one the hook would have come.
+ * With hooks, the first store to an UNKNOWN page may be one that its hook is just about to
+ * announce; the hook would have come before a second store.
  */
 #define STORES_OF_A_DIRECT_USER 2u
 
 struct doorbell_load doorbell_load;
 struct doorbell_set doorbell_set;
 
-/* A queue that was taken over outweighs whatever hooks say of the others. */
+/* A queue that was taken over outweighs what hooks say of the others. */
 static enum doorbell_state page_state(const struct doorbell_page *page)
 {
 	if (atomic_load_explicit(&page->announced, memory_order_relaxed))
@@ -51,7 +53,7 @@ static bool is_watched(const struct doorbell_page *page)
 		page->group[DOORBELL_CQ].count || page->group[DOORBELL_EQ].count);
 }
 
-/* Takes pages out of the list that need not be in it and counts the others. */
+/* Takes pages off the list that need not be in it, and counts the others. */
 static void pages_recount(void)
 {
 	struct doorbell_page **at = &doorbell_set.watched;
@@ -86,7 +88,10 @@ bool doorbell_page_changed(struct doorbell_page *page)
 	return fresh;
 }
 
-/* Counted before the look: who takes the engine away waits for those that may have seen it. */
+/*
+ * Counts the caller before it looks, because whoever takes the engine away waits for all callers
+ * that may have seen it.
+ */
 void doorbell_tell_engine(void)
 {
 	const struct doorbell_engine *engine;
@@ -98,7 +103,7 @@ void doorbell_tell_engine(void)
 	atomic_fetch_sub(&doorbell_set.telling, 1);
 }
 
-/* An engine that sleeps has not protected this page. */
+/* An engine that sleeps has not protected a fresh page, so it has to wake. */
 static void tell_engine(bool fresh)
 {
 	if (fresh)
@@ -211,14 +216,14 @@ void doorbell_taken_over(struct doorbell_user *u)
 		if (u->live)
 			atomic_fetch_add(&u->page->announced, 1);
 		else if (u->kind != DOORBELL_SQ)
-			set_live(u, true); /* with hooks it was not before */
+			set_live(u, true); /* with hooks it was not live before */
 		fresh = doorbell_page_changed(u->page);
 	}
 	spin_unlock(&doorbell_set.lock);
 	tell_engine(fresh);
 }
 
-/* On the data path, hence without the lock: the page leaves the list when somebody next looks. */
+/* Runs on the data path, hence without the lock: the next look takes the page off the list. */
 void doorbell_first_hook(struct doorbell_user *u)
 {
 	atomic_store_explicit(&u->hooked, true, memory_order_relaxed);
@@ -233,13 +238,16 @@ static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
 	return (_Atomic(uint64_t) *)(void *)(page->attr.regs + off);
 }
 
-/* Acquire: the ring and its record were written before the register. */
+/* The load is an acquire, because the program wrote the ring and its record before the register. */
 static uint64_t page_peek(const struct doorbell_page *page, size_t off)
 {
 	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
 }
 
-/* The value is taken out, so that the same one again, after a reset of the queue, is another. */
+/*
+ * Takes the value out, so that the same value, stored again after a reset of the queue, is seen as
+ * new.
+ */
 static uint64_t page_take(const struct doorbell_page *page, size_t off)
 {
 	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
@@ -289,9 +297,9 @@ static void serve_named(struct doorbell_page *page, uint64_t value)
 }
 
 /*
- * The one that is named is served before the value is taken out: to write to the register's line
- * takes as long as to fetch what the request consists of, and the program waits for the request.
- * What is rung in between is found when all are looked at, after that.
+ * Serves the named queue before it takes the value out: a write to the register's line takes as
+ * long as a fetch of all that the request consists of, and the program waits for the request.  The
+ * look at all queues, after that, finds what the program rings in between.
  */
 static bool look_at_sqs(struct doorbell_page *page)
 {
@@ -314,7 +322,7 @@ static bool look_at_sqs(struct doorbell_page *page)
 	return found;
 }
 
-/* The register of CQs is one for all; whom it names is not worth knowing. */
+/* All CQs of a page share one register, so it does not matter which CQ the value names. */
 static bool look_at_cqs(struct doorbell_page *page)
 {
 	struct doorbell_group *g = &page->group[DOORBELL_CQ];
@@ -328,8 +336,8 @@ static bool look_at_cqs(struct doorbell_page *page)
 }
 
 /*
- * These have no record in memory: the value is all that there is.  Where EQs share a page, one may
- * overwrite that of another before it is seen, and the EQs do without (devx/eq.c).
+ * EQs have no record in memory: the value is all that there is.  Where EQs share a page, one may
+ * overwrite the value of another before anybody sees it, and the EQs do without (devx/eq.c).
  */
 static bool look_at_eqs(struct doorbell_page *page)
 {
@@ -403,7 +411,7 @@ bool doorbell_look(enum doorbell_scope scope)
 {
 	bool found;
 
-	/* Whoever finds it taken may go: the other is looking. */
+	/* A thread that finds the lock taken may go: the other one is looking. */
 	if (!spin_try(&doorbell_set.lock))
 		return false;
 	found = doorbell_look_locked(scope);

@@ -49,9 +49,10 @@ struct doorbell_page_attr {
 	void (*ring)(void *user, uint32_t qpn);
 	void *user;
 	/*
-	 * Not NULL: the page is of another kind, whose registers this takes values out of; true: there were some.
-	 * Such a page is always watched, and may be stored to without a hook.  No queue uses it.  Called a last time
-	 * when it is destroyed.
+	 * Not NULL: the page is of another kind, and this function takes values out of its
+	 * registers; true: there were some.  Such a page is always watched, the program may store
+	 * to it without a hook, and no queue uses it.  doorbell_page_destroy calls the function a
+	 * last time.
 	 */
 	bool (*look)(void *user);
 };
@@ -59,39 +60,47 @@ struct doorbell_page_attr {
 /* -ENOMEM */
 int doorbell_page_create(const struct doorbell_page_attr *attr,
 			 struct doorbell_page **out) must_check;
-/* On return nobody looks at the registers any more; queues that use it have no page. */
+/* On return no thread looks at the registers any more, and queues that used the page have none. */
 void doorbell_page_destroy(struct doorbell_page *page);
 
 /* ---- queues ---- */
 
 enum doorbell_kind { DOORBELL_SQ, DOORBELL_CQ, DOORBELL_EQ, DOORBELL_KINDS };
 
-/* Part of a QP, CQ or EQ.  All zero is one without a page, of which every function below is a no-op. */
+/*
+ * Part of a QP, CQ or EQ.  All zero means a user without a page: every function below then does
+ * nothing.
+ */
 struct doorbell_user {
 	struct doorbell_page *page;
-	/* Looks for work; may be called in vain. */
+	/* Looks for work; there may be none. */
 	void (*ring)(struct doorbell_user *u);
-	struct doorbell_user *next, *prev; /* ring of the page's live ones */
+	struct doorbell_user *next, *prev; /* circular list of the page's live users */
 	enum doorbell_kind kind;
 	bool live;
 	bool announced;
 	_Atomic(bool) hooked;
 };
 
-/* Before the queue is published.  Without effect if regs is not a page of the set. */
+/*
+ * The owner calls this before it publishes the queue.  No effect if regs is not a page of the set.
+ */
 void doorbell_user_init(struct doorbell_user *u, enum doorbell_kind kind, const uint8_t *regs,
 			void (*ring)(struct doorbell_user *u));
-/* On return ring is not called any more.  Before the queue goes, after a grace period for hooks. */
+/*
+ * On return nobody calls ring any more.  The owner calls this before the queue goes, after a grace
+ * period for hooks.
+ */
 void doorbell_user_release(struct doorbell_user *u);
-/* Can it have work that only a doorbell tells of? */
+/* Says whether the queue can have work that only a doorbell tells of. */
 void doorbell_live(struct doorbell_user *u, bool live);
-/* The program has asked for the queue's inside: from now on it may do anything. */
+/* The program has asked for the queue's inside: from now on it may store at any time. */
 void doorbell_taken_over(struct doorbell_user *u);
 void doorbell_first_hook(struct doorbell_user *u);
 
 /*
- * For ring of an EQ: the last value of a register of EQs, as the program stored it, that nobody has
- * taken yet; 0: there is none.  An EQ takes what names it.
+ * For the ring function of an EQ: the last value that the program stored to a register of EQs and
+ * that no EQ has taken yet; 0: there is none.  An EQ takes the value that names it.
  */
 uint32_t doorbell_eq_value(const struct doorbell_user *u, bool arms);
 void doorbell_eq_take(struct doorbell_user *u, bool arms);
@@ -125,31 +134,32 @@ static inline bool doorbell_any_direct(void)
 
 enum doorbell_scope { DOORBELL_DIRECT_PAGES, DOORBELL_WATCHED_PAGES };
 
-/* Takes values out of the registers and serves the queues.  True if there was something. */
+/* Takes values out of the registers and serves the queues.  True if there were any. */
 bool doorbell_look(enum doorbell_scope scope);
 
 /* ---- the engine's sleep ---- */
 
 enum doorbell_sleep {
-	DOORBELL_STAY,	/* there was, or will be in a moment, a doorbell */
-	DOORBELL_POLL,	/* sleep for DOORBELL_POLL_NS at most, nobody would wake the engine */
+	DOORBELL_STAY,	/* there was a doorbell, or one comes in a moment */
+	DOORBELL_POLL,	/* sleep for DOORBELL_POLL_NS at most: no store would wake the engine */
 	DOORBELL_SLEEP, /* a store to a watched page wakes the engine */
 };
 
 #define DOORBELL_POLL_NS 1000000u
 
 enum doorbell_left {
-	DOORBELL_ANSWERED = 1 << 0, /* something came meanwhile that the program has waited for */
+	DOORBELL_ANSWERED = 1 << 0, /* something that the program waited for came meanwhile */
 	DOORBELL_UNDONE = 1 << 1,   /* the engine has to be woken */
 };
 
 struct doorbell_engine {
-	/* Its wake-up; cheap when it is awake.  Called from any thread. */
+	/* Wakes the engine; cheap when the engine is awake.  Any thread calls it. */
 	void (*kick)(void *user);
 	/*
-	 * Around what a thread does that serves queues in the handler of its fault; may be NULL.  The second, which
-	 * gets what the first has returned, is called without a lock; done: they are served, and the store is
-	 * behind us.  It returns a set of enum doorbell_left.
+	 * A thread that serves queues in the handler of its fault calls enter before and leave
+	 * after that; both may be NULL.  It calls leave, which gets what enter returned, without a
+	 * lock.  done: the queues are served, and the store is behind us.  leave returns a set of
+	 * enum doorbell_left.
 	 */
 	bool (*enter)(void *user);
 	unsigned (*leave)(void *user, bool entered, bool done);
@@ -158,40 +168,45 @@ struct doorbell_engine {
 
 /* The engine is there.  It stays where it is until doorbell_stop has returned. */
 void doorbell_start(const struct doorbell_engine *engine);
-/* Who is in a function of the engine leaves it. */
+/* On return every thread has left the functions of the engine. */
 void doorbell_await_none(void);
-/* Nobody looks and nobody arms any more.  On return nothing of the engine is called any more. */
+/* On return no thread looks or arms any more, and nobody calls functions of the engine. */
 void doorbell_stop(void);
 /*
- * Protects the watched pages and looks at them once more.  By the engine, after it has made it
+ * Protects the watched pages and looks at them once more.  The engine calls this after it has made
  * known that it is about to sleep.
  */
 enum doorbell_sleep doorbell_arm(void);
 /*
- * SIGBUS at that address: true if it was a store to a protected page, which then succeeds when it
- * is repeated, or is behind us.  ucontext: third argument of the handler.  may_serve: there is
- * stack enough to run the device.
+ * Handles a SIGBUS at that address: true if it was a store to a protected page, which then succeeds
+ * when the thread repeats it, or which the thread has already behind it.  ucontext: third argument
+ * of the handler.  may_serve: the stack is large enough to run the device.
  */
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve);
-/* Can it be?  The caller holds signals back in the call then. */
+/* Tells whether it can be such a store.  The caller then holds signals back in doorbell_fault. */
 bool doorbell_may_be_at(uintptr_t addr);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
-/* Or they had better until then, also while it is awake, because it does not always get to run. */
+/*
+ * Until that time the pages stay armed also while the engine is awake, because it does not always
+ * get to run.
+ */
 void doorbell_keep_armed(uint64_t until_ns);
 
 /* ---- where the program has the pages ---- */
 
-/* It has mapped the page of these registers; shared, so that we see what it stores. */
+/* The program has mapped the page of these registers, shared, so that we see what it stores. */
 void doorbell_mapped(const uint8_t *regs, uintptr_t addr);
-/* Has the program a mapping of it, that is known? */
+/* Tells whether we know of a mapping of it in the program. */
 bool doorbell_page_mapped(const struct doorbell_page *page);
-/* Before the addresses become free for other use.  True: there were mappings of registers. */
+/*
+ * The caller is about to free the addresses for other use.  True: they held mappings of registers.
+ */
 bool doorbell_unmapping(uintptr_t addr, size_t len);
-/* After mremap. */
+/* The program has moved addresses by mremap. */
 void doorbell_moved(uintptr_t from, size_t len, uintptr_t to);
 /* The registers [regs, regs + len) go for good. */
 void doorbell_forget(const uint8_t *regs, size_t len);
 
-/* After fork, in the child: the pages are the parent's. */
+/* The child of a fork calls this, because the pages are the parent's. */
 void doorbell_fork_child(void);

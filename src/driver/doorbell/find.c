@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Mappings of register pages that nobody told us of.  A program (or its memory hooks: UCX has some)
- * may map by the bare system call, past the preload library; the kernel's list of mappings knows
- * them nevertheless.
+ * Finds mappings of register pages that nobody told us of.  A program (or its memory hooks: UCX has
+ * some) may map by the bare system call, past the preload library; the kernel's list of mappings
+ * has them nevertheless.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A page of registers comes to be looked at, and goes. */
+/* Pages of registers join and leave the set. */
 #include "driver/doorbell/page.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ void doorbell_page_destroy(struct doorbell_page *page)
 	page->gone = true;
 	doorbell_mappings_leave(page);
 	doorbell_page_changed(page);
-	/* What was stored since the last look has been rung. */
+	/* Rings what was stored since the last look. */
 	if (page->attr.look)
 		(void)page->attr.look(page->attr.user);
 	doorbell_page_put(page);

@@ -17,31 +17,31 @@ enum doorbell_state { DOORBELL_UNKNOWN, DOORBELL_HOOKED, DOORBELL_DIRECT };
 
 /* The live queues of one kind on a page. */
 struct doorbell_group {
-	struct doorbell_user *next; /* whom to serve next; of a circular list */
+	struct doorbell_user *next; /* the one to serve next, in a circular list */
 	uint32_t count;
-	uint32_t left; /* so many are to be served yet */
+	uint32_t left; /* how many are still to be served */
 };
 
 struct doorbell_mapping;
 
 struct doorbell_page {
 	struct doorbell_page_attr attr;
-	struct doorbell_page *next;	    /* of all */
+	struct doorbell_page *next;	    /* list of all pages */
 	struct doorbell_page *next_watched; /* if listed */
 	bool listed;
-	bool gone; /* its owner has destroyed it, some queues have not noticed */
+	bool gone; /* its owner has destroyed it, but some queues have not noticed */
 	uint32_t refs;
 	_Atomic(uint32_t) announced; /* live queues that were taken over */
-	uint32_t stores;	     /* seen while UNKNOWN */
+	uint32_t stores;	     /* how many stores came while UNKNOWN */
 	_Atomic(uint32_t) state;
 	struct doorbell_group group[DOORBELL_KINDS];
-	uint32_t eq_value[2]; /* taken out of the registers of EQs; the second arms */
+	uint32_t eq_value[2]; /* values from the registers of EQs; the second arms */
 
-	/* A store was held up at that time and let go, and has not been seen yet; or 0. */
+	/* When a store was held up and let go that nobody has seen yet; 0: there is none. */
 	_Atomic(uint64_t) fault_ns;
-	uint64_t taken_ns; /* when one was taken for executed; the lock of the mappings */
-	struct doorbell_mapping *mappings; /* the lock of the mappings */
-	uint64_t search_ns;		   /* not before: when it has none */
+	uint64_t taken_ns; /* when we took one for executed; under the mappings' lock */
+	struct doorbell_mapping *mappings; /* under the mappings' lock */
+	uint64_t search_ns;		   /* no search for mappings before this time */
 };
 
 struct doorbell_set {
@@ -50,31 +50,35 @@ struct doorbell_set {
 	struct doorbell_page *watched;
 	/* the engine */
 	const struct doorbell_engine *_Atomic engine;
-	_Atomic(uint32_t) telling; /* so many threads may be in a function of it */
+	_Atomic(uint32_t) telling; /* how many threads may be in a function of the engine */
 };
 
 extern struct doorbell_set doorbell_set;
 
-/* From any thread and from a signal handler: the engine wakes up, if there is one. */
+/* Wakes the engine, if there is one.  Any thread and any signal handler may call this. */
 void doorbell_tell_engine(void);
 
-/* Set lock held: the state or the queues of a page have changed.  True: the engine should hear of
- * it. */
+/* Set lock held: the state or the queues of a page have changed.  True: the caller should tell the
+ * engine. */
 bool doorbell_page_changed(struct doorbell_page *page);
-/* Set lock held: one that names the page goes; with the last the page is freed. */
+/* Set lock held: drops a reference to the page; the last one frees it. */
 void doorbell_page_put(struct doorbell_page *page);
 /* Set lock held: looks at every watched page. */
 bool doorbell_look_locked(enum doorbell_scope scope);
-/* Set lock held: its queues are to be served whether or not there is a value. */
+/* Set lock held: has all queues of the page served, whether or not there is a value. */
 void doorbell_serve_all(struct doorbell_page *page);
 
-/* Set lock held: serves some of them at once.  False: it leaves others to the next look. */
+/*
+ * Set lock held: serves some queues of the page at once.  False: it leaves others to the next look.
+ */
 bool doorbell_serve_now(struct doorbell_page *page);
 
-/* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
+/*
+ * Set lock held: a page joins or leaves the set, so the mappings of its registers get or lose it.
+ */
 void doorbell_mappings_join(struct doorbell_page *page);
 void doorbell_mappings_leave(struct doorbell_page *page);
-/* No lock held: tells found of each other mapping of the registers.  Slow. */
+/* No lock held: calls 'found' for each other mapping of the registers.  Slow. */
 typedef void doorbell_found(const uint8_t *regs, uintptr_t addr);
 void doorbell_find(const uint8_t *regs, doorbell_found *found);
 /* Any lock held. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Only what compilers and hand-written code use for registers of devices is known: moves from a
- * general or vector register, or of a constant, to memory, also non-temporal ones.  Encodings:
+ * Knows only the stores that compilers and hand-written code use for registers of devices: moves
+ * from a general or vector register, or of a constant, to memory, also non-temporal ones.
+ * Encodings:
  * Intel SDM volume 2, chapter 2 (prefixes, ModRM, VEX, EVEX) and the pages of the instructions.
  */
 #include "driver/doorbell/store.h"
@@ -15,13 +16,13 @@
 
 /* Bits of the opcode tables: in which encodings the opcode is such a store. */
 enum {
-	PLAIN = 1 << 0,	 /* without a prefix that selects */
+	PLAIN = 1 << 0,	 /* without a prefix that selects a column */
 	P66 = 1 << 1,	 /* with 0x66 */
 	PF3 = 1 << 2,	 /* with 0xf3 */
 	PF2 = 1 << 3,	 /* with 0xf2 */
 	VECTOR = 1 << 4, /* and with VEX or EVEX instead of prefixes */
 	IMM8 = 1 << 5,	 /* a constant follows */
-	IMM32 = 1 << 6,	 /* likewise; of 2 bytes with 0x66 */
+	IMM32 = 1 << 6,	 /* likewise; 2 bytes with 0x66 */
 };
 
 static const uint8_t one_byte[256] = {
@@ -31,7 +32,7 @@ static const uint8_t one_byte[256] = {
 	[0xc7] = PLAIN | P66 | IMM32, /* MOV r/m, imm: only /0 */
 };
 
-/* Behind 0x0f. */
+/* Opcodes behind 0x0f. */
 static const uint8_t two_bytes[256] = {
 	[0x11] = PLAIN | P66 | PF3 | PF2 | VECTOR, /* MOVUPS, MOVUPD, MOVSS, MOVSD */
 	[0x13] = PLAIN | P66 | VECTOR,		   /* MOVLPS, MOVLPD */
@@ -45,19 +46,19 @@ static const uint8_t two_bytes[256] = {
 	[0xe7] = P66 | VECTOR,			   /* MOVNTDQ */
 };
 
-/* Behind 0x0f 0x38. */
+/* Opcodes behind 0x0f 0x38. */
 static const uint8_t three_bytes[256] = {
 	[0xf8] = P66,	/* MOVDIR64B */
 	[0xf9] = PLAIN, /* MOVDIRI */
 };
 
-/* What is read of an instruction; past its end there are only zeros. */
+/* The bytes of an instruction that are read; past their end there are only zeros. */
 struct cursor {
 	const uint8_t *code;
 	size_t len, at;
 	struct store_target to;
 	uint8_t extend;	    /* REX.X and REX.B, or what stands for them: bits 1 and 0 */
-	uint8_t compressed; /* displacements of a byte count in these; 0: not known */
+	uint8_t compressed; /* one-byte displacements count in this unit; 0: not known */
 };
 
 static uint8_t cursor_next(struct cursor *c)
@@ -72,10 +73,10 @@ static uint8_t cursor_peek(const struct cursor *c)
 	return c->at < c->len ? c->code[c->at] : 0;
 }
 
-/* pp of VEX and EVEX. */
+/* The columns that pp of VEX and EVEX selects. */
 static const uint8_t by_pp[] = {PLAIN, P66, PF3, PF2};
 
-/* The prefixes; *selects: which column of the tables they choose. */
+/* Reads the prefixes; *selects: the column of the tables that they choose. */
 static void take_prefixes(struct cursor *c, uint8_t *selects)
 {
 	bool word = false;
@@ -92,12 +93,12 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 		case 0xf3:
 			repeat = PF3;
 			continue;
-		case 0x64: /* segments, and the size of addresses: they do not change what it is */
+		case 0x64: /* segments and the size of addresses do not change which store it is */
 		case 0x65:
 		case 0x67:
 			c->to.known = false;
 			continue;
-		case 0x2e: /* and these not even where */
+		case 0x2e: /* these do not even change where it goes */
 		case 0x36:
 		case 0x3e:
 		case 0x26:
@@ -121,7 +122,9 @@ static int32_t take_displacement(struct cursor *c, unsigned bytes)
 	return bytes == 1 ? (int8_t)value : (int32_t)value;
 }
 
-/* ModRM, SIB and displacement, all that says where to; false: to a register. */
+/*
+ * Reads ModRM, SIB and displacement, which say where the store goes; false: it goes to a register.
+ */
 static bool take_address(struct cursor *c, uint8_t *reg)
 {
 	uint8_t modrm = cursor_next(c), mod = modrm >> 6, rm = modrm & 7, base = rm;
@@ -136,7 +139,7 @@ static bool take_address(struct cursor *c, uint8_t *reg)
 			index = (uint8_t)((sib >> 3 & 7) | (c->extend & 2) << 2);
 
 		base = sib & 7;
-		if (index != 4) /* there is none */
+		if (index != 4) /* 4 means no index */
 			to->index = index;
 		to->scale = sib >> 6;
 	}
@@ -153,8 +156,8 @@ static bool take_address(struct cursor *c, uint8_t *reg)
 }
 
 /*
- * EVEX counts displacements of a byte in what the instruction stores (Intel SDM volume 2, 2.7.5):
- * the length of the vector, if all of it.
+ * EVEX counts one-byte displacements in units of what the instruction stores (Intel SDM volume 2,
+ * 2.7.5): the length of the vector, if it stores all of it.
  */
 static uint8_t evex_unit(uint8_t opcode, uint8_t pp, uint8_t last)
 {
@@ -164,7 +167,10 @@ static uint8_t evex_unit(uint8_t opcode, uint8_t pp, uint8_t last)
 	return whole ? (uint8_t)(16 << (last >> 5 & 3)) : 0;
 }
 
-/* VEX of two or three bytes, EVEX; all only with opcodes behind 0x0f.  The opcode's row, or 0. */
+/*
+ * Reads a VEX prefix of two or three bytes, or EVEX; all come only with opcodes behind 0x0f.
+ * Returns the opcode's row, or 0.
+ */
 static uint8_t take_vector(struct cursor *c)
 {
 	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, last = 0, opcode, row;
@@ -184,7 +190,7 @@ static uint8_t take_vector(struct cursor *c)
 	return row & VECTOR && row & by_pp[pp & 3] ? row : 0;
 }
 
-/* The opcode's row, if it is a store in this encoding, or 0. */
+/* Returns the opcode's row, if it is a store in this encoding, or 0. */
 static uint8_t take_opcode(struct cursor *c, uint8_t selects)
 {
 	const uint8_t *table = one_byte;
@@ -196,7 +202,7 @@ static uint8_t take_opcode(struct cursor *c, uint8_t selects)
 		if (cursor_peek(c) == 0x38) {
 			cursor_next(c);
 			table = three_bytes;
-			c->to.known = false; /* of MOVDIR64B it is the source that has an address */
+			c->to.known = false; /* the address of MOVDIR64B is that of its source */
 		}
 	}
 	row = table[cursor_next(c)];
@@ -237,7 +243,7 @@ size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
 	return c.at <= len ? c.at : 0;
 }
 
-/* As many of the bytes as there are: the instruction may be the last of its page. */
+/* Reads as many of the bytes as there are: the instruction may be the last of its page. */
 static size_t read_code(const uint8_t *at, uint8_t *code)
 {
 	for (size_t n = STORE_CODE_MAX; n; n--)
@@ -246,7 +252,7 @@ static size_t read_code(const uint8_t *at, uint8_t *code)
 	return 0;
 }
 
-/* In the order in which instructions count the registers. */
+/* The registers in the order in which instructions number them. */
 static const int registers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
 				REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
 				REG_R12, REG_R13, REG_R14, REG_R15};
@@ -276,7 +282,7 @@ bool store_skip(void *ucontext, uintptr_t addr)
 	at = store_decode(code, have, &to);
 	if (!at)
 		return false;
-	/* A block behind which the page ends is none of a register. */
+	/* A block at the end of its page is none of a register's. */
 	if (!((block + STORE_BLOCK) % UAR_BYTES))
 		have = at;
 	while ((n = store_decode(code + at, have - at, &to)) && is_in_block(&to, regs, block))

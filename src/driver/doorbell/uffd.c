@@ -2,10 +2,9 @@
 /*
  * A program may close every descriptor that it does not know and open files in their places; with
  * the last descriptor the protection would go, unnoticed.  So a thread that does nothing else keeps
- * one: its descriptor table is a copy of its own with nothing else in it.  In the program's table
- * the descriptor serves to protect pages; if it goes there, that fails, and the thread's end lifts
- * all protection.
- */
+ * one: it has its own copy of the descriptor table, with nothing else in it.  In the program's
+ * table, the descriptor serves to protect pages.  If the program closes it there, protecting fails,
+ * and the thread's end lifts all protection. */
 #include "driver/doorbell/uffd.h"
 
 #include <errno.h>
@@ -34,7 +33,7 @@ struct uffd {
 	sem_t end;
 };
 
-/* The system call, for ioctl() is the preload library's. */
+/* A plain system call, because ioctl() is the preload library's. */
 static int uffd_control(const struct uffd *u, unsigned long request, void *arg)
 {
 	if (!hidden_ours(&u->file))
@@ -60,7 +59,7 @@ int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on)
 	};
 	int ret;
 
-	/* EAGAIN: the address space is being changed by another thread. */
+	/* EAGAIN: another thread is changing the address space. */
 	do {
 		ret = uffd_control(u, UFFDIO_WRITEPROTECT, &wp);
 	} while (ret == -EAGAIN);
@@ -105,7 +104,7 @@ static int uffd_spawn(struct uffd *u)
 	return -ENOSYS;
 }
 
-/* Valgrind does not know the call, and tells its user to report that. */
+/* Valgrind does not know the call, and would tell its user to report that. */
 static bool runs_in_valgrind(void)
 {
 	const char *preload = getenv("LD_PRELOAD");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tells of stores to chosen pages of our own address space: userfaultfd(2) in write-protect mode,
- * for faults of user mode only, which needs no privilege.  Whoever stores to a protected page gets
- * SIGBUS (UFFD_FEATURE_SIGBUS): so the storing thread itself hears of it, and nobody has to be
- * woken.
+ * for faults of user mode only, which needs no privilege.  A thread that stores to a protected page
+ * gets SIGBUS (UFFD_FEATURE_SIGBUS), so it hears of the store itself, and nobody has to be woken.
  */
 #pragma once
 
@@ -19,11 +18,14 @@ struct uffd;
 int uffd_open(struct uffd **out) must_check;
 /* Ends all protection. */
 void uffd_close(struct uffd *u);
-/* The same without waiting, from a signal handler; the protection ends a moment later. */
+/* The same without waiting, for signal handlers; the protection ends a moment later. */
 void uffd_abandon(struct uffd *u);
-/* In a forked child, which has neither the thread nor the protection. */
+/* The forked child calls this: it has neither the thread nor the protection. */
 void uffd_fork_child(struct uffd *u);
 
-/* Whole pages of a shared or anonymous mapping; first add, once for each mapping. */
+/*
+ * Each takes whole pages of a shared or anonymous mapping.  Call uffd_add first, once for each
+ * mapping.
+ */
 int uffd_add(struct uffd *u, uintptr_t addr, size_t len) must_check;
 int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on) must_check;
