@@ -6,14 +6,17 @@
 
 #include "base/spin.h"
 
-/* The doorbell register of device code has so many bits for the handle. */
+/* A doorbell register of device code has this many values for the handle. */
 #define DB_HANDLES (1u << 26)
 
-/* The locks of the functions are held while a driver's ring is told, so this one is taken inside of them. */
+/*
+ * Threads hold the locks of the functions while they tell of a driver's ring, so they take this
+ * lock inside of those.
+ */
 static struct {
 	struct spin lock;
 	struct db_bell *first;
-	uint32_t handles; /* given out so far, and never again */
+	uint32_t handles; /* the last handle that was given out; none comes twice */
 } bells;
 
 int db_bell_link(struct db_bell *b)

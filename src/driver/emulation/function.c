@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See function.h.  Who waits for what, between processes:
+ * See function.h.  Two orders keep processes from missing each other:
  *
- *   a driver sets the queue's bit in 'rung' and then looks who has its context; who takes a context says so and then
- *   looks at the bit.  So a doorbell is seen by one of the two.
- *   a device counts an interrupt and then looks who drives the function; a driver says so before it reads the count.
+ *   a driver sets the queue's bit in 'rung' and then looks who has its context; a process that
+ *   takes a context says so and then looks at the bit.  So one of the two sees the doorbell.
+ *   a device counts an interrupt and then looks who drives the function; a driver says so before
+ *   it reads the count.
  */
 #include "driver/emulation/function.h"
 
@@ -23,24 +24,24 @@
 
 struct function {
 	struct function *next;
-	unsigned refs; /* making; 0: the program's mappings alone keep it */
+	unsigned refs; /* under making; 0: only the program's mappings keep the function */
 	uint32_t device;
 	struct process *process;
 	struct slot *slots;
-	uint64_t word; /* of our slot */
+	uint64_t word; /* the word of our slot */
 	struct emulation *shared;
 	struct hidden memory;
 	struct doorbell_page *bell;
-	int driver; /* our row among its drivers; -1: none */
-	/* list.lock */
+	int driver; /* our row among the function's drivers; -1: none */
+	/* under list.lock */
 	struct function_driver *drivers;
 	struct function_context *context[EMULATION_QUEUES];
 };
 
-/* Held while one comes or goes, which takes long. */
+/* Held while a function comes or goes, which takes long. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	struct spin lock; /* of the list, and of who hears what; a leaf but for what they call */
+	struct spin lock; /* of the list and who hears what; a leaf but for the upcalls */
 	struct function *first;
 } list;
 
@@ -57,7 +58,7 @@ static void function_rung(struct function *f, uint32_t queue, uint32_t value)
 		inbox_raise_emulated(to);
 }
 
-/* By several threads and processes at a time: each value is one's. */
+/* Several threads and processes may run this at a time: each value goes to one of them. */
 static bool function_look_at_bells(void *user)
 {
 	struct function *f = user;
@@ -188,7 +189,7 @@ int function_get(uint32_t device, struct function **out)
 	return ret;
 }
 
-/* Nobody has it and none of its BAR is mapped: it goes.  Lock of making held. */
+/* Frees a function that nobody holds and whose BAR nobody maps.  The caller holds making. */
 static void function_end(struct function *f)
 {
 	struct function **at = &list.first;
@@ -225,7 +226,7 @@ void function_unmapped(void)
 
 /* ---- rows that processes take ---- */
 
-/* False: a process that lives has it.  One that is ours is taken again. */
+/* Takes the row.  False: another process that lives has it.  A row that is ours is taken again. */
 static bool row_take(struct function *f, _Atomic(uint64_t) *row)
 {
 	uint64_t old = atomic_load(row);
@@ -331,7 +332,7 @@ int function_take(struct function *f, uint32_t queue, struct function_context *c
 		ret = -EBUSY;
 	else
 		f->context[queue] = c;
-	/* A driver that was killed has left in the registers what it rang last. */
+	/* A driver that was killed has left its last doorbells in the registers. */
 	if (ret == 0) {
 		(void)function_look_at_bells(f);
 		function_look_at_contexts(f);
@@ -361,7 +362,7 @@ void function_interrupt(struct function *f)
 	}
 }
 
-/* A driver that ends without closing its file has rung all the same.  A signal's handler may be who ends it. */
+/* A driver may ring and then end without closing its file.  A signal handler may end it. */
 static void __attribute__((destructor)) functions_end(void)
 {
 	if (!spin_try(&list.lock))
@@ -374,7 +375,7 @@ static void __attribute__((destructor)) functions_end(void)
 
 void function_fork_child(void)
 {
-	/* Another thread of the parent may have held them. */
+	/* Another thread of the parent may have held these locks. */
 	pthread_mutex_init(&making, NULL);
 	list.lock = (struct spin){0};
 	list.first = NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PCI functions that the card emulates (registry/emulation.h), as this process uses them: as a driver, by a file
- * (emulation/uio.h), or as the function's device, by objects of DEVX (devx/emulation.c).  A function is mapped once for
- * all of them.
+ * PCI functions that the card emulates (registry/emulation.h), as this process uses them: as a
+ * driver, through a file (emulation/uio.h), or as the function's device, through objects of DEVX
+ * (devx/emulation.c).  All of them share one mapping of a function.
  *
- * Doorbells of a function are a page of registers as those of queue pairs are: the process that stores there notices
- * it (doorbell/doorbell.h), takes the doorbell out and tells the one that has the queue's context.
+ * The doorbells of a function are a page of registers like those of queue pairs: the process that
+ * stores there notices the store (doorbell/doorbell.h), takes the doorbell out and tells the
+ * process that has the queue's context.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 struct function;
 struct process;
 
-/* What other functions of the card call this one; 0 and 1 are the device's own. */
+/* The number by which other functions of the card name this one; 0 and 1 are the device's own. */
 #define FUNCTION_VHCA_FIRST 0x100u
 
 static inline uint32_t function_vhca(uint32_t device)
@@ -26,8 +27,8 @@ static inline uint32_t function_vhca(uint32_t device)
 	return FUNCTION_VHCA_FIRST + device;
 }
 
-/* That of a device of ours, with a reference of the process for as long.  -ENODEV: it emulates none; or another
- * negative errno. */
+/* Gets the function of one of our devices and a reference, which the process holds until
+ * function_put.  -ENODEV: the device emulates none; or another negative errno. */
 int function_get(uint32_t device, struct function **out) must_check;
 void function_put(struct function *f);
 
@@ -38,16 +39,23 @@ struct function_driver {
 	void (*interrupt)(struct function_driver *d); /* any thread; calls nothing of this file */
 };
 
-/* -EBUSY: too many processes drive it.  When function_leave has returned, interrupt is not called any more. */
+/*
+ * Begins to drive the function.  -EBUSY: too many processes drive it.  Once function_leave has
+ * returned, nobody calls interrupt any more.
+ */
 int function_drive(struct function *f, struct function_driver *d) must_check;
 void function_leave(struct function *f, struct function_driver *d);
-/* How many interrupts there were. */
+/* Returns how many interrupts there were. */
 uint32_t function_interrupts(const struct function *f);
-/* A descriptor of its memory for a mapping of the BAR, the function's own; -EBADF if the program has closed it. */
+/*
+ * Returns the function's own descriptor of its memory, for a mapping of the BAR; -EBADF if the
+ * program has closed it.
+ */
 int function_memory_fd(const struct function *f) must_check;
 /*
- * The program has mapped its BAR there: what it stores is noticed as long as the mapping is there, also when nobody has the function
- * any more.  Afterwards, when doorbell_unmapping has found some registers.
+ * The program has mapped the function's BAR at addr.  We notice what it stores there as long as the
+ * mapping lives, even when nobody holds the function any more.  The caller calls function_unmapped
+ * after doorbell_unmapping has found some registers.
  */
 void function_mapped(struct function *f, uintptr_t addr);
 void function_unmapped(void);
@@ -59,12 +67,13 @@ struct function_context {
 	void (*rung)(struct function_context *c); /* any thread; calls nothing of this file */
 };
 
-/* -EBUSY: another context has the queue, here or in a process that lives; -EINVAL: there is no such queue.  A queue that
- * was rung while nobody had it is told at once.  When function_give has returned, rung is not called any more. */
+/* Takes the queue for a context.  -EBUSY: another context has it, here or in a process that lives;
+ * -EINVAL: there is no such queue.  A queue that was rung while nobody had it is told at once.
+ * Once function_give has returned, nobody calls rung any more. */
 int function_take(struct function *f, uint32_t queue, struct function_context *c) must_check;
 void function_give(struct function *f, uint32_t queue);
-/* All drivers hear it. */
+/* Raises the interrupt, which all drivers hear. */
 void function_interrupt(struct function *f);
 
-/* In a child of fork, which has none. */
+/* The child of a fork calls this, because it has no functions. */
 void function_fork_child(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See uio.h.  The descriptor is an eventfd, so poll(2) and its like find an interrupt by themselves; the BAR is memory of
- * another file, which a mapping is led to.
+ * See uio.h.  The descriptor is an eventfd, so poll(2) and its like find an interrupt by
+ * themselves.  The BAR is memory of another file, which a mapping of the descriptor maps instead.
  */
 #include "driver/emulation/uio.h"
 
@@ -28,7 +28,7 @@ struct uio_file {
 	struct function_driver driver;
 	struct hidden event; /* our own descriptor of the eventfd */
 	uint32_t device;
-	uint32_t told; /* interrupts that it has heard of; in the upcall */
+	uint32_t told; /* interrupts that the driver has heard of; only the upcall uses it */
 };
 
 static struct uio_file *uio_file_of(struct cdev_file *f)
@@ -45,12 +45,15 @@ static void uio_file_interrupt(struct function_driver *d)
 	if (now == u->told)
 		return;
 	u->told = now;
-	/* A program that has closed it does not want to know. */
+	/* A program that has closed the descriptor does not want to know. */
 	if (hidden_ours(&u->event))
 		(void)!write(u->event.fd, &one, sizeof(one));
 }
 
-/* The system call, because read() comes back to us; a thread may be cancelled in it, where it holds nothing. */
+/*
+ * A plain system call, because read() comes back to us.  A thread may be cancelled in it, because
+ * it holds nothing there.
+ */
 static long uio_file_wait(int fd, uint64_t *events)
 {
 	int type;
@@ -62,7 +65,7 @@ static long uio_file_wait(int fd, uint64_t *events)
 	return n;
 }
 
-/* A signal, a lack of interrupts and O_NONBLOCK are the eventfd's. */
+/* The eventfd itself handles signals, missing interrupts and O_NONBLOCK. */
 static ssize_t uio_file_read(struct cdev_file *f, int fd, void *buf, size_t count)
 {
 	uint64_t events;
@@ -78,7 +81,7 @@ static ssize_t uio_file_read(struct cdev_file *f, int fd, void *buf, size_t coun
 	return usermem_copy(buf, &n, sizeof(n)) ? (ssize_t)sizeof(n) : -EFAULT;
 }
 
-/* The function's interrupts cannot be held off. */
+/* A driver cannot hold off the function's interrupts. */
 static ssize_t uio_file_write(struct cdev_file *f, int fd, const void *buf, size_t count)
 {
 	(void)f, (void)fd, (void)buf;
@@ -135,7 +138,7 @@ static const struct cdev_ops uio_file_ops = {
 	.release = uio_file_release,
 };
 
-/* The descriptor of the program's, with ours kept; or negative errno. */
+/* Makes the eventfd: returns the program's descriptor and keeps ours; or a negative errno. */
 static int uio_file_event(struct uio_file *u, int flags)
 {
 	int fd = eventfd(0, flags & O_NONBLOCK ? EFD_CLOEXEC | EFD_NONBLOCK : EFD_CLOEXEC), low,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * /dev/infiniband/uio<N>: a driver's file of a PCI function that the card emulates, as the kernel's userspace I/O has
- * them (Documentation/driver-api/uio-howto.rst): the BAR is mapping 0, a read of four bytes waits for an interrupt and says
- * how many there were.
+ * /dev/infiniband/uio<N>: the file by which a driver uses a PCI function that the card emulates, in
+ * the shape of the kernel's userspace I/O (Documentation/driver-api/uio-howto.rst): the BAR is
+ * mapping 0, and a read of four bytes waits for an interrupt and says how many there were.
  */
 #pragma once
 
