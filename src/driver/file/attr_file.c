@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A live attribute as an open file: a memfd that holds its text.  As in sysfs the text is made
- * anew when it is read from the start again (Documentation/filesystems/sysfs.rst, "Reading and
- * writing attribute data"), which is how programs follow a counter through one descriptor.
+ * A live attribute as an open file: a memfd that holds its text.  As in sysfs, a read from the
+ * start makes the text anew (Documentation/filesystems/sysfs.rst, "Reading and writing attribute
+ * data"), which is how programs follow a counter through one descriptor.
  */
 #include "driver/file/attr_file.h"
 
@@ -36,7 +36,7 @@ static int text_store(int fd, const char *text, ssize_t n)
 	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
 }
 
-/* The old text stays if there is no new one, because the fabric has gone. */
+/* The old text stays if the fabric has gone, because then there is no new one. */
 static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 {
 	struct attr_file *a = attr_file_of(f);
@@ -70,7 +70,10 @@ static const struct cdev_ops attr_ops = {
 	.release = attr_release,
 };
 
-/* Without this, for want of memory or beyond the table, the text stays what it was at the open. */
+/*
+ * Without memory, or with fd beyond the table, this does nothing: the text stays what it was at the
+ * open.
+ */
 static void attr_track(int fd, const char *path)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));

@@ -8,5 +8,8 @@
 
 /* A descriptor, or negative errno: -ENOENT if the plain file serves. */
 int attr_file_open(const char *path, int flags, bool tracked) must_check;
-/* For writing.  A stream whose records the daemon takes: whoever it is passed on to can write too. */
+/*
+ * Opens it for writing.  The daemon takes the records of the stream, so any process that gets the
+ * descriptor can write too.
+ */
 int attr_file_create(const char *path, int flags) must_check;

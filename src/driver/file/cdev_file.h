@@ -20,31 +20,35 @@
 
 struct cdev_file;
 
-/* All return 0, a size, or a negative errno.  A missing operation is refused as the kernel does. */
+/*
+ * Each returns 0, a size, or a negative errno.  A missing operation fails as it does in the kernel.
+ */
 struct cdev_ops {
 	int (*ioctl)(struct cdev_file *f, unsigned long request, void *arg);
-	/* In a forked child, where the device is the parent's. */
+	/* Called in a forked child, where the device is the parent's. */
 	int (*ioctl_inherited)(struct cdev_file *f, unsigned long request, void *arg);
-	/* By fd, one of its descriptors.  Those of a shared file may wait, and a thread that waits
-	 * may be cancelled. */
+	/* fd is one of the file's descriptors.  The operations of a shared file may wait, and a
+	 * thread that waits may be cancelled. */
 	ssize_t (*read)(struct cdev_file *f, int fd, void *buf, size_t count);
 	ssize_t (*write)(struct cdev_file *f, int fd, const void *buf, size_t count);
 	void (*fstat)(struct cdev_file *f, struct stat *st);
-	/* fd, one of its descriptors, is about to be read at position. */
+	/* The program is about to read fd, one of the file's descriptors, at position. */
 	void (*before_read)(struct cdev_file *f, int fd, off_t position);
 	/*
-	 * fd, one of its descriptors, is about to be read: waits until that does not block, or as long as it
-	 * likes.  0, or what the read fails with.  It gives back the caller's reference, as who waits may
-	 * never come back; cancel is what cancel_restore needs.
+	 * The program is about to read fd, one of the file's descriptors: waits until that does not
+	 * block, or as long as it likes.  Returns 0, or the error of the read.  It drops the
+	 * caller's reference, because a thread that waits may never come back; cancel is what
+	 * cancel_restore needs.
 	 */
 	int (*wait)(struct cdev_file *f, int fd, const int *cancel);
-	/* May be missing: the file is mapped itself.  The descriptor of another one, to be mapped in its place. */
+	/* Returns the descriptor to map in the place of the file.  May be missing: then the file is
+	 * mapped. */
 	int (*map)(struct cdev_file *f, size_t len, off_t offset);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
 	void (*last_close)(struct cdev_file *f);
 	void (*release)(struct cdev_file *f);
-	/* A child of fork goes on using it: the device is another process. */
+	/* A child of a fork goes on using the file, because its device is another process. */
 	bool shared;
 };
 
@@ -52,7 +56,7 @@ struct cdev_file {
 	const struct cdev_ops *ops;
 	_Atomic(unsigned) descriptors;
 	_Atomic(unsigned) refs;
-	/* Inherited over fork: the device behind it is the parent's. */
+	/* The process inherited the file over fork, so the device behind it is the parent's. */
 	_Atomic(bool) foreign;
 };
 
@@ -60,19 +64,19 @@ struct cdev_file {
 void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops);
 /* -EMFILE if fd is beyond the table; then the reference stays with the caller. */
 int cdev_install(int fd, struct cdev_file *f) must_check;
-/* fd names no device file any more; before it is closed. */
+/* fd names no device file any more; called before fd is closed. */
 void cdev_table_clear(int fd);
-/* newfd names what fd names. */
+/* From now on newfd names what fd names. */
 void cdev_table_dup(int fd, int newfd);
-/* In the child of a fork: files that are not shared are the parent's. */
+/* The child of a fork calls this: files that are not shared are the parent's. */
 void cdev_table_fork_child(void);
-/* What fd names, with a reference, or NULL. */
+/* Returns what fd names, with a reference, or NULL. */
 struct cdev_file *cdev_get(int fd);
 void cdev_hold(struct cdev_file *f);
 void cdev_put(struct cdev_file *f);
 
-/* Gives fd, which is taken over, the lowest number and the flags of an open.  The new number, or
- * negative errno. */
+/* Takes fd over and gives it the lowest number and the flags of an open.  Returns the new number,
+ * or a negative errno. */
 int cdev_descriptor(int fd, int flags) must_check;
 
 /* The descriptor table, by number. */
@@ -86,8 +90,8 @@ static inline struct cdev_file *cdev_table_load(int fd)
 	return atomic_load_explicit(&cdev_table[fd], memory_order_acquire);
 }
 
-/* What fd names, without a reference, for a caller inside rcu_enter; NULL if inherited over fork.
- * Once for each doorbell. */
+/* Returns what fd names, without a reference, to a caller inside rcu_enter; NULL if fd was
+ * inherited over fork.  Each doorbell calls this once. */
 static inline struct cdev_file *cdev_peek(int fd)
 {
 	struct cdev_file *f = cdev_table_load(fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The descriptor table: which numbers of this process are device files, and whose.  Every ioctl,
- * close and dup of the program and the data path look at it, so a look is one load from an array;
- * files are freed after a grace period.
+ * The descriptor table: which numbers of this process are device files, and which file each is.
+ * Every ioctl, close and dup of the program and the data path look at it, so a lookup is one load
+ * from an array; files are freed after a grace period.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "driver/file/cdev_file.h"
 
 _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
-static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */
+static _Atomic(unsigned) table_end; /* no entry at this place or beyond was ever used */
 
 void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops)
 {
@@ -36,7 +36,7 @@ void cdev_put(struct cdev_file *f)
 	f->ops->release(f);
 }
 
-/* A reader that found f may come after its last reference went: then it found nothing. */
+/* A reader may find f after its last reference went: then it counts as not found. */
 static bool cdev_hold_unless_dead(struct cdev_file *f)
 {
 	unsigned refs = atomic_load_explicit(&f->refs, memory_order_relaxed);
@@ -66,7 +66,7 @@ static void cdev_descriptor_put(struct cdev_file *f)
 	if (atomic_fetch_sub_explicit(&f->descriptors, 1, memory_order_acq_rel) != 1)
 		return;
 	/* In a forked child the objects are the parent's: nothing of them is touched, and the
-	 * memory stays, since locks in it may be held by threads that do not exist here. */
+	 * memory stays, because threads that do not exist here may hold locks in it. */
 	if (atomic_load_explicit(&f->foreign, memory_order_relaxed))
 		return;
 	f->ops->last_close(f);
@@ -116,7 +116,7 @@ void cdev_table_dup(int fd, int newfd)
 		return;
 	f = cdev_get(fd);
 	if (!f) {
-		/* newfd, if it was a device file, is one no longer. */
+		/* newfd, if it was a device file, is none any longer. */
 		cdev_table_clear(newfd);
 		return;
 	}
@@ -126,8 +126,9 @@ void cdev_table_dup(int fd, int newfd)
 }
 
 /*
- * The kernel copies descriptors before it copies memory.  What another thread of the parent opened in between is in the
- * table and nowhere else, and the next file with its number would be taken for it.
+ * The kernel copies descriptors before it copies memory.  So the table may have a descriptor that
+ * another thread of the parent opened in between and that the child does not have; the next file
+ * with that number would be taken for it.
  */
 void cdev_table_fork_child(void)
 {
@@ -141,7 +142,7 @@ void cdev_table_fork_child(void)
 	}
 }
 
-/* What came by a socket has a high number. */
+/* A descriptor that came over a socket has a high number, which this replaces. */
 int cdev_descriptor(int fd, int flags)
 {
 	int low = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
