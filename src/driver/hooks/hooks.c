@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The wrappers, and how they come into the place of the originals.
+ * The wrappers, and how they take the place of the originals.
  *
  * A hook must find the original of the pointer that it replaced, on the data path, for any number
  * of contexts.  There are few different originals (libmlx5 has one post_send, and a start_poll per
@@ -31,7 +31,7 @@ static bool hook_drive_device(void)
 	return p && engine_poll(p);
 }
 
-/* As a reader in the engine's place it does not need the engine to be told of it. */
+/* A reader in the engine's place does not need the engine, so nobody tells the engine of it. */
 static void hook_going_to_wait(bool as_reader)
 {
 	struct process *p = process_current();
@@ -55,10 +55,10 @@ struct entry_points {
 	int (*query_rt_values)(struct ibv_context *, struct ibv_values_ex *);
 };
 
-/* What the library has not read may not be there. */
+/* Memory that the library has not read may not be there. */
 #define PIECES_READ 64
 
-/* The library has refused the request. */
+/* Explains why the library has refused the request. */
 static void explain_post(struct ibv_qp *qp, const struct ibv_send_wr *wr, int err)
 {
 	struct refused_post post = {.err = err, .pieces = (uint32_t)wr->num_sge};
@@ -69,7 +69,10 @@ static void explain_post(struct ibv_qp *qp, const struct ibv_send_wr *wr, int er
 	uverbs_qp_explain_post(qp->context->cmd_fd, qp->handle, &post);
 }
 
-/* A failed post may have posted the head of its list, so the doorbell is looked at in any case. */
+/*
+ * A failed post may have posted the head of its list, so the hook looks at the doorbell in any
+ * case.
+ */
 static inline int hooked_post_send(const struct entry_points *real, struct ibv_qp *qp,
 				   struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -94,7 +97,7 @@ static inline int hooked_post_recv(const struct entry_points *real, struct ibv_q
 	return ret;
 }
 
-/* Whoever delivers looks for receives anyway: the hook only explains, and is there for that only. */
+/* The thread that delivers looks for receives anyway, so the hook only explains refusals. */
 static inline int hooked_post_srq_recv(const struct entry_points *real, struct ibv_srq *srq,
 				       struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
@@ -126,7 +129,7 @@ static inline int hooked_req_notify_cq(const struct entry_points *real, struct i
 	return ret;
 }
 
-/* Type 1 windows: the library posts the bind itself. */
+/* Binds type 1 windows: the library posts the bind itself. */
 static inline int hooked_bind_mw(const struct entry_points *real, struct ibv_qp *qp,
 				 struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
@@ -165,7 +168,7 @@ static inline int hooked_query_rt_values(const struct entry_points *real,
 	return real->query_rt_values(context, values);
 }
 
-/* One set per provider library and CQE version is all that a program can meet. */
+/* A program can meet at most one set per provider library and CQE version. */
 #define CONTEXT_SETS 4
 static struct entry_points context_reals[CONTEXT_SETS];
 
@@ -328,8 +331,8 @@ static_assert(array_size(wq_post_recv_wrappers) == WQ_POST_RECVS, "one wrapper p
 
 /* ---- replacing ---- */
 
-/* Writers of the *_reals tables.  A wrapper reads its entry only after it was installed somewhere,
- * and entries never change after that. */
+/* Held by writers of the *_reals tables.  A wrapper reads its entry only after somebody installed
+ * it, and entries never change after that. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool same_context_set(const struct entry_points *a, const struct entry_points *b)
@@ -341,7 +344,10 @@ static bool same_context_set(const struct entry_points *a, const struct entry_po
 	       a->query_rt_values == b->query_rt_values;
 }
 
-/* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
+/*
+ * Returns the wrappers for these originals, or NULL if they are wrappers already or the sets are
+ * used up.
+ */
 static const struct entry_points *context_set_for(const struct entry_points *real)
 {
 	for (size_t i = 0; i < CONTEXT_SETS; i++)
@@ -398,8 +404,8 @@ void hooks_context(struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Puts the wrapper of a pointer that the library set in its place.  A macro, because each pointer
- * has its type. */
+/* Puts the wrapper of a pointer that the library set in its place.  This is a macro because each
+ * pointer has its own type. */
 #define HOOK_POINTER(pointer, reals, wrappers)                                \
 	do {                                                                  \
 		pthread_mutex_lock(&lock);                                    \

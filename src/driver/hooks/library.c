@@ -4,9 +4,9 @@
  * preload library exports these under the same names; they pass on to the real ones and put hooks
  * into what those return.
  *
- * Nothing of libibverbs is linked: the preload library is in every program.  The real functions are
- * asked of the loaded library by name and version, because RTLD_NEXT does not see a libibverbs that
- * a Python extension brought in with local scope.
+ * We do not link libibverbs, because the preload library is in every program.  We ask the loaded
+ * library for the real functions by name and version, because RTLD_NEXT does not see a libibverbs
+ * that a Python extension brought in with local scope.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,10 +51,11 @@ void *real_function(enum real_function f)
 	void *address = atomic_load_explicit(&addresses[f], memory_order_relaxed);
 
 	if (!address) {
-		/* The handle is kept: the library must not go while we know its addresses. */
+		/* We keep the handle, because the library must not go while we know its
+		 * addresses. */
 		void *library = dlopen(real_names[f].library, RTLD_NOLOAD | RTLD_LAZY);
 
-		/* Python wheels bring the library under a name of their own. */
+		/* Python wheels bring the library under another name. */
 		address = dlvsym(library ? library : RTLD_NEXT, real_names[f].name,
 				 real_names[f].version);
 		if (!address)
@@ -133,7 +134,7 @@ exported int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 	return 0;
 }
 
-/* libmlx5 writes the pointers anew when the QP comes to RTS, be it from there. */
+/* libmlx5 writes the pointers anew when the QP comes to RTS, even from RTS. */
 static void hook_qp_again(struct ibv_qp *qp)
 {
 	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
@@ -153,7 +154,7 @@ exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr
 	return ret;
 }
 
-/* Many functions of libmlx5 modify queue pairs by this one, and call it as a program does. */
+/* Many functions of libmlx5 modify queue pairs through this one, and call it as a program does. */
 exported int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out,
 				   size_t outlen)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of libibverbs and libmlx5 themselves, for those that the preload library exports under
- * their names. */
+/* The real functions of libibverbs and libmlx5, for the functions that the preload library exports
+ * under their names. */
 #pragma once
 
 enum real_function {

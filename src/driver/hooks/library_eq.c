@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Event queues and vectors of a program's own.  libmlx5 makes them for devices that it drives without
- * the kernel (VFIO) and refuses them otherwise, without a word to the driver.  So for our devices
- * these do what it does there: a ring of memory, registered and named in the command, and an eventfd
- * for each vector.  All others go to the real functions.
+ * A program's own event queues and vectors.  libmlx5 makes them for devices that it drives without
+ * the kernel (VFIO) and refuses them otherwise, without telling the driver.  So for our devices
+ * these functions do what libmlx5 does there: they make a ring of memory, registered and named in
+ * the command, and an eventfd for each vector.  For all other devices they call the real functions.
  */
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
@@ -20,11 +20,11 @@
 #include "prm/cmd_eq.h"
 #include "prm/eqe.h"
 
-/* Vectors of the device's own come first; the field has 8 bits in older headers. */
+/* The device's own vectors come first; the field has 8 bits in older headers. */
 #define VECTOR_FIRST 64
 #define VECTOR_LAST  255
 
-/* At the start of each is what the program knows. */
+/* Each begins with the part that the program knows. */
 struct vector {
 	struct mlx5dv_devx_msi_vector known;
 	struct vector *next;
@@ -115,7 +115,9 @@ exported int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *msi)
 	return 0;
 }
 
-/* What the command calls the vector; -1: there is none.  Vector 0 is that of a queue without. */
+/*
+ * Returns the command's number of the vector; -1: there is none.  A queue without a vector has 0.
+ */
 static int64_t vector_in_command(uint32_t number)
 {
 	int64_t fd = -1;
@@ -154,7 +156,7 @@ static int ring_make(struct queue *q, struct ibv_context *ctx, uint32_t entries)
 	if (ring == MAP_FAILED)
 		return errno;
 	q->known.vaddr = ring;
-	/* As drivers leave it: owned by the device until an entry has come. */
+	/* The state in which drivers leave them: the device owns each until an entry has come. */
 	for (uint32_t i = 0; i < entries; i++)
 		prm_set(ring + (size_t)i * EQE_BYTES, EQE_OWNER, 1);
 	q->umem = reg(ctx, ring, q->bytes, IBV_ACCESS_LOCAL_WRITE);
@@ -213,7 +215,7 @@ exported struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *ctx, c
 	return &q->known;
 }
 
-/* Out of the list, unless it is none of ours. */
+/* Takes the queue off the list, if it is one of ours. */
 static struct queue *queue_take(const struct mlx5dv_devx_eq *eq)
 {
 	struct queue **at, *q;
@@ -240,7 +242,7 @@ exported int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *eq)
 		return real ? real(eq) : ENOSYS;
 	err = destroy ? destroy(q->obj) : ENOSYS;
 	if (err) {
-		/* A completion queue names it. */
+		/* A completion queue names it, so it stays. */
 		pthread_mutex_lock(&made.lock);
 		q->next = made.queues;
 		made.queues = q;

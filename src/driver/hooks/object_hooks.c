@@ -15,7 +15,7 @@
 #include "driver/uverbs/objects/wq.h"
 #include "driver/uverbs/uverbs.h"
 
-/* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
+/* Call inside rcu_enter: the object stays until rcu_leave, because destroy waits in between. */
 static inline struct uobj *object_peek(int cmd_fd, enum uobj_type type, uint32_t handle)
 {
 	struct cdev_file *f = cdev_peek(cmd_fd);
@@ -37,7 +37,7 @@ static void too_many_pieces(const struct refused_post *p, const char *limit, uin
 		       p->pieces, limit, max);
 }
 
-/* The send queue is full, as far as can be told. */
+/* Says that the send queue is full, as far as we can tell. */
 static void no_room_to_send(const struct uqp *qp, const struct refused_post *p, char why[WHY_BYTES])
 {
 	int n = snprintf(why, WHY_BYTES,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a program's verbs call to the device's object: the way the hooks take after libmlx5 has
- * written a ring.  Named by command descriptor and handle, which both come from structs of the
- * program; an unknown one is ignored, and nothing can fail that the caller would hear of.  No
- * locks: two array look-ups.  Any thread of the program, several at a time.
+ * From a program's verbs call to the device's object: the way that the hooks take after libmlx5 has
+ * written a ring.  A command descriptor and a handle name the object.  Both come from structs of
+ * the program, so an unknown one is ignored, and no function can fail in a way that the caller
+ * would hear of.  The way takes no locks, only two array look-ups.  Several threads of the program
+ * may take it at a time.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ struct refused_post {
 	uint32_t pieces;
 	uint64_t bytes; /* of inline data */
 	bool is_inline;
-	bool is_built; /* by ibv_wr_*, which do not tell what it was */
+	bool is_built; /* ibv_wr_* built it, which do not tell what it was */
 };
 
 /* Say in words (base/explain.h) why the library has refused a send request, or a receive of a queue
@@ -25,16 +26,16 @@ void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_po
 void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
 void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
 
-/* Executes what was posted, in the calling thread, unless another thread does so already.  The
- * memory of requests is touched, so a page may be waited for; nothing else is. */
+/* Executes what was posted, in the calling thread, unless another thread already does.  It touches
+ * the memory of requests, so it may wait for a page; it waits for nothing else. */
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
-/* The receives are taken by whoever delivers; returns at once. */
+/* Whoever delivers takes the receives, so this returns at once. */
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle);
-/* The arm record may have changed: an event that is due is raised here.  True: the program will wait for
- * another where a reader does (runtime/reader.h), as far as is known. */
+/* The arm record may have changed: raises an event that is due.  True: as far as we know, the
+ * program will wait for another event where a reader does (runtime/reader.h). */
 bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
-/* The entry points of the context have hooks, so that doorbells are announced. */
+/* The entry points of the context have hooks, which announce its doorbells. */
 void uverbs_hooked(int cmd_fd);
 /* The program has asked for the inside of the queue: its doorbells may come by bare stores. */
 void uverbs_qp_taken_over(int cmd_fd, uint32_t handle);
