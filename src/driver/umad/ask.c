@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What files of this room ask the daemon, each time on a connection of its own: that costs less than a
- * second descriptor for each file's life. */
+/* Requests of umad and issm files to the daemon, each on a connection of its own: that costs less
+ * than a second descriptor for the life of each file. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

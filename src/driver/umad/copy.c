@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Copies that answer a bad address with EFAULT where it would be a signal: by our own handler of faults,
- * which costs a good address nothing, or, where that is not installed, by the kernel.  Where that is
- * forbidden too, a bad address ends the program. */
+/* Copies that answer a bad address with EFAULT where it would be a signal.  Our own handler of
+ * faults finds the bad address, at no cost for a good one; where that handler is not installed, the
+ * kernel finds it.  Where the kernel forbids that too, a bad address ends the program. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -55,7 +55,7 @@ int user_store(void *to, const void *from, size_t n)
 
 bool user_can_store(void *to, size_t n)
 {
-	/* Less than a page: so no page lies between. */
+	/* n is less than a page, so no page lies between the two. */
 	return user_is_guarded() && usermem_touch(to, true) &&
 	       usermem_touch((uint8_t *)to + n - 1, true);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a file asks the daemon needs a descriptor for the moment, and the program may have taken every number that it is
- * allowed.  A child that shares all memory but has a table of descriptors of its own has room there, by closing copies or
- * because its limit is a higher one; this thread waits meanwhile, so to the program it is one call.  System calls are made
- * directly: those of libc are interposed, or keep books for the program.
+ * A file's request to the daemon needs a descriptor for the moment, and the program may have taken
+ * every number that it is allowed.  A child that shares all memory but has its own table of
+ * descriptors has room there, because it closes copies or because its limit is higher.  This thread
+ * waits meanwhile, so to the program it is one call.  The child makes system calls directly: those
+ * of libc are interposed, or keep books for the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,9 @@ struct crowded {
 	ssize_t ret;
 };
 
-/* Copies of the program's descriptors, none of which is a device's; they stay open there. */
+/*
+ * Closes copies of the program's descriptors, none of which is a device's; the originals stay open.
+ */
 static void room_by_copies(int keep)
 {
 	for (int fd = 0, closed = 0; closed < ROOM && (unsigned)fd < CDEV_MAX_FDS; fd++)
@@ -52,7 +55,10 @@ static int crowded_child(void *arg)
 	return 0;
 }
 
-/* Handlers of faults must run there, as copies from and to the program's memory count on them; no others. */
+/*
+ * Handlers of faults must run in the child, because copies from and to the program's memory count
+ * on them; no other handlers may.
+ */
 static void child_run(struct crowded *c, char *stack)
 {
 	const uint64_t most = ~(BIT(SIGSEGV) | BIT(SIGBUS));

@@ -15,13 +15,16 @@
 #define UMAD_MAJOR 231u
 #define ISSM_MINOR 64u
 
-/* The socket is the descriptor itself, in whichever process; here is only how to use it. */
+/*
+ * The descriptor is the socket itself, in every process that has it; this record says how to use
+ * it.
+ */
 struct umad_device {
 	struct cdev_file cdev;
 	struct umad_page *page;
 	uint64_t token;
 	uint32_t minor;
-	int access; /* O_RDONLY, O_WRONLY or O_RDWR; the socket itself would do both */
+	int access; /* O_RDONLY, O_WRONLY or O_RDWR; the socket itself allows both */
 	_Atomic(uint32_t) failures; /* reads in a row that found the daemon gone */
 };
 
@@ -43,32 +46,36 @@ static inline bool umad_is_gone(const struct umad_device *u)
 /* ---- ask.c ---- */
 
 /*
- * Asks for a umad or issm file by its name; the reply replaces the request.  Returns the connection,
- * or negative errno. -ENODEV: this process is on no fabric.
+ * Asks the daemon for a umad or issm file by its name; the reply replaces the request.  Returns the
+ * connection, or a negative errno.  -ENODEV: this process is on no fabric.
  */
 int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *m,
 		   int fds[MSG_MAX_FDS]) must_check;
-/* What a file answers when a request ended with 'ret' on its way, in errors that the kernel's have too:
- * -EIO where the daemon is silent or makes no sense, -ENOMEM where the socket has no room. */
+/* The error of a file whose request ended with 'ret' on its way, among those that the kernel's
+ * files have: -EIO if the daemon is silent or makes no sense, -ENOMEM if the socket has no room. */
 int umad_request_error(int ret);
 void umad_request_fill(struct msg *m, const char *name, bool wait);
-/* Asks for the file whose socket has that inode, as umad_link_open; starts no daemon. */
+/* Asks for the file whose socket has that inode, as umad_link_open does, but starts no daemon. */
 int umad_adopt_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
-/* A connection for more requests. */
+/* Opens a connection for more requests. */
 int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
-/* One request on a connection of its own.  Negative errno, as the program gets it, -EIO if the daemon
- * has gone. */
+/* Makes one request on a connection of its own.  Returns a negative errno as the program gets it,
+ * -EIO if the daemon has gone. */
 int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
 	     int fds[MSG_MAX_FDS]) must_check;
-/* The same of what no descriptor comes with, also where the program has no number left for the connection. */
+/*
+ * The same for a request without descriptors.  It works even if the program has no number left for
+ * the connection.
+ */
 int umad_ask_plain(struct umad_device *u, struct msg *m, enum msg_type type) must_check;
 
 /* ---- crowded.c ---- */
 
-/* Calls it where two more descriptors can be had, though the program has as many as it is allowed: 'keep' is the same there,
- * new ones are gone afterwards.  What it returns, or -EMFILE. */
+/* Runs call where it can have two more descriptors, even if the program has as many as it is
+ * allowed: 'keep' is the same there, and new descriptors are gone afterwards.  Returns what call
+ * returns, or -EMFILE. */
 ssize_t umad_crowded(ssize_t (*call)(void *arg), void *arg, int keep) must_check;
-/* Has the program itself room for two more?  fd: one that is open. */
+/* Tells whether the program itself has room for two more descriptors.  fd: one that is open. */
 bool umad_has_room(int fd) must_check;
 
 /* ---- ioctl.c, write.c, read.c: the operations ---- */
@@ -79,18 +86,21 @@ ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
 
 /* ---- message_file.c ---- */
 
-/* The end of a file in memory with these bytes, for whoever gets the descriptor to read.  Its descriptor, -EFAULT if the
- * bytes cannot be read, or -ENOMEM. */
+/* Makes a file in memory that ends with these bytes, for whoever gets the descriptor to read.
+ * Returns its descriptor, -EFAULT if the bytes cannot be read, or -ENOMEM. */
 int umad_message_file(const void *bytes, size_t n) must_check;
 
 /* ---- copy.c: memory that the program names, which may not be there ---- */
 
-/* From now on bad addresses are found by our handler of faults, which is installed for it. */
+/* From now on our handler of faults, which this installs, finds bad addresses. */
 void user_guard(void);
-/* Are they? */
+/* Tells whether user_guard has been called. */
 bool user_is_guarded(void) must_check;
-/* 0 or -EFAULT. */
+/* Each copies n bytes and returns 0 or -EFAULT. */
 int user_load(void *to, const void *from, size_t n) must_check;
 int user_store(void *to, const void *from, size_t n) must_check;
-/* Is there memory for a store of n bytes, less than a page?  False also where that costs too much to know. */
+/*
+ * Tells whether n bytes, less than a page, can be stored there.  False also where that costs too
+ * much to find out.
+ */
 bool user_can_store(void *to, size_t n) must_check;

@@ -6,7 +6,7 @@
 
 #include "driver/umad/device.h"
 
-/* Arguments of both requests in the form of the newer one. */
+/* Reads the arguments of either request into the form of the newer one. */
 static int agent_read(const void *arg, bool second, struct ib_user_mad_reg_req2 *out)
 {
 	struct ib_user_mad_reg_req old;
@@ -49,7 +49,7 @@ static int agent_undo(struct umad_device *u, uint32_t id)
 	struct msg m = {.umad_agent = {.token = u->token, .id = id, .undo = 1}};
 	int ret = umad_ask_plain(u, &m, MSG_UMAD_UNREGISTER);
 
-	/* Whatever came of that, the program must hear of its address. */
+	/* Whatever came of the store, the program must hear of its bad address. */
 	(void)ret;
 	return -EFAULT;
 }
@@ -72,7 +72,7 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 	ret = second ? agent_flags_check(&req, arg) : 0;
 	if (ret)
 		return ret;
-	/* Where there is no room the daemon says so, which comes first. */
+	/* If there is no room, the daemon says so, and its error comes first. */
 	if (req.mgmt_class && req.oui >> 24 && !agents_full(u->page))
 		return -EINVAL;
 	m.umad_register = (struct msg_umad_register){

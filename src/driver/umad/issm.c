@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* An issm file is the token of its port's IsSM bit, for as long as it is open; nothing else can be done
- * with it. */
+/* An issm file is the token of its port's IsSM bit for as long as it is open; a program can do
+ * nothing else with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -74,8 +74,8 @@ static void waiting_end(void *link)
 	hidden_close(link);
 }
 
-/* Until the daemon has answered.  Other holders may keep us waiting for days; a signal ends it, or goes
- * on with it, as its handler was installed. */
+/* Waits until the daemon has answered.  Other holders may keep us waiting for days; a signal ends
+ * the wait or not, as its handler was installed. */
 static int answer_await(int sock)
 {
 	char c;
@@ -85,7 +85,7 @@ static int answer_await(int sock)
 	return 0;
 }
 
-/* The connection is the place in the queue. */
+/* Waits in the queue; the connection is our place in it. */
 static int token_await(const char *name, int fds[MSG_MAX_FDS], const int *cancel)
 {
 	const struct timeval forever = {0};
@@ -114,7 +114,7 @@ static int token_await(const char *name, int fds[MSG_MAX_FDS], const int *cancel
 	return umad_request_error(ret);
 }
 
-/* First without a place in the queue, because that is one connection less. */
+/* Asks first without a place in the queue, because that takes one connection less. */
 static int token_get(const char *name, bool wait, int fds[MSG_MAX_FDS], const int *cancel)
 {
 	struct msg m = {0};

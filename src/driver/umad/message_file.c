@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Long messages lie in a file in memory, which their reader gets.  To make the pages of such a file and to give
- * them back takes longer than to fill and to read them, so one file is kept and filled again.
+ * Long messages lie in a file in memory, which their reader gets.  Making the pages of such a file
+ * and giving them back takes longer than filling and reading them, so we keep one file and fill it
+ * again.
  *
- * It is filled when nobody has it any more, and the kernel knows that: what is given away is the file
- * opened once more, for reading, and as long as that is open anywhere (in flight in a socket, mapped, in
- * a process that is stopped) the kernel refuses a lease for writing (fcntl(2), F_SETLEASE).
- * Where there is no way to know, each message gets a file of its own.
+ * We fill it again when nobody has it any more, which the kernel knows: we give away a second open
+ * of the file, for reading, and as long as that is open anywhere (in flight in a socket, mapped, in
+ * a process that is stopped) the kernel refuses a lease for writing (fcntl(2), F_SETLEASE).  Where
+ * we cannot find out, each message gets its own file.
  *
- * The message lies at the end of the file.  In front of it is what earlier messages of this process have left.
+ * The message lies at the end of the file.  Earlier messages of this process have left what is in
+ * front.
  *
- * A file that is filled again is mapped: pages that are there are filled in a third of the time so.  Only the kernel makes
- * new ones, because it can say that there is no memory.
+ * We map a file that we fill again, because filling pages that are there takes a third of the time
+ * so.  Only the kernel makes new pages, because it can say that there is no memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,17 +37,20 @@
 #define SPARE_LEAST (128ull << 10)
 #define SPARE_MOST  (16ull << 20) /* longer messages have files of their own */
 
-/* A child of fork that finds it busy, as a thread of its parent had it, has files of its own for each message. */
+/*
+ * A child of a fork that finds it busy, because a thread of its parent had it, makes a file for
+ * each message.
+ */
 static struct {
 	atomic_flag busy;
 	struct hidden file;
 	uint64_t bytes;
-	uint64_t there; /* so many at the end have pages */
-	uint8_t *map;	/* of all, or NULL */
+	uint64_t there; /* how many bytes at the end have pages */
+	uint8_t *map;	/* of the whole file, or NULL */
 	bool populated;
 } spare = {.busy = ATOMIC_FLAG_INIT, .file = {-1, 0, -1}};
 
-/* The file behind a descriptor, opened once more. */
+/* Opens the file behind a descriptor once more. */
 static int file_open_again(int fd, int access)
 {
 	char path[48];
@@ -54,7 +59,10 @@ static int file_open_again(int fd, int access)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, access | O_CLOEXEC);
 }
 
-/* Of the first descriptor of a memfd the kernel does not know that it can write, which a lease asks for. */
+/*
+ * Makes the file.  The kernel does not know that the first descriptor of a memfd can write, which a
+ * lease asks for, so this opens it once more.
+ */
 static int file_make(uint64_t bytes)
 {
 	int first = memfd_create(FILE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING), fd = -1;
@@ -65,14 +73,14 @@ static int file_make(uint64_t bytes)
 	    !syscall(SYS_fcntl, first, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		fd = file_open_again(first, O_RDWR);
 	syscall(SYS_close, first);
-	/* Who opened the file while we have the lease, for a moment, would make the kernel send us a
-	 * signal: one that programs do not mind. */
+	/* If somebody opens the file while we have the lease, for a moment, the kernel sends us a
+	 * signal; this chooses one that programs do not mind. */
 	if (fd >= 0)
 		syscall(SYS_fcntl, fd, F_SETSIG, SIGURG);
 	return fd;
 }
 
-/* Of all of it; without one the kernel fills it always. */
+/* Maps the whole file; without a mapping the kernel fills it always. */
 static void spare_map(void)
 {
 	void *map = mmap(NULL, spare.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spare.file.fd, 0);
@@ -99,7 +107,10 @@ static bool spare_make(uint64_t bytes)
 	return true;
 }
 
-/* For the second message: then it is worth the while.  Else each page is a fault of its own. */
+/*
+ * Makes the pages for the second message, because only then it pays.  Otherwise each page is a
+ * fault.
+ */
 static void spare_populate(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -119,7 +130,7 @@ static bool spare_is_free(void)
 	return true;
 }
 
-/* A file with room, which nobody has. */
+/* Makes sure that there is a file with room that nobody has. */
 static bool spare_ready(size_t n)
 {
 	uint64_t bytes = SPARE_LEAST;
@@ -131,7 +142,7 @@ static bool spare_ready(size_t n)
 	return spare_make(bytes);
 }
 
-/* For its reader. */
+/* Opens the file for the message's reader. */
 static int spare_open(void)
 {
 	int fd = file_open_again(spare.file.fd, O_RDONLY);
@@ -142,7 +153,7 @@ static int spare_open(void)
 	return -1;
 }
 
-/* False: it is for the kernel to do, or to say why not. */
+/* Returns false if the kernel has to copy, or to say why it cannot. */
 static bool spare_copy(const void *bytes, size_t n)
 {
 	return spare.map && n <= spare.there && user_is_guarded() &&

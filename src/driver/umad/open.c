@@ -22,7 +22,10 @@ static void device_fstat(struct cdev_file *f, struct stat *st)
 	st->st_blocks = 0;
 }
 
-/* The daemon sees the end of the socket when the last process closes it. */
+/*
+ * The daemon sees the end of the socket when the last process closes it, so there is nothing to
+ * tell.
+ */
 static void device_last_close(struct cdev_file *f)
 {
 	(void)f;
@@ -123,7 +126,7 @@ static bool request_is_umads(unsigned long request)
 	}
 }
 
-/* How it was opened is not known any more: for both. */
+/* We do not know any more how it was opened, so the file allows both. */
 static bool device_adopt(int fd)
 {
 	struct umad_device *u = NULL;
@@ -148,7 +151,7 @@ static bool device_adopt(int fd)
 	return false;
 }
 
-/* Two threads that come with the same descriptor make it known one after the other. */
+/* Two threads that come with the same descriptor add it to the table one after the other. */
 bool umad_device_adopt(int fd, unsigned long request)
 {
 	int saved_errno = errno;

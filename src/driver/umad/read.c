@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Receiving a MAD.  Where every message that is there fits, it is taken with one system call.
- * Otherwise, or if there is none, a message is looked at before it is taken, because one that does not
- * fit stays; the look is where a thread waits, is interrupted or cancelled.  What the socket has no room
- * for is fetched from the daemon, and a marker in the socket stands for it.
+ * Receiving a MAD.  If every message that can be there fits the buffer, one system call takes it.
+ * Otherwise, or if there is none, the reader looks at a message before it takes it, because one
+ * that does not fit stays; during the look a thread waits, is interrupted or cancelled.  A message
+ * that the socket has no room for has a marker in the socket, and the reader fetches it from the
+ * daemon.
  *
- * Several threads and processes may read.  Nothing locks them out of each other's way: whoever took
- * something else than he had seen gives it back, and begins again.
+ * Several threads and processes may read, without locks.  A reader that took another message than
+ * it had seen gives it back and begins again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,13 +25,16 @@
 #include "driver/umad/device.h"
 #include "prm/mad.h"
 
-/* A program that asks a dead device again and again must not take a processor for it. */
+/*
+ * A reader rests after this many failures in a row, because a program that asks a dead device again
+ * and again must not take a processor for it.
+ */
 #define PATIENT_FAILURES 2u
 #define FAILURE_REST_NS	 20000000
-/* So often we leave a message to him who is about to take it off the stream. */
+/* How often we leave a message to a reader that is about to take it off the stream. */
 #define OTHERS_TURNS 100u
 
-#define AGAIN 1 /* somebody else was quicker */
+#define AGAIN 1 /* another reader was quicker */
 
 struct umad_reading {
 	struct umad_device *device;
@@ -38,8 +42,8 @@ struct umad_reading {
 	uint8_t *buf; /* the program's */
 	size_t count;
 	uint32_t header_bytes;
-	uint32_t turns; /* others' */
-	/* What does not fit the program's buffer. */
+	uint32_t turns; /* how often other readers took theirs */
+	/* Takes a message that does not fit the program's buffer. */
 	uint8_t small[UMAD_MESSAGE_BYTES];
 };
 
@@ -58,13 +62,13 @@ static int stream_error(struct umad_device *u)
 	return errno == ECONNRESET ? reading_gone(u) : -errno;
 }
 
-/* Into which memory whole messages of the stream fit. */
+/* Tells whether whole messages of the stream need the small buffer. */
 static bool reading_is_small(const struct umad_reading *r)
 {
 	return r->count < r->header_bytes + MAD_BYTES;
 }
 
-/* The length of the first message, whose beginning is in 'to'.  A cancellation point. */
+/* Returns the length of the first message, whose beginning is in 'to'.  A cancellation point. */
 static ssize_t stream_look(const struct umad_reading *r, void *to, size_t room, int flags)
 {
 	struct iovec iov = {to, room};
@@ -76,12 +80,12 @@ static ssize_t stream_look(const struct umad_reading *r, void *to, size_t room, 
 	return n ? n : reading_gone(r->device);
 }
 
-/* Takes the first message off, whichever it is.  Its length, or AGAIN if there is none. */
+/* Takes the first message off, whichever it is.  Returns its length, or AGAIN if there is none. */
 static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
 {
 	ssize_t n;
 
-	/* The number may name another file by now. */
+	/* The descriptor may name another file by now. */
 	if (cdev_table_load(r->fd) != &r->device->cdev)
 		return -EBADF;
 	n = syscall(SYS_recvfrom, r->fd, to, room, MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
@@ -90,8 +94,8 @@ static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
 	return n ? n : reading_gone(r->device);
 }
 
-/* To the end of the stream, 'n' bytes: nothing else can be done with them.  The file, if there is one, has those that
- * 'bytes' has not. */
+/* Puts a message of 'n' bytes at the end of the stream, because nothing else can be done with it.
+ * The file, if there is one, has the bytes that 'bytes' does not have. */
 static void stream_return(const struct umad_reading *r, const void *bytes, size_t here, size_t n,
 			  int file)
 {
@@ -148,7 +152,7 @@ static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
 		stream_give_back(r, r->buf, sizeof(marker));
 		return AGAIN;
 	}
-	/* Taken by the kernel into a bad address, it would be lost. */
+	/* If the kernel took the message into a bad address, it would be lost. */
 	if (user_store(r->buf, r->small, (size_t)n))
 		return -EFAULT;
 	taken = stream_take(r, r->small, sizeof(r->small));
@@ -163,7 +167,10 @@ static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
 
 /* ---- a message that is fetched ---- */
 
-/* Its marker has had its use.  Another reader may have taken it for something else. */
+/*
+ * Removes the marker of a message that was fetched.  Another reader may have taken it off
+ * meanwhile.
+ */
 static int marker_remove(struct umad_reading *r, uint32_t id)
 {
 	uint8_t bytes[UMAD_MESSAGE_BYTES];
@@ -178,7 +185,7 @@ static int marker_remove(struct umad_reading *r, uint32_t id)
 	return 0;
 }
 
-/* The first n bytes. */
+/* Copies the first n bytes. */
 static ssize_t file_copy(const struct umad_reading *r, const struct msg_umad_fetch_reply *reply,
 			 int file, size_t n)
 {
@@ -220,7 +227,7 @@ static ssize_t reading_fetch_here(struct umad_reading *r, uint32_t id)
 	struct msg m = {.umad_fetch = {.token = r->device->token, .id = id, .room = r->count}};
 	int fds[MSG_MAX_FDS];
 	ssize_t ret;
-	/* What the daemon has handed out is nowhere else. */
+	/* The daemon has handed the message out, so nobody else has it. */
 	no_cancellation();
 
 	if (reading_is_small(r))
@@ -256,15 +263,16 @@ static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
 {
 	struct fetching f = {r, id};
 
-	/* Beforehand: what the daemon hands out and we cannot take is lost. */
+	/* Checks beforehand, because a message that the daemon hands out and we cannot take is
+	 * lost. */
 	return umad_has_room(r->fd) ? reading_fetch_here(r, id)
 				    : umad_crowded(fetching_go, &f, r->fd);
 }
 
 /* ---- a message that fits, whichever it is ---- */
 
-/* The marker came in the moment after there was none.  If the message stays, so does its marker: it is
- * back when the daemon has answered. */
+/* A marker came in the moment after the stream was empty.  If the message stays, so does its
+ * marker: it is back when the daemon has answered. */
 static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
 {
 	ssize_t ret = reading_fetch(r, marker->id);
@@ -278,7 +286,7 @@ static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
 	return ret;
 }
 
-/* Nothing has to be looked at first. */
+/* Tells that we need not look at anything first. */
 static bool reading_fits(const struct umad_reading *r)
 {
 	return !reading_is_small(r) &&
@@ -286,7 +294,7 @@ static bool reading_fits(const struct umad_reading *r)
 	       user_can_store(r->buf, r->header_bytes + MAD_BYTES);
 }
 
-/* Waits for nothing: AGAIN if there is nothing. */
+/* Takes a message without waiting: AGAIN if there is none. */
 static ssize_t reading_direct(struct umad_reading *r)
 {
 	struct umad_marker marker;

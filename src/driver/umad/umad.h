@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* /dev/infiniband/umad<N> and issm<N> in the program: arguments, copies, blocking.  Needs no slot and
- * no engine; a file works on in a forked child. */
+/* /dev/infiniband/umad<N> and issm<N> in the program: arguments, copies, blocking.  The files need
+ * no slot and no engine, and go on working in a forked child. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +9,11 @@
 
 /* As uverbs_file_open: a descriptor or negative errno. */
 int umad_device_open(const char *name, int flags) must_check;
-/* Is this a request of umad files, and the descriptor one of theirs that came by execve or from another
- * process?  Then it is known from now on. */
+/* Tells whether this is a request of umad files and the descriptor is one of theirs that came by
+ * execve or from another process; then the table knows it from now on. */
 bool umad_device_adopt(int fd, unsigned long request);
-/* The same; waits until nobody else holds the port's token, and may be interrupted or cancelled then. */
+/*
+ * The same for issm; it waits until nobody else holds the port's token, and the wait can be
+ * interrupted or cancelled.
+ */
 int issm_device_open(const char *name, int flags) must_check;

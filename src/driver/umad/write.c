@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sending a MAD.  What the kernel refuses is refused here, by the page that the daemon keeps for us, in
- * the kernel's order; the bytes then go as they are, and nobody is waited for.  The daemon looks at
- * everything again.
+ * Sending a MAD.  With the page that the daemon keeps for us, we refuse here what the kernel
+ * refuses, in the kernel's order; then the bytes go as they are, and the thread waits for nobody.
+ * The daemon checks everything again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 
 #define SL_MAX 15u
 
-/* What we look at before we send. */
+/* The parts of a message that we look at before we send it. */
 struct umad_sending {
 	struct ib_user_mad_hdr header;
-	uint8_t mad[MAD_BYTES]; /* only as much as 'looked' says */
+	uint8_t mad[MAD_BYTES]; /* only as many bytes as 'looked' says */
 	uint32_t header_bytes;
 	uint32_t agent; /* word of the page */
-	bool rmpp;	/* of several packets, or of one in RMPP's form */
+	bool rmpp;	/* the message has several packets, or one in RMPP's form */
 };
 
 static bool rmpp_is_active(const uint8_t *mad)
@@ -35,7 +35,7 @@ static bool rmpp_is_active(const uint8_t *mad)
 	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
 }
 
-/* Checks 1 and 2; then header and the beginning of the MAD are here. */
+/* Makes checks 1 and 2; then s has the header and the beginning of the MAD. */
 static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count)
 {
 	if (count < s->header_bytes + MAD_RMPP_BYTES)
@@ -46,7 +46,7 @@ static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count
 	return user_load(s->mad, buf + s->header_bytes, MAD_RMPP_BYTES);
 }
 
-/* Checks 3 to 7. */
+/* Makes checks 3 to 7. */
 static int sending_check(struct umad_sending *s, const struct umad_device *u, size_t count)
 {
 	const struct umad_page *page = u->page;
@@ -92,7 +92,7 @@ static _Atomic(uint16_t) *sending_place(const struct umad_sending *s, const stru
 						     s->mad[MAD_AT_CLASS])];
 }
 
-/* Check 10: the daemon is asked only where there may be another one. */
+/* Makes check 10: asks the daemon only if there may be another such send. */
 static int sending_check_duplicate(const struct umad_sending *s, struct umad_device *u)
 {
 	struct msg m = {0};
@@ -102,11 +102,11 @@ static int sending_check_duplicate(const struct umad_sending *s, struct umad_dev
 	if (!atomic_load_explicit(sending_place(s, u), memory_order_acquire))
 		return 0;
 	m.umad_in_flight = in_flight_of(s, u);
-	/* If it cannot be asked, it will say nothing and drop a duplicate. */
+	/* If we cannot ask the daemon, it will drop a duplicate without telling. */
 	return umad_ask_plain(u, &m, MSG_UMAD_IN_FLIGHT) == -EINVAL ? -EINVAL : 0;
 }
 
-/* Check 12.  Paths of directed routes lie at the end of the MAD. */
+/* Makes check 12.  Paths of directed routes lie at the end of the MAD. */
 static int sending_check_route(struct umad_sending *s, const struct umad_page *page,
 			       const uint8_t *buf, size_t count)
 {
@@ -161,7 +161,10 @@ static int stream_send_attached(int fd, void *bytes, size_t n, int attached)
 	return syscall(SYS_sendmsg, fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* One attempt; a cancelled thread would leave the page wrong, so it is no cancellation point. */
+/*
+ * Makes one attempt.  It is no cancellation point, because a cancelled thread would leave the page
+ * wrong.
+ */
 static int stream_send_once(int fd, void *bytes, size_t n, int attached)
 {
 	if (attached >= 0)
@@ -176,8 +179,8 @@ static void page_uncount(struct umad_device *u, const struct umad_sending *s)
 	atomic_fetch_sub_explicit(&u->page->sends, 1, memory_order_relaxed);
 }
 
-/* Several threads may have been allowed the last one.  What the daemon has no place for it leaves out, and nobody
- * would be told. */
+/* Several threads may have been allowed the last place.  The daemon drops a send that it has no
+ * place for, and nobody would be told. */
 static int page_count(struct umad_device *u, const struct umad_sending *s)
 {
 	atomic_fetch_add_explicit(sending_place(s, u), 1, memory_order_relaxed);
@@ -202,7 +205,7 @@ static int stream_send(struct umad_device *u, const struct umad_sending *s, int 
 			page_uncount(u, s);
 		if (ret != -EAGAIN)
 			break;
-		/* The daemon lags.  Here a thread may be cancelled. */
+		/* The daemon lags, so the thread waits.  It may be cancelled here. */
 		(void)poll(&p, 1, -1);
 	}
 	if (ret != -EPIPE && ret != -ECONNRESET)
@@ -216,7 +219,7 @@ static void message_file_close(void *fd)
 	close(*(int *)fd);
 }
 
-/* The message is in the file; whoever cancels us here leaves it to us to close. */
+/* The message is in the file, which we have to close if the thread is cancelled here. */
 static int file_send(struct umad_device *u, const struct umad_sending *s, int fd, int *file,
 		     uint64_t length, const int *cancel)
 {
@@ -231,7 +234,7 @@ static int file_send(struct umad_device *u, const struct umad_sending *s, int fd
 	return ret;
 }
 
-/* A message that the socket has no room for goes as a file. */
+/* Sends a message that the socket has no room for as a file. */
 static int stream_send_file(struct umad_device *u, const struct umad_sending *s, int fd,
 			    const uint8_t *buf, size_t count)
 {
