@@ -30,7 +30,7 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 	.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
 	.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
-	.hca_core_clock_offset = 0, /* in its page */
+	.hca_core_clock_offset = 0, /* offset within its page */
 	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS |
@@ -54,7 +54,10 @@ static int ucontext_write(struct ufile *f, const struct ubuf *out)
 	return ubuf_write(out, &resp, sizeof(resp));
 }
 
-/* A library that is refused asks again as its older versions did: the reason stays the first. */
+/*
+ * The reason of the first refusal stays, because a library that is refused asks again as its older
+ * versions did.
+ */
 static int refuse_old(const struct ufile *f)
 {
 	if (f->context_error)
@@ -63,7 +66,7 @@ static int refuse_old(const struct ufile *f)
 	return -EOPNOTSUPP;
 }
 
-/* mlx5_ib reads what it knows of a longer struct and does not look at the rest. */
+/* Reads as mlx5_ib does: of a longer struct it takes what it knows, and does not check the rest. */
 static int read_ucontext(const struct ubuf *sent, struct mlx5_ib_alloc_ucontext_req_v2 *uhw)
 {
 	struct ubuf known = {sent->ptr, min_u64(sent->len, sizeof(*uhw))};
@@ -88,7 +91,8 @@ static int ucontext_open(struct ureq *req)
 		return -EOPNOTSUPP;
 	if (uhw.comp_mask || uhw.reserved0 || uhw.reserved1 || uhw.reserved2)
 		return -EOPNOTSUPP;
-	/* Both are older than rdma-core 24; what they would need is neither tested nor missed. */
+	/* Both are older than rdma-core 24.  What such libraries would need is not tested, and
+	 * nobody misses it. */
 	if (!(uhw.lib_caps & MLX5_LIB_CAP_DYN_UAR) || uhw.max_cqe_version < 1)
 		return refuse_old(req->file);
 	/* libmlx5 asks for a region at once, and crashes later if it gets none. */
@@ -128,7 +132,7 @@ static int method_query_context(struct ureq *req)
 	return ret < 0 ? ret : ureq_put_done(req, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
-/* The first one is the default for objects that name none. */
+/* Makes the first channel, which is the default for objects that name none. */
 static int async_channel_alloc(struct ufile *f)
 {
 	struct uchannel *c;
@@ -208,7 +212,7 @@ static const struct {
 	{MLX5_IB_OBJECT_FLOW_MATCHER, UOBJ_MATCHER},
 };
 
-/* Device memory has handles of its own, see dm_pool.h. */
+/* Device memory has its own handles, see dm_pool.h. */
 static bool handle_exists(struct ufile *f, enum uobj_type type, uint32_t handle)
 {
 	struct dm_info dm;

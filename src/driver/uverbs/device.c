@@ -105,7 +105,7 @@ static int cmd_query_device(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-/* What Ethernet queues can do. */
+/* Fills in what Ethernet queues can do. */
 static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *d,
 			  struct mlx5_ib_query_device_resp *uhw)
 {
@@ -125,7 +125,7 @@ static int cmd_query_device_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_query_device cmd;
 	struct ib_uverbs_ex_query_device_resp resp = {0};
-	/* All else is zero: no pacing, striding or tunnels. */
+	/* All other fields are zero: no pacing, striding or tunnels. */
 	struct mlx5_ib_query_device_resp uhw = {
 		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD |
 			 MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP,
@@ -162,7 +162,10 @@ static int cmd_query_device_ex(struct ureq *req)
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-/* As wide as in PortInfo, where they stay at their end.  Without the daemon nothing is known. */
+/*
+ * The counts are as wide as in PortInfo, and stay at their maximum.  Without the daemon we know
+ * none.
+ */
 static void fill_violations(uint32_t row, struct ib_uverbs_query_port_resp *p)
 {
 	uint64_t totals[PORT_COUNTERS];
@@ -178,7 +181,10 @@ static uint32_t port_load(const _Atomic(uint32_t) *field)
 	return atomic_load_explicit(field, memory_order_acquire);
 }
 
-/* What the link has agreed on (PortInfo).  A subnet that says nothing has the best that a card can. */
+/*
+ * Fills in what the link has agreed on (PortInfo).  If the subnet says nothing, it is the best that
+ * a card can.
+ */
 static void fill_link(const struct subnet_port *port, struct ib_uverbs_query_port_resp *p)
 {
 	uint32_t width = port_load(&port->width), speed = port_load(&port->speed);
@@ -253,10 +259,10 @@ static int cmd_query_port(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-/* The number of the function in steering, as HCA_CAP_GENERAL has it; 0 is the wire's. */
+/* The function's number in steering, as HCA_CAP_GENERAL has it; 0 is the wire's. */
 #define OWN_VHCA 1u
 
-/* Which port of the switch it is: that to the wire.  Without a switch flags 0 say so. */
+/* Says which port of the switch it is: the one to the wire.  Without a switch, flags 0 say so. */
 static int method_query_port_mlx5(struct ureq *req)
 {
 	struct mlx5_ib_uapi_query_port resp = {0};

@@ -36,12 +36,12 @@ static int file_map_pages(struct ufile *f, int fd)
 
 	if (ret)
 		return ret;
-	/* Mapped once, whole: a descriptor kept for later could be closed by the program, and its
-	 * number would then name somebody else's file. */
+	/* We map the file once, as a whole: the program could close a descriptor that we kept for
+	 * later, and its number would then name somebody else's file. */
 	f->pages = sparse_map(UVERBS_FILE_BYTES, PROT_READ | PROT_WRITE, fd, 0);
 	if (!f->pages)
 		return -errno;
-	/* A child would only hold on to memory of a device that is not its own. */
+	/* A child would only keep memory of a device that is not its own. */
 	(void)madvise(f->pages, UVERBS_FILE_BYTES, MADV_DONTFORK);
 	return dm_pool_open(&f->dm, fd, UVERBS_DM_OFFSET);
 }
@@ -108,7 +108,7 @@ static ssize_t file_write(struct cdev_file *cdev, int fd, const void *buf, size_
 	return uverbs_write(container_of(cdev, struct ufile, cdev), buf, count);
 }
 
-/* libibverbs compares the number with the one in sysfs. */
+/* libibverbs compares this number with the one in sysfs. */
 static void file_fstat(struct cdev_file *cdev, struct stat *st)
 {
 	struct ufile *f = container_of(cdev, struct ufile, cdev);
@@ -119,7 +119,7 @@ static void file_fstat(struct cdev_file *cdev, struct stat *st)
 	st->st_blocks = 0;
 }
 
-/* Users before what they use, so that nothing is busy. */
+/* Users come before what they use, so that nothing is busy. */
 static const enum uobj_type teardown_order[] = {
 	UOBJ_FLOW, UOBJ_FLOW_ACTION, UOBJ_MATCHER, UOBJ_AH,   UOBJ_QP, UOBJ_IND_TABLE,
 	UOBJ_WQ,   UOBJ_SRQ,	     UOBJ_CQ,	   UOBJ_MW,   UOBJ_MR, UOBJ_ICM,
@@ -138,8 +138,8 @@ static void file_destroy_type(struct ufile *f, enum uobj_type type)
 }
 
 /*
- * Objects of DEVX use each other and those of verbs, never the other way round: as often as some
- * can go, the rest is tried again.
+ * Objects of DEVX use each other and those of verbs, never the other way round.  So this destroys
+ * those that can go and tries the rest again, as long as any went.
  */
 static void file_destroy_devx(struct ufile *f)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Parser of RDMA_VERBS_IOCTL.  The program's header and attributes are copied once and only the
- * copy is looked at.  Which errno answers which mistake is part of the ABI, because libibverbs
- * probes with it: EPROTONOSUPPORT means "this kernel has no such method or attribute" and nothing
- * else.
+ * Parser of RDMA_VERBS_IOCTL.  It copies the program's header and attributes once and looks only at
+ * the copy.  Which errno answers which mistake is part of the ABI, because libibverbs probes with
+ * it: EPROTONOSUPPORT means "this kernel has no such method or attribute" and nothing else.
  */
 #include "driver/uverbs/uverbs.h"
 
@@ -52,7 +51,7 @@ static bool tail_is_zero(struct uattr *a)
 	return ubuf_read(&tail, &none, 0) == 0;
 }
 
-/* A choice but the first has no data. */
+/* Only the first choice has data. */
 static int parse_choice(const struct uattr *a, const struct ib_uverbs_attr *in)
 {
 	if (a->choice >= a->spec->choices)
@@ -79,7 +78,7 @@ static int parse_data(struct uattr *a, const struct ib_uverbs_attr *in)
 	return s->type != ATTR_ENUM && in->attr_data.reserved ? -EINVAL : 0;
 }
 
-/* Handles are signed, and none that was ever given is negative. */
+/* Handles are signed, and no handle was ever negative. */
 static int parse_handle(struct ureq *req, struct uattr *a, const struct ib_uverbs_attr *in)
 {
 	const struct attr_spec *s = a->spec;
@@ -168,9 +167,9 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	ret = m->run(req);
 	if (ret == 0 && m->uhw)
 		ret = ureq_put_done(req, UVERBS_ATTR_UHW_OUT);
-	/* Reserved for the parser: the library would take the method for missing. */
+	/* Only the parser may answer this: the library would take the method for missing. */
 	ret = ret == -EPROTONOSUPPORT ? -EINVAL : ret;
-	/* ENOSPC is libibverbs asking what there is, see uverbs/write.c. */
+	/* With ENOSPC libibverbs asks what there is, see uverbs/write.c. */
 	return ret < 0 && ret != -ENOSPC ? method_refused(m, ret, "handler") : ret;
 }
 
@@ -193,7 +192,7 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 
 	if (request != RDMA_VERBS_IOCTL)
 		return -ENOTTY;
-	/* What was noted before this request has nothing to do with it. */
+	/* Earlier notes have nothing to do with this request. */
 	if (explaining())
 		(void)explain_reason("");
 	if (!usermem_copy(&in.hdr, arg, sizeof(in.hdr)))
@@ -216,7 +215,7 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 	if (in.hdr.num_attrs &&
 	    !usermem_copy(in.attrs, req.user_attrs, in.hdr.num_attrs * sizeof(in.attrs[0])))
 		return -EFAULT;
-	/* A thread of the parent may have held the lock when the child came to be. */
+	/* A thread of the parent may have held the lock at the fork. */
 	if (inherited && !m->inherited)
 		return method_refused(m, -EIO, "inherited-by-fork");
 	if (!inherited)

@@ -4,12 +4,12 @@
 
 #include "driver/uverbs/core/spec.h"
 
-/* An opener of cdev.c: a descriptor, or negative errno. */
+/* An opener for cdev.c: returns a descriptor, or a negative errno. */
 int uverbs_file_open(const char *name, int flags);
 extern const struct cdev_ops uverbs_file_ops;
 
 int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
-/* In a forked child, on the parent's file: most methods answer -EIO. */
+/* A forked child calls this on the parent's file: most methods answer -EIO. */
 int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 

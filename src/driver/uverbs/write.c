@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The numbered commands of the uverbs ABI: the two ways in which they come.  Which errno answers
- * which mistake, and which of two is found first, are as in the kernel: libraries probe with them.
+ * The numbered commands of the uverbs ABI, and the two ways in which they come.  Which errno
+ * answers which mistake, and which of two mistakes is found first, are as in the kernel, because
+ * libraries probe with them.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -13,7 +14,7 @@
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 
-/* Known, but this device has not got the feature. */
+/* A command that the kernel knows and this device does not have. */
 #define LACKS(num) [IB_USER_VERBS_CMD_##num] = {.name = #num}
 
 static const struct command_spec lacking[] = {
@@ -33,7 +34,7 @@ static const struct command_spec lacking[] = {
 };
 static const struct command_spec lacking_ex = {.name = "of an extended number"};
 
-/* A number among those of commands has a row, if only one without a function. */
+/* Every number among those of commands has a row, if only one without a function. */
 static int command_find(uint32_t number, const struct command_spec **out)
 {
 	uint32_t index = number & IB_USER_VERBS_CMD_COMMAND_MASK;
@@ -119,8 +120,9 @@ const struct method_spec uverbs_invoke_write = {
 /* ---- write(2): the same, with the buffers cut out of one block ---- */
 
 /*
- * head, then the core struct, then the provider's part; the response likewise.  Where the provider
- * has no part all is the core struct's, which may be longer than we know it.
+ * Cuts out the head, then the core struct, then the provider's part; the same for the response.
+ * Where the provider has no part, all belongs to the core struct, which may be longer than we know
+ * it.
  */
 static int cut_legacy(struct ureq *req, const struct command_spec *c, uint8_t *body, size_t bytes,
 		      size_t out_bytes)
@@ -180,7 +182,7 @@ static int cut_extended(struct ureq *req, const struct command_spec *c, uint8_t 
 	return 0;
 }
 
-/* A command that is not there has no extended form: its number is answered after the length. */
+/* A missing command has no extended form, so its number is answered after the length. */
 static int cut_message(struct ureq *req, const struct command_spec *c, uint8_t *body, size_t bytes,
 		       const struct ib_uverbs_cmd_hdr *hdr)
 {

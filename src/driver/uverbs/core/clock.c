@@ -9,7 +9,7 @@
 #include "base/endian.h"
 #include "driver/uverbs/core/file.h"
 
-/* How often readers should look at the conversion again; it does not drift, so this is generous. */
+/* How often readers should look at the conversion again; it does not drift, so this is long. */
 #define CLOCK_INFO_PERIOD_NS 10000000000ull
 
 static void store_u32(__u32 *at, uint32_t v, memory_order order)
@@ -23,8 +23,9 @@ static void store_u64(void *at, uint64_t v)
 }
 
 /*
- * Readers take the fields between two looks at 'sign': the same even value, or they try again.
- * Here it is odd from before the first store of a field (the fence) until after the last (release).
+ * Readers take the fields between two looks at 'sign': both must give the same even value, or they
+ * try again.  The writer keeps it odd from before the first store of a field (the fence) until
+ * after the last (release).
  */
 static void clock_info_refresh(struct mlx5_ib_clock_info *info, uint64_t cycles)
 {
@@ -35,7 +36,7 @@ static void clock_info_refresh(struct mlx5_ib_clock_info *info, uint64_t cycles)
 	store_u64(&info->nsec, clock_realtime_ns());
 	store_u64(&info->cycles, cycles);
 	store_u64(&info->frac, 0);
-	/* cycles are nanoseconds: nothing to scale, nothing that could overflow */
+	/* cycles are nanoseconds, so the library need not scale, and nothing overflows */
 	store_u32(&info->mult, 1, memory_order_relaxed);
 	store_u32(&info->shift, 0, memory_order_relaxed);
 	store_u64(&info->mask, UINT64_MAX);
@@ -47,11 +48,12 @@ void uclock_refresh(struct ufile *f)
 {
 	uint64_t cycles;
 
-	/* Whoever finds it taken may go on: the other is storing the present time. */
+	/* A thread that finds it taken may go on, because the other one is storing the present
+	 * time. */
 	if (!spin_try(&f->clock_busy))
 		return;
 	cycles = clock_ns();
-	/* in one store, for the library reads it as two halves and looks for a carry */
+	/* one store, because the library reads it as two halves and looks for a carry */
 	store_u64(f->pages + UCLOCK_PAGE_OFFSET, be64_of(cycles).raw);
 	clock_info_refresh((struct mlx5_ib_clock_info *)(f->pages + UCLOCK_INFO_OFFSET), cycles);
 	spin_unlock(&f->clock_busy);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The book is a list of areas; which pages are free follows from it.  An area exists from the store
- * of its page count on, so a process that dies in the middle of a change leaves a consistent book
- * (the lock is robust).
+ * The book is a list of areas, which implies the free pages.  An area exists from the store of its
+ * page count on, so a process that dies in the middle of a change leaves a consistent book (the
+ * lock is robust).
  */
 #include "driver/uverbs/core/dm_pool.h"
 
@@ -23,7 +23,7 @@ struct dm_area {
 
 struct dm_shared {
 	pthread_mutex_t lock;
-	struct dm_area areas[DM_PAGES]; /* each takes a page at least */
+	struct dm_area areas[DM_PAGES]; /* each area has at least one page */
 };
 
 static int lock_init(pthread_mutex_t *lock)
@@ -76,7 +76,7 @@ unmap_shared:
 	return ret;
 }
 
-/* The lock is not destroyed: a child may go on with its mapping of it. */
+/* This does not destroy the lock, because a child may go on with its mapping of it. */
 void dm_pool_close(struct dm_pool *p)
 {
 	if (!p->shared)
@@ -86,7 +86,7 @@ void dm_pool_close(struct dm_pool *p)
 	*p = (struct dm_pool){0};
 }
 
-/* First free stretch of that many pages; DM_PAGES if there is none. */
+/* Returns the first free stretch of that many pages; DM_PAGES if there is none. */
 static uint32_t dm_first_fit(const struct dm_shared *s, uint32_t pages)
 {
 	bool used[DM_PAGES] = {0};
@@ -144,12 +144,12 @@ int dm_alloc(struct dm_pool *p, uint64_t length, uint32_t log_align, struct dm_i
 	first = dm_first_fit(s, pages);
 	area = dm_area_unused(s);
 	if (first < DM_PAGES && area) {
-		/* nothing of an earlier owner */
+		/* clears what an earlier owner left */
 		memset(p->memory + (size_t)first * DM_PAGE_BYTES, 0, (size_t)pages * DM_PAGE_BYTES);
 		area->first = first;
 		area->length = length;
 		area->holds = 0;
-		/* last: from here on it exists */
+		/* stored last: from here on the area exists */
 		__atomic_store_n(&area->pages, pages, __ATOMIC_RELEASE);
 		dm_area_describe(s, area, out);
 		ret = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory of one uverbs file: a stretch of its memfd, and the book of who has which pages.
+ * Device memory of one uverbs file: a stretch of its memfd, and the book that says who has which
+ * pages.
  *
  * Both are shared with the children of a fork, which may allocate and free through the inherited
  * descriptor as they may with a kernel: device memory is the one kind of object that needs nothing
  * of the parent's process.  Hence its handles are not those of the file's table, which each process
  * has for itself, but begin above them.
  *
- * Load: a handful of allocations per program, so a look is a scan.
+ * The number of allocations is a handful per program, so a search scans all of them.
  */
 #pragma once
 

@@ -21,9 +21,9 @@
 #include "driver/runtime/waiter.h"
 #include "driver/uverbs/core/file.h"
 
-#define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
-#define PURGE_BYTES    4096u	 /* one write puts as many back */
-/* So that events of ordinary number find room whatever becomes of the system's memory. */
+#define PIPE_BYTES_MAX (1 << 20) /* the most that an unprivileged process may ask for */
+#define PURGE_BYTES    4096u	 /* bytes that one write can put back */
+/* Room in the list for an ordinary number of events, even if the system has no memory left. */
 #define LATE_BYTES (2 * PURGE_BYTES)
 
 struct uchannel {
@@ -31,11 +31,11 @@ struct uchannel {
 	const struct ufile *file; /* identity only: the channel may outlive it */
 	enum uchannel_kind kind;
 	uint32_t event_bytes;
-	uint32_t port_row; /* of the device's port 1 */
+	uint32_t port_row; /* row of the device's port 1 */
 	uint32_t nports;
 	struct uchannel *next; /* async channels, under channels_lock */
 
-	_Atomic(bool) stood_for; /* since a CQ of it was armed */
+	_Atomic(bool) stood_for; /* whether a reader stood for it since a CQ of it was armed */
 	pthread_mutex_t lock;	 /* a leaf: held across pipe system calls that do not block */
 	bool closed;
 	struct hidden writer;
@@ -76,8 +76,8 @@ bool uchannel_overflowed(void)
 }
 
 /*
- * A pipe that has been read from keeps the page: the first events need none that the system may not
- * have.  An event that cannot be written waits for the next one, which may never come.
+ * A pipe that was read from keeps its page, so the first events need no page that the system may
+ * not have.  An event that cannot be written waits for the next one, which may never come.
  */
 static bool pipe_prime(const struct uchannel *c, int read_fd, int write_fd)
 {
@@ -89,7 +89,7 @@ static bool pipe_prime(const struct uchannel *c, int read_fd, int write_fd)
 
 static int pipe_open(struct uchannel *c, int *user_fd)
 {
-	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
+	/* In this mode a read takes one message of DEVX, however large its buffer is. */
 	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
 	int ret = -EMFILE;
 	char path[32];
@@ -99,8 +99,8 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 		return -errno;
 	if (fcntl(fd[1], F_SETFL, O_NONBLOCK | packets) < 0)
 		goto fail;
-	/* A second open of the pipe: its O_NONBLOCK is not the program's.  The system call, because
-	 * openat() of this process is interposed. */
+	/* Opens the pipe a second time, so that its O_NONBLOCK is not the program's.  A plain
+	 * system call, because openat() of this process is interposed. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
 	reader = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (reader < 0)
@@ -172,7 +172,7 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	ret = c->late ? pipe_open(c, &fd) : -ENOMEM;
 	if (ret < 0)
 		goto free_channel;
-	/* Listed and held before anybody can close the descriptor. */
+	/* We list and hold the channel before anybody can close the descriptor. */
 	channel_list(c);
 	if (out)
 		cdev_hold(&c->cdev);
@@ -216,7 +216,7 @@ int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struc
 
 /* ---- writing; the channel's lock is held ---- */
 
-/* Neither end is open, or what has their numbers is not ours to write to. */
+/* False if neither end is open, or if other files, not ours to write to, have their numbers. */
 static bool can_write(const struct uchannel *c)
 {
 	return !c->closed && hidden_ours(&c->writer) && hidden_ours(&c->reader);
@@ -248,7 +248,9 @@ static bool late_put(struct uchannel *c, const void *data, size_t bytes)
 	return true;
 }
 
-/* One more event, and behind it room for what a purge takes from the pipe and cannot put back. */
+/*
+ * Adds one more event, and room behind it for what a purge takes from the pipe and cannot put back.
+ */
 static bool late_append(struct uchannel *c, const void *event)
 {
 	return late_reserve(c, c->event_bytes + PURGE_BYTES) && late_put(c, event, c->event_bytes);
@@ -262,8 +264,8 @@ static bool pipe_grow(struct uchannel *c)
 	       fcntl(c->writer.fd, F_SETPIPE_SZ, size * 2) > size;
 }
 
-/* One event, by the system call: write() is a cancellation point, and a thread that ends here holds
- * locks.  Below PIPE_BUF a pipe takes all or nothing. */
+/* Writes one event by the system call, because write() is a cancellation point, and a thread that
+ * ended here would hold locks.  Below PIPE_BUF a pipe takes all or nothing. */
 static bool pipe_put(struct uchannel *c, const void *event)
 {
 	do {
@@ -291,7 +293,7 @@ static void late_flush(struct uchannel *c)
 static bool channel_put_event(struct uchannel *c, const void *event)
 {
 	late_flush(c);
-	/* Behind what waits: order is kept. */
+	/* An event goes behind those that wait, so that they keep their order. */
 	if (!c->late_bytes && pipe_put(c, event))
 		return true;
 	return late_append(c, event);
@@ -342,7 +344,7 @@ void uchannel_flush(struct uchannel *c)
 
 /* ---- taking back ---- */
 
-/* Takes the events of element out of a list.  What is left of it is the result. */
+/* Takes the events of element out of a list, and returns how many bytes are left of it. */
 static size_t events_without(const struct uchannel *c, uint8_t *list, size_t bytes,
 			     uint64_t element, uint32_t *purged)
 {
@@ -364,8 +366,8 @@ static size_t events_without(const struct uchannel *c, uint8_t *list, size_t byt
 }
 
 /*
- * Sends what is in the pipe once round.  It allocates nothing: an event that stayed uncounted would
- * make the program wait for ever when it destroys the object.
+ * Sends the contents of the pipe once round.  It allocates nothing, because an event that stayed
+ * uncounted would make the program wait for ever when it destroys the object.
  */
 static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 {
@@ -382,7 +384,7 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			break; /* the program was faster */
+			break; /* the program has read it already */
 		waiting -= (int)n;
 		kept = events_without(c, chunk, (size_t)n, element, purged);
 		if (kept && syscall(SYS_write, c->writer.fd, chunk, kept) != (ssize_t)kept &&
@@ -460,7 +462,7 @@ bool uchannel_is_stood_for(struct uchannel *c)
 	return atomic_exchange_explicit(&c->stood_for, false, memory_order_relaxed);
 }
 
-/* An event, or nothing that could be read: a read says which. */
+/* Returns true if there is an event or an error; a read says which. */
 static bool pipe_is_ready(int fd)
 {
 	int bytes = 0;
@@ -479,7 +481,7 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 {
 	struct uchannel *c = container_of(f, struct uchannel, cdev);
 	int saved_errno = errno, ret = 0;
-	/* It has just been told that there is something to read. */
+	/* The program has just been told that there is something to read. */
 	bool told = waiter_was_told(), blocks = !told && read_blocks(fd);
 
 	if (blocks || waiter_waits())
@@ -490,7 +492,8 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 	errno = saved_errno;
 	if (ret)
 		return ret;
-	/* The pointer is a name only: it may have been closed meanwhile, and fd be another file. */
+	/* The pointer only serves as a name: the channel may have been closed meanwhile, and fd be
+	 * another file. */
 	return cdev_table_load(fd) == f ? 0 : -EBADF;
 }
 
@@ -557,7 +560,7 @@ void uverbs_event_fork_unlock(void)
 
 void uverbs_event_fork_child(void)
 {
-	/* The parent's channels are none of ours. */
+	/* The child does not have the parent's channels. */
 	channels = NULL;
 	port_listeners = NULL;
 	atomic_store_explicit(&completion_channels, 0, memory_order_relaxed);

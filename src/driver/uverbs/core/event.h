@@ -25,48 +25,58 @@ struct uobj;
 enum uchannel_kind {
 	UCHANNEL_COMP,
 	UCHANNEL_ASYNC,
-	UCHANNEL_DEVX,	     /* cookie and event queue entry */
-	UCHANNEL_DEVX_BRIEF, /* cookie alone */
+	UCHANNEL_DEVX,	     /* a cookie and an event queue entry */
+	UCHANNEL_DEVX_BRIEF, /* a cookie alone */
 };
 
-/* Returns the descriptor for the program, O_CLOEXEC, which any thread may close at once: *out, if
- * out is not NULL, is held for the caller (cdev_put).  -EMFILE or -ENOMEM, and no channel. */
+/* Returns the descriptor for the program, O_CLOEXEC, which any thread may close at once.  If out is
+ * not NULL, the caller gets a reference in *out (cdev_put).  -EMFILE or -ENOMEM: there is no
+ * channel. */
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out) must_check;
-/* The channel that fd names, with a reference; -EBADF if it is no such channel of this file. */
+/*
+ * Returns the channel that fd names, with a reference; -EBADF if it is no such channel of this
+ * file.
+ */
 int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd,
 		  struct uchannel **out) must_check;
 struct cdev_file *uchannel_cdev(struct uchannel *c);
 
-/* Upcalls. *count is counted up under the channel's lock if the event was delivered. */
+/*
+ * The device calls these.  They count *count up under the channel's lock if they delivered the
+ * event.
+ */
 void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count);
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event,
 			 uint32_t *count);
 void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES]);
-/* Takes back the events named element that nobody has read; when nothing posts them any more.
- * Returns how many. */
+/* Takes back the events named element that the program has not read.  The owner calls this when
+ * nothing posts them any more.  Returns how many it took back. */
 uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
 
-/* A program that has armed a CQ of the channel will wait in the engine's place, as far as its last read says. */
+/*
+ * As far as its last read says, a program that armed a CQ of the channel will wait in the engine's
+ * place.
+ */
 bool uchannel_is_stood_for(struct uchannel *c);
 
-/* Has this process a channel of completions that is open?  Is fd one? */
+/* Tell whether this process has an open channel of completions, and whether fd is one. */
 bool uchannel_any_completions(void);
 bool uchannel_has_completions(int fd);
 
-/* Something waits in the list of some channel: worth a uchannel_flush. */
+/* Tells whether events wait in the list of some channel, so that uchannel_flush is worth a call. */
 bool uchannel_overflowed(void);
 void uchannel_flush(struct uchannel *c);
 
-/* A descriptor of a channel that the program never learns of must not stay open. */
+/* Closes the descriptor of a channel that the program never learns of. */
 void uchannel_drop_fd(int fd);
 
 /* A port of the fabric changed (process_on_port_event). */
 void uverbs_event_port(uint32_t port_row, enum ib_event event);
 
-/* Those who want to hear of it other than through channels of kind UCHANNEL_ASYNC. */
+/* Hears of port events in another way than through channels of kind UCHANNEL_ASYNC. */
 struct uport_listener {
 	struct uport_listener *next;
-	uint32_t port_row; /* of port 1 */
+	uint32_t port_row; /* row of port 1 */
 	uint32_t nports;
 	void (*event)(struct uport_listener *l, uint32_t number, enum ib_event event);
 };

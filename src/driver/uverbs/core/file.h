@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One open /dev/infiniband/uverbs<N>: what the kernel calls a uverbs file with its context.  The
- * descriptor is a memfd, so that the program maps UAR pages natively and we map the same pages.
+ * descriptor is a memfd, so that the program maps UAR pages itself and we map the same pages.
  */
 #pragma once
 
@@ -40,15 +40,15 @@ struct ufile {
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
 	bool context;	      /* GET_CONTEXT succeeded */
-	int context_error;    /* or why the first did not */
-	bool devx;	      /* and asked for DEVX */
+	int context_error;    /* why the first GET_CONTEXT did not succeed */
+	bool devx;	      /* GET_CONTEXT asked for DEVX */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;
 	uint64_t uar_used[UVERBS_UARS / 64];
-	struct uuar *uar_spare; /* for the first request; objects/uar.c */
+	struct uuar *uar_spare; /* kept for the first request; objects/uar.c */
 	struct dm_pool dm;	/* has a lock of its own */
-	/* to events of the device as a whole; devx/event.c */
+	/* subscriptions to events of the device as a whole; devx/event.c */
 	struct devx_subscription *devx_events;
-	struct spin clock_busy; /* writers of the clock's pages */
+	struct spin clock_busy; /* held by writers of the clock's pages */
 };

@@ -10,7 +10,10 @@
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
 
-/* Room for giving back is made when a handle is taken: giving back must not fail. */
+/*
+ * Makes room for giving the handle back already when it is taken, because giving back must not
+ * fail.
+ */
 static int free_list_reserve(struct uobj_table *t)
 {
 	uint32_t room = t->free_room ? t->free_room * 2 : UOBJ_CHUNK;
@@ -69,7 +72,7 @@ int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *
 	obj->class = class;
 	obj->handle = (uint32_t)handle;
 	obj->file = file;
-	/* Release: pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
+	/* The release pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
 	atomic_store_explicit(uobj_slot(&file->objects, obj->handle), obj, memory_order_release);
 	return 0;
 }
@@ -136,7 +139,7 @@ int uobj_destroy(struct uobj *obj, struct uevents *events)
 	if (class->retire && class->retire(obj) < 0)
 		return explained(-EBUSY, "something is bound to it, which has to go first");
 	uobj_unpublish(obj);
-	/* The device's part first: after it no upcall can count another event. */
+	/* The device's part goes first, because after it no upcall can count another event. */
 	class->free(obj);
 	async_collect(obj, &mine);
 	if (class->collect)

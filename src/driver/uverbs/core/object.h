@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The objects of a uverbs file: a table from handle to object.  Handles come from the program, so
- * every look checks range and type.
+ * every lookup checks range and type.
  *
- * Writers hold the file's lock.  uobj_peek is for the data path: no lock, inside rcu_enter; an
- * object is freed only after it left the table and a grace period passed.
+ * Writers hold the file's lock.  uobj_peek is for the data path: it takes no lock and runs inside
+ * rcu_enter; an object is freed only after it left the table and a grace period passed.
  */
 #pragma once
 
@@ -42,41 +42,46 @@ enum uobj_type {
 
 struct uobj;
 
-/* What a destroy method answers with: events reported to the program and not taken back. */
+/* What a destroy method answers: how many events the program was told of that nobody took back. */
 struct uevents {
 	uint32_t comp;
 	uint32_t async;
 };
 
-/* What a type of object does beyond being in the table; each is a constant beside its handlers. */
+/*
+ * What a type of object does beyond being in the table; each type has a constant beside its
+ * handlers.
+ */
 struct uobj_class {
 	enum uobj_type type;
 	/* May be missing.  -EBUSY while something uses the device's part; else nothing can any
 	 * more. */
 	int (*retire)(struct uobj *obj);
-	/* Frees the device's part.  obj is unpublished and nothing uses it; the caller frees it. */
+	/* Frees the device's part.  obj is unpublished and unused; the caller frees obj itself. */
 	void (*free)(struct uobj *obj);
-	/* May be missing.  After free: lets go of channels of its own, and fills in their
-	 * events. */
+	/* May be missing.  Runs after free: lets go of the object's own channels, and fills in
+	 * their events. */
 	void (*collect)(struct uobj *obj, struct uevents *events);
-	/* May be missing.  What takes the frames of a steering rule that leads to obj; NULL: it is
-	 * nothing that does. */
+	/* May be missing.  Returns the QP that takes the frames of a steering rule that leads to
+	 * obj; NULL: none does. */
 	struct qp *(*takes_frames)(struct uobj *obj);
-	/* May be missing, and NULL: the table, or the counter, that a rule means by obj. */
+	/* May be missing, and may return NULL: the table, or the counter, that a rule means by
+	 * obj. */
 	struct flow_table *(*table)(struct uobj *obj);
 	struct flow_counter *(*counter)(struct uobj *obj);
 };
 
 struct uobj {
-	enum uobj_type type; /* of its class; for the data path */
+	enum uobj_type type; /* type of its class; for the data path */
 	const struct uobj_class *class;
 	uint32_t handle;
 	uint32_t users; /* objects that name this one; > 0 is busy */
 	struct ufile *file;
-	/* CQ, SRQ and QP: where asynchronous events go, under which name, and how many went. */
+	/* CQ, SRQ and QP: the channel of their asynchronous events, the name there, and how many
+	 * went. */
 	struct uchannel *async;
 	uint64_t user_handle;
-	uint32_t async_events; /* the channel's lock */
+	uint32_t async_events; /* under the channel's lock */
 };
 
 #define UOBJ_CHUNK_SHIFT 10
@@ -97,11 +102,11 @@ struct uobj_table {
 
 /* Gives obj a handle and publishes it: the object must be complete.  -ENOMEM. */
 int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class) must_check;
-/* Makes sure that the next object to be published finds a handle. */
+/* Makes sure that the next object finds a handle when it is published. */
 int uobj_reserve(struct ufile *file) must_check;
-/* Takes it out and waits until no reader can see it; the caller then frees it. */
+/* Takes obj out of the table and waits until no reader can see it; the caller then frees it. */
 void uobj_unpublish(struct uobj *obj);
-/* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */
+/* NULL with *err -ENOENT (no such handle) or -EINVAL (another type), as in the kernel. */
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
 /* An object of any type; NULL if there is none. */
 struct uobj *uobj_any(struct ufile *file, uint64_t handle);
@@ -114,7 +119,7 @@ void uobj_table_release(struct uobj_table *t);
 
 /* Remembers where the asynchronous events of obj go: to that channel, or to the file's. */
 void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
-/* Takes that back, for an object that was not published. */
+/* Undoes uobj_bind_async for an object that was not published. */
 void uobj_unbind_async(struct uobj *obj);
 /* The upcall of the device for asynchronous events; user is the uobj. */
 void uobj_async(void *user, enum ib_event event);

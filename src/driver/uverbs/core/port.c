@@ -30,7 +30,7 @@ uint32_t ufile_port_row(const struct ufile *f, uint32_t number)
 
 uint32_t ufile_port_state(const struct ufile *f, uint32_t number)
 {
-	/* Without the daemon nothing is routed, whatever the registry said last. */
+	/* Without the daemon nobody routes, whatever the registry said last. */
 	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
 		return IB_PORT_DOWN;
 	return atomic_load_explicit(&f->process->subnet->ports[ufile_port_row(f, number)].state,
@@ -42,7 +42,7 @@ uint8_t uport_phys_state(uint32_t state)
 	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
 }
 
-/* A device may have more ports than queue pairs can stand at (ADAPTER_QP_PORTS). */
+/* A device may have more ports than those that queue pairs can be at (ADAPTER_QP_PORTS). */
 static bool qp_port_ok(const struct ufile *f, uint64_t number)
 {
 	if (!ufile_has_port(f, number))

@@ -7,8 +7,8 @@
 #include "base/explain.h"
 #include "base/trace.h"
 
-/* Libraries probe with operations that are refused, so only what somebody has a reason for is
- * explained. */
+/* Libraries probe with operations that are refused, so this explains only refusals that somebody
+ * gave a reason for. */
 int uverbs_refused(const char *name, int err, const char *why)
 {
 	const char *reason;

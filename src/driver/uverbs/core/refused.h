@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A control operation is refused: for traces, and in words for who asked (base/explain.h). */
+/*
+ * Tells traces, and in words whoever asked (base/explain.h), that a control operation was refused.
+ */
 #pragma once
 
-/* Returns err.  why is where it was refused, a word for traces. */
+/* Returns err.  why is a word for traces that says where it was refused. */
 int uverbs_refused(const char *name, int err, const char *why) __attribute__((cold));

@@ -22,22 +22,23 @@
 #include "driver/uverbs/core/file.h"
 #include "driver/uverbs/core/object.h"
 
-/* Bytes of the program (or a copy of at most 8 that came inside an attribute). */
+/* Bytes of the program, or a copy of at most 8 that came inside an attribute. */
 struct ubuf {
 	void *ptr;
 	size_t len;
 };
 
-/* What stands so far behind an address of the program.  In integers: it may be null or wrap, of
- * which C says nothing for pointers. */
+/* The address that lies off bytes behind an address of the program.  It computes in integers,
+ * because the address may be null or wrap, which C does not define for pointers. */
 static inline void *uaddr_at(const void *base, size_t off)
 {
 	return (void *)((uintptr_t)base + off);
 }
 
 /*
- * Reads a struct of which the program may know an older or a newer version: what it did not send
- * reads as zero; what we do not know must be there and zero (-EOPNOTSUPP), as in the kernel.
+ * Reads a struct of which the program may know an older or a newer version: fields that it did not
+ * send read as zero; fields that we do not know must be there and zero (-EOPNOTSUPP), as in the
+ * kernel.
  */
 int ubuf_read(const struct ubuf *b, void *dst, size_t size) must_check;
 /* Writes what fits and zero-fills what the program expected beyond. */
@@ -48,7 +49,7 @@ int ubuf_write(const struct ubuf *b, const void *src, size_t size) must_check;
 enum attr_type {
 	ATTR_PTR_IN,
 	ATTR_PTR_OUT,
-	ATTR_ENUM,    /* a choice comes with it: the first has data as ATTR_PTR_IN, others none */
+	ATTR_ENUM,    /* has a choice: the first has data as ATTR_PTR_IN has, others none */
 	ATTR_IDR,     /* handle of an existing object */
 	ATTR_IDR_NEW, /* the method answers with a handle */
 	ATTR_HANDLE,  /* a handle that the method looks up itself */
@@ -61,7 +62,7 @@ struct attr_spec {
 	uint16_t id;
 	uint8_t type;
 	uint8_t optional;
-	uint8_t zero_trailing; /* longer is fine if the rest is zero */
+	uint8_t zero_trailing; /* the program may send more bytes if they are zero */
 	uint8_t object;	       /* ATTR_IDR: enum uobj_type; ATTR_FD: enum uchannel_kind */
 	uint8_t choices;       /* ATTR_ENUM */
 	uint16_t min;
@@ -99,23 +100,23 @@ struct ureq {
 
 /* NULL if the program did not send it. */
 struct uattr *ureq_attr(struct ureq *req, uint16_t id);
-/* Numbers; 0 where an optional attribute is absent. */
+/* Return numbers; 0 where an optional attribute is absent. */
 uint64_t ureq_u64(struct ureq *req, uint16_t id);
 uint32_t ureq_u32(struct ureq *req, uint16_t id);
-/* A number of 32 bits that comes in 64; -EINVAL if it is larger. */
+/* Reads a number of 32 bits that comes in 64; -EINVAL if it is larger. */
 int ureq_const(struct ureq *req, uint16_t id, uint32_t *out) must_check;
-/* -EINVAL if a bit outside of allowed is set, or if it came as neither 4 nor 8 bytes. */
+/* -EINVAL if a bit outside of allowed is set, or if the flags came as neither 4 nor 8 bytes. */
 int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out) must_check;
 struct uobj *ureq_obj(struct ureq *req, uint16_t id);
 uint64_t ureq_handle(struct ureq *req, uint16_t id); /* also ATTR_NUMBER */
 struct uchannel *ureq_channel(struct ureq *req, uint16_t id);
-/* Answers; 0 if the program did not ask for that attribute. */
+/* Writes an answer; 0 if the program did not ask for that attribute. */
 int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size) must_check;
 int ureq_put_u32(struct ureq *req, uint16_t id, uint32_t v) must_check;
 int ureq_put_u64(struct ureq *req, uint16_t id, uint64_t v) must_check;
 /* Tells the program that an answer has been written; ureq_put does so by itself. */
 int ureq_put_done(struct ureq *req, uint16_t id) must_check;
-/* Handle of a new object, or descriptor of a new channel. */
+/* Answers with the handle of a new object, or the descriptor of a new channel. */
 int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle) must_check;
 struct ubuf ureq_buf(struct ureq *req, uint16_t id);
 
@@ -123,7 +124,7 @@ struct ubuf ureq_buf(struct ureq *req, uint16_t id);
 
 /* Destroys the object in attribute 0, and answers nothing. */
 int method_destroy(struct ureq *req);
-/* The method is known, but this device has not got it. */
+/* Refuses a method that the kernel knows but this device does not have. */
 int method_refuse(struct ureq *req);
 /* Destroys the object that a command names by its handle; events may be NULL. */
 int ureq_destroy(struct ureq *req, enum uobj_type type, uint32_t handle,

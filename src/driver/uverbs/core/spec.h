@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What requests a family of objects takes, as data: its ioctl methods with their attributes, and
- * its commands.  Each family has its tables beside its handlers; uverbs/families.c lists the
- * families.  Numbers, sizes and what is optional are those of the kernel's uverbs and mlx5_ib.
+ * The requests that a family of objects takes, as data: its ioctl methods with their attributes,
+ * and its commands.  Each family has its tables beside its handlers; uverbs/families.c lists the
+ * families.  Numbers, sizes and what is optional follow the kernel's uverbs and mlx5_ib.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct method_spec {
 	uint16_t object;
 	uint16_t method;
 	bool before_context; /* allowed before GET_CONTEXT */
-	bool inherited;	     /* allowed in a forked child; then without the file's lock */
+	bool inherited;	     /* allowed in a forked child, where it runs without the file's lock */
 	bool uhw;	     /* takes the provider's private parts */
 	uint8_t nattrs;
 	const char *name;
@@ -56,8 +56,8 @@ struct method_spec {
 /* ---- commands ---- */
 
 /*
- * Sizes are the least that an ABI 6 program sends and expects; ubuf_read and ubuf_write deal with
- * what the program knows beyond.
+ * Sizes are the least that an ABI 6 program sends and expects; ubuf_read and ubuf_write handle what
+ * newer programs have beyond.
  */
 struct command_spec {
 	uint32_t number; /* with IB_USER_VERBS_CMD_FLAG_EXTENDED */
@@ -66,9 +66,9 @@ struct command_spec {
 	uint16_t in; /* legacy: core struct without header; extended: what must be there */
 	uint16_t out;
 	bool has_response; /* the struct begins with the address of the response */
-	bool uhw;	   /* legacy: what follows the core struct is the provider's */
+	bool uhw;	   /* legacy: what follows the core struct is the provider's part */
 	bool before_context;
-	bool inherited; /* only looks: also for a forked child, as in struct method_spec */
+	bool inherited; /* only looks: a forked child may call it, as in struct method_spec */
 };
 
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))

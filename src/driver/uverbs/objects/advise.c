@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Advice on regions with on-demand paging (ibv_advise_mr(3)).  The device sees the pages that the
- * process has, so prefetching is to make the process have them.
+ * process has, so to prefetch a page is to make the process have it.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -15,7 +15,7 @@
 struct advice {
 	struct adapter *adapter;
 	uint32_t pdn;
-	bool fault; /* bring pages in */
+	bool fault; /* whether the advice brings pages in */
 	bool write;
 };
 
@@ -53,8 +53,8 @@ static int advice_read_sge(const struct ubuf *list, uint64_t index, struct ib_uv
 }
 
 /*
- * All keys are checked before the first page is touched.  Without FLUSH the kernel only promises to
- * begin: what then goes wrong with pages is not reported.
+ * Checks all keys before it touches the first page.  Without FLUSH the kernel only promises to
+ * begin, so it does not report what then goes wrong with pages.
  */
 static int advice_apply(const struct advice *a, const struct ubuf *list, bool flush)
 {
@@ -70,7 +70,7 @@ static int advice_apply(const struct advice *a, const struct ubuf *list, bool fl
 	}
 	for (uint64_t i = 0; ret == 0 && i < n; i++) {
 		ret = advice_read_sge(list, i, &sge);
-		/* again: the list is the program's and may have changed */
+		/* checked again, because the program may have changed its list */
 		if (ret == 0)
 			ret = advice_check_key(a, sge.lkey, &mkey);
 		if (ret == 0)

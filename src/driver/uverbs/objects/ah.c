@@ -37,8 +37,8 @@ static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 }
 
 /*
- * Where the port's cable leads out of the fabric nobody knows who is there.  Then the MAC is 0, and who
- * carries the packets asks for it when one is sent (tie/neighbour.h).
+ * If the port's cable leads out of the fabric, we do not know who is there.  The MAC is then 0, and
+ * the carrier of the packets asks for it when one is sent (tie/neighbour.h).
  */
 static int resolve_mac(const struct subnet *subnet, uint32_t from, const union ib_gid *gid,
 		       uint8_t mac[6])
@@ -139,7 +139,7 @@ static int cmd_create_ah(struct ureq *req)
 		return ret;
 	}
 	pd->users++;
-	/* The library sends by itself; all it needs from us is the MAC. */
+	/* The library sends without us, and needs only the MAC from us. */
 	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
 	memcpy(uhw.dmac, decoded.dmac, sizeof(uhw.dmac));
 	resp.ah_handle = ah->uobj.handle;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Counters objects (ibv_create_counters(3)) as mlx5_ib implements them: a set of flow counters,
- * packets and bytes of the steering rules that it is attached to.  Which value goes to which place
- * of the program's array is told when the first rule is made; a rule that comes later shares that.
+ * which count packets and bytes of the steering rules that it is attached to.  The first rule says
+ * which value goes to which place of the program's array; later rules share that.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -18,12 +18,12 @@
 /* enum mlx5_ib_flow_counters of the kernel; in no UAPI header. */
 enum { COUNT_PACKETS, COUNT_BYTES, COUNTS };
 
-#define POINTS_MAX (UINT16_MAX / 8u) /* of an attribute's length */
+#define POINTS_MAX (UINT16_MAX / 8u) /* limited by an attribute's length */
 
 struct ucounters {
 	struct uobj uobj;
 	struct flow_counter *counter;
-	uint32_t places; /* of the array; 0: nothing is attached yet */
+	uint32_t places; /* places of the array; 0: no rule is attached yet */
 	uint32_t npoints;
 	struct mlx5_ib_flow_counters_desc *points;
 };
@@ -123,7 +123,7 @@ void ucounters_detach(struct uobj *obj)
 
 	if (--obj->users)
 		return;
-	/* Counts stay, and the next first rule tells anew where they go. */
+	/* The counts stay, and the next first rule says anew where they go. */
 	free(c->points);
 	c->points = NULL;
 	c->npoints = 0;

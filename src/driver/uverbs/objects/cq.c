@@ -28,7 +28,7 @@ struct cq_request {
 	struct uchannel *async;
 };
 
-/* Ring for cqe completions; 0 if there is none. */
+/* Returns the ring's size for cqe completions; 0 if there is none. */
 static uint32_t cq_ring_entries(uint32_t cqe)
 {
 	if (!cqe || cqe > ADAPTER_MAX_CQE)
@@ -36,7 +36,7 @@ static uint32_t cq_ring_entries(uint32_t cqe)
 	return 1u << (32 - __builtin_clz(cqe));
 }
 
-/* Of the formats it takes one at a time. */
+/* Returns the format that the program chose; the device takes one at a time. */
 static int cq_mini_format(const struct mlx5_ib_create_cq *uhw)
 {
 	switch (uhw->cqe_comp_res_format) {
@@ -78,7 +78,7 @@ static void cq_event(void *user)
 	uchannel_post_comp(cq->comp, cq->uobj.user_handle, &cq->comp_events);
 }
 
-/* No QP names it: users were counted. */
+/* Users were counted, so no QP names the CQ any more. */
 static void ucq_destroy_device(struct ucq *cq)
 {
 	if (cq_destroy(cq->cq) < 0)
@@ -120,7 +120,7 @@ static const struct uobj_class ucq_class = {
 
 void ucq_ring(struct ucq *cq)
 {
-	/* The caller that arms has just read an event, so there is room for one that waited. */
+	/* The caller that arms has just read an event, so the pipe has room for one that waited. */
 	if (unlikely(uchannel_overflowed()) && cq->comp)
 		uchannel_flush(cq->comp);
 	cq_doorbell(cq->cq);
@@ -132,8 +132,8 @@ static void ucq_rung(struct doorbell_user *u)
 }
 
 /*
- * A CQ without hooks may be armed by a store at any time.  With hooks that is a matter of those CQs
- * only that the program takes over, and the others need no look.
+ * A program may arm a CQ without hooks by a store at any time.  With hooks only CQs that the
+ * program takes over are armed so, and nobody need look at the others.
  */
 static void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
 {
@@ -141,7 +141,7 @@ static void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
 	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
 }
 
-/* What the library asks for, checked before anything is made. */
+/* Reads what the library asks for, and checks it before anything is made. */
 static int cq_read_uhw(struct ureq *req, const struct cq_request *r, struct mlx5_ib_create_cq *uhw)
 {
 	uint32_t entries = cq_ring_entries(r->cqe);
@@ -362,7 +362,8 @@ static int cmd_resize_cq(struct ureq *req)
 	entries = cq_ring_entries(cmd.cqe);
 	if (!entries)
 		return -EINVAL;
-	/* The size that it has: the kernel leaves the old ring in place, and so does libmlx5. */
+	/* If the size does not change, the kernel leaves the old ring in place, and so does
+	 * libmlx5. */
 	if (entries != cq->entries) {
 		if (uhw.cqe_size != 64 && uhw.cqe_size != 128)
 			return -EINVAL;
@@ -467,7 +468,7 @@ static const struct command_spec commands[] = {
 		.name = "RESIZE_CQ",
 		.run = cmd_resize_cq,
 		.in = sizeof(struct ib_uverbs_resize_cq),
-		/* The reserved word came later. */
+		/* The reserved word came in a later version. */
 		.out = END_OF(struct ib_uverbs_resize_cq_resp, cqe),
 		.has_response = true,
 		.uhw = true,

@@ -11,10 +11,10 @@ struct ucq {
 	struct cq *cq;
 	struct doorbell_user bell;
 	struct uchannel *comp; /* or NULL */
-	uint32_t comp_events;  /* the channel's lock */
+	uint32_t comp_events;  /* under the channel's lock */
 	uint32_t entries;
 	uint32_t cqe_bytes;
 };
 
-/* The program asks for an event of the CQ, or may have. */
+/* The program asks for an event of the CQ, or may have asked. */
 void ucq_ring(struct ucq *cq);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dynamically connected queue pairs: what creation and modification of queue pairs need to know of
- * them.  The ABI has one type for all that is the driver's own; mlx5's private part says which.
+ * What creation and modification of queue pairs need to know of dynamically connected ones.  The
+ * ABI has one type for all types that are the driver's own; mlx5's private part says which is
+ * meant.
  */
 #pragma once
 
@@ -21,9 +22,9 @@ int uqp_check_dc(uint64_t type, const struct usrq *srq,
 uint32_t uqp_dc_flags(uint64_t type);
 void uqp_dc_attributes(uint64_t type, const struct mlx5_ib_create_qp *uhw,
 		       struct qp_create_attr *attr);
-/* The number as the program sees it: a DCT gets its own by RTR. */
+/* The number as the program sees it: a DCT gets its number at the transition to RTR. */
 uint32_t uqp_number(const struct uqp *qp);
-/* Before a modification of a DC type: what the kernel's driver checks, and whether the answer has
- * room for the number of a DCT. */
+/* Before a modification of a DC type: checks what the kernel's driver checks, and whether the
+ * answer has room for the number of a DCT. */
 int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
 			uint64_t answer_bytes) must_check;

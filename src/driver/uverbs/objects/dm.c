@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Device memory: allocation, what libmlx5 needs to map it, and regions on it.  The program maps the
- * pages of the command descriptor natively.
+ * Device memory: allocation, what libmlx5 needs to map it, and regions on it.  The program itself
+ * maps the pages of the command descriptor.
  *
- * All but registration runs in a forked child too (method_spec.inherited), without the file's lock:
- * it touches the pool only.
+ * All methods but registration run in a forked child too (method_spec.inherited), without the
+ * file's lock, because they touch only the pool.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -21,14 +21,14 @@
 #include "driver/uverbs/objects/share.h"
 
 static_assert(DM_PAGE_BYTES == UVERBS_PAGE, "one page size");
-/* A page index takes the low byte of an mmap offset's page number; more would leave gaps. */
+/* A page index has the low byte of an mmap offset's page number; a larger one would leave gaps. */
 static_assert(DM_PAGES <= 256, "page indices are contiguous offsets");
 
 #define DM_ACCESS_KNOWN                                                           \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_ZERO_BASED | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 
-/* Like uobj_find, for a handle that the pool does not know: it may be that of another object. */
+/* Like uobj_find, for a handle that the pool does not know, which may belong to another object. */
 static int dm_not_found(struct ufile *f, uint64_t handle, int ret)
 {
 	if (ret == -ENOENT)
@@ -36,7 +36,7 @@ static int dm_not_found(struct ufile *f, uint64_t handle, int ret)
 	return ret;
 }
 
-/* Allocations begin at page boundaries. */
+/* Gives the program the place; allocations begin at page boundaries. */
 static int dm_put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_attr,
 			const struct dm_info *dm)
 {
@@ -66,7 +66,7 @@ static int dm_alloc_icm(struct ureq *req, uint64_t type)
 	return ret;
 }
 
-/* The memory of steering that the handle names, or NULL. */
+/* Returns the steering memory that the handle names, or NULL. */
 static struct uicm *dm_find_icm(struct ureq *req, uint64_t handle)
 {
 	int err;
@@ -88,7 +88,7 @@ static int dm_mr_put(struct ureq *req, struct umr *mr)
 	return ret;
 }
 
-/* Peers have no business there: the region is not shared. */
+/* Peers have no business with steering memory, so the region is not shared. */
 static int dm_mr_reg_icm(struct ureq *req, struct upd *pd, struct mkey_attr *attr, struct uicm *icm)
 {
 	struct umr *mr;
@@ -153,8 +153,8 @@ static int method_dm_query(struct ureq *req)
 }
 
 /*
- * Views of the memory on which a plain load or store is an atomic operation.  Memory of a process
- * cannot do that, and no such operation is reported.
+ * Refuses views of the memory on which a plain load or store is an atomic operation.  Memory of a
+ * process cannot do that, and the device reports no such operation.
  */
 static int method_dm_map_op(struct ureq *req)
 {
@@ -199,7 +199,7 @@ static int method_dm_mr_reg(struct ureq *req)
 	ret = umr_create(f, pd, &attr, &mr);
 	if (ret < 0)
 		goto release;
-	/* from here on its hold is the region's */
+	/* from here on the region owns the hold */
 	mr->dm_handle = dm.handle;
 	ushare_region(f, mr);
 	return dm_mr_put(req, mr);
@@ -222,7 +222,7 @@ static const struct attr_spec dm_mr_reg_attrs[] = {
 	{UVERBS_ATTR_REG_DM_MR_RESP_RKEY, OUT(4)},
 };
 
-/* The provider's attributes have the numbers that UHW has elsewhere. */
+/* The provider's attributes have numbers that UHW has elsewhere. */
 static const struct attr_spec dm_alloc_attrs[] = {
 	{UVERBS_ATTR_ALLOC_DM_HANDLE, ATTR_IDR_NEW},
 	{UVERBS_ATTR_ALLOC_DM_LENGTH, IN(8)},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The families of objects: what requests each takes stands at the end of its file. */
+/* The families of objects.  The end of each file says which requests its family takes. */
 #pragma once
 
 #include "driver/uverbs/core/spec.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Steering rules.  A rule is a list of specifications, one per layer of the frame, which become one
- * value and one mask; actions stand among them.  What is known of each kind is a row of a table.
- */
+ * value and one mask; actions stand among them.  A row of a table says what we know of each
+ * kind. */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
@@ -50,7 +50,7 @@ struct rule {
 	bool drop;
 	bool tagged;
 	bool counted;
-	uint32_t counters; /* handle */
+	uint32_t counters; /* its handle */
 };
 
 #define COPY(rule, field, spec, from)                                                           \
@@ -142,7 +142,7 @@ static int rule_add_count(struct rule *r, const union spec *s)
 	return 0;
 }
 
-/* What may not occur twice, or together: layers of the frame. */
+/* Layers of the frame, which may not occur twice or in some combinations. */
 enum { LAYER_NONE, LAYER_2 = 1 << 0, LAYER_3 = 1 << 1, LAYER_4 = 1 << 2 };
 
 static const struct spec_kind {
@@ -191,7 +191,7 @@ static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t
 	}
 	if (s.hdr.size != k->bytes || *layers & k->layer)
 		return -EINVAL;
-	/* the header as it was checked */
+	/* keeps the header that was checked */
 	if (!usermem_copy((uint8_t *)&s + sizeof(s.hdr), base + *at + sizeof(s.hdr),
 			  k->bytes - sizeof(s.hdr)))
 		return -EFAULT;
@@ -200,7 +200,7 @@ static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t
 	return k->add(r, &s);
 }
 
-/* An ether type that contradicts the IP version can never match. */
+/* Refuses an ether type that contradicts the IP version, because it can never match. */
 static bool ether_type_agrees(const struct flow_attr *a)
 {
 	const uint8_t *type = a->value.ether_type, *mask = a->mask.ether_type;
@@ -254,11 +254,11 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 	}
 	if (at != end || !ether_type_agrees(&r->attr))
 		return -EINVAL;
-	/* nobody would see the tag, nor could the search end and go on */
+	/* nobody would see the tag, and the search could not both end and go on */
 	return r->drop && (r->tagged || r->attr.go_on) ? -EINVAL : 0;
 }
 
-/* The provider's part: what the counts of a counters object mean, at its first rule only. */
+/* The provider's part: says what the counts of a counters object mean, at its first rule only. */
 struct counts {
 	struct mlx5_ib_flow_counters_data data;
 	bool given;
@@ -329,7 +329,7 @@ free_flow:
 	return ret;
 }
 
-/* The counters object that the rule names, or NULL. */
+/* Attaches the counters object that the rule names, or gives NULL. */
 static int flow_attach_counters(struct ureq *req, struct rule *rule, const struct counts *counts,
 				struct uobj **out)
 {

@@ -8,7 +8,7 @@ struct mlx5_ib_flow_counters_data;
 
 struct uflow {
 	struct uobj uobj;
-	struct uobj *to; /* what it leads to; each of these may be NULL */
+	struct uobj *to; /* what the rule leads to; each of these may be NULL */
 	struct uobj *counters;
 	struct uobj *matcher;
 	struct uobj *devx_counter;
@@ -16,13 +16,13 @@ struct uflow {
 	struct flow *flow;
 };
 
-/* A rule with a handle; to: what it leads to, or NULL. */
+/* Makes a rule with a handle; to: the object that it leads to, or NULL. */
 int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uobj *to,
 		 struct uflow **out) must_check;
 
 /*
- * A rule counts into this counters object.  data says which counts go where; NULL if an earlier
- * rule told.
+ * Lets a rule count into this counters object.  data says which counts go where; NULL if an earlier
+ * rule has said it.
  */
 int ucounters_attach(struct uobj *obj, const struct mlx5_ib_flow_counters_data *data) must_check;
 void ucounters_detach(struct uobj *obj);

@@ -19,7 +19,10 @@
 #include "driver/uverbs/objects/rss.h"
 #include "prm/ste.h"
 
-/* set_action_in and add_action_in; of copy_action_in, which is not here, the beginning. */
+/*
+ * Fields of set_action_in and add_action_in, and the beginning of copy_action_in, which is not
+ * here.
+ */
 #define ACTION_TYPE   PRM_FIELD(0x00, 4)
 #define ACTION_FIELD  PRM_FIELD(0x04, 12)
 #define ACTION_OFFSET PRM_FIELD(0x13, 5)
@@ -29,7 +32,7 @@
 enum { ACTION_SET = 1, ACTION_ADD = 2 };
 #define ACTIONS_MAX 64u
 
-/* Fields as commands number them, each a part of a word. */
+/* Fields by the numbers that commands have for them; each is a part of a word. */
 static const struct {
 	uint8_t field, word, first, bits;
 } places[] = {
@@ -62,7 +65,7 @@ static const struct {
 struct uflow_action {
 	struct uobj uobj;
 	struct flow_modify *modify;
-	struct flow_headers *headers; /* that an action of the list names; or NULL */
+	struct flow_headers *headers; /* headers that an action of the list names, or NULL */
 	uint32_t number;
 };
 
@@ -143,8 +146,8 @@ static int modify_read(struct ureq *req, struct flow_modify **out)
 	return ret;
 }
 
-/* Makes the object of an action of which the list is there, or of which that has failed with made; takes the action
- * over, also if it fails. */
+/* Makes the object of an action whose list is there, or whose list failed with 'made'.  It takes
+ * the action over, even if it fails. */
 static int uflow_action_publish(struct ureq *req, struct uflow_action *a, int made, uint16_t attr)
 {
 	int ret = made < 0 ? made : uobj_publish(req->file, &a->uobj, &uflow_action_class);
@@ -176,7 +179,7 @@ static int method_modify_header_create(struct ureq *req)
 
 /* ---- tunnels ---- */
 
-/* What becomes of a frame: headers up to an anchor go, those of the program come. */
+/* What happens to a frame: headers up to an anchor go, and those of the program come. */
 static const struct {
 	uint8_t table; /* enum mlx5_ib_uapi_flow_table_type */
 	uint8_t removed, inserted;

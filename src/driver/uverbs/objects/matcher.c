@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * mlx5's own steering rules (mlx5dv_create_flow_matcher(3), mlx5dv_create_flow(3)): a matcher says
- * in the device's layout which bits of the headers count, a rule of it what they must be.  The
- * device steers by fields, so the layout is taken apart; bits of which it knows nothing are
- * refused.
+ * in the device's layout which bits of the headers count, and a rule of it says what they must be.
+ * The device steers by fields, so this takes the layout apart, and refuses bits that it does not
+ * know.
  */
 #include <errno.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
@@ -32,7 +32,7 @@ struct umatcher {
 
 /* ---- from layout to fields ---- */
 
-/* Fields that are bytes in both. */
+/* Fields that are whole bytes in both. */
 static const struct {
 	uint8_t from, to, bytes;
 } fields[] = {
@@ -51,7 +51,7 @@ static int matcher_refuse(const char *what)
 	return -EOPNOTSUPP;
 }
 
-/* What a mask may ask for. */
+/* Checks what a mask may ask for. */
 static int matcher_check_mask(const struct fte_headers *m)
 {
 	uint16_t flags = be16_get(m->flags);
@@ -74,7 +74,7 @@ static uint8_t ip_version(const struct fte_headers *h)
 	return be16_get(h->flags) >> FTE_IP_VERSION_SHIFT & FTE_IP_VERSION_MASK;
 }
 
-/* 4 or 6 if the rule says so, by version or by type; 0: it does not. */
+/* Returns 4 or 6 if the rule says so, by version or by type; 0: it does not. */
 static uint8_t ip_family(const struct fte_headers *mask, const struct fte_headers *value)
 {
 	if (ip_version(mask))
@@ -189,7 +189,7 @@ static int matcher_read_mask(struct ureq *req, struct umatcher *m)
 	struct ubuf outer = {mask.ptr, min_u64(mask.len, sizeof(m->mask))};
 	int ret;
 
-	/* of groups that do not count nothing is read */
+	/* the kernel does not read groups that do not count */
 	if (!criteria)
 		return 0;
 	if (criteria & FTE_MATCH_OUTER_HEADERS) {
@@ -211,7 +211,7 @@ static int matcher_read_mask(struct ureq *req, struct umatcher *m)
 	return matcher_check_mask(&m->mask);
 }
 
-/* Where the rules apply. */
+/* Reads where the rules apply. */
 static int matcher_read_table(struct ureq *req, struct umatcher *m)
 {
 	uint32_t flags, type = MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX;
@@ -243,7 +243,7 @@ static int matcher_read_table(struct ureq *req, struct umatcher *m)
 
 static void umatcher_free(struct uobj *obj)
 {
-	(void)obj; /* nothing that it points to */
+	(void)obj; /* the object points to nothing */
 }
 
 static const struct uobj_class umatcher_class = {
@@ -280,7 +280,7 @@ static int method_matcher_create(struct ureq *req)
 
 /* ---- rules ---- */
 
-/* Where the frames go: one thing. */
+/* Reads where the frames go, which is at most one place. */
 static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
 	uint32_t n;
@@ -297,7 +297,7 @@ static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct u
 	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
 		a->pass = true;
 	n = !!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) + a->pass;
-	/* What is sent goes on if nothing else is said. */
+	/* Frames that are sent go on, unless the rule says otherwise. */
 	if (!n && a->domain == FLOW_NIC_TX)
 		a->pass = true;
 	else if (n != 1)
@@ -310,7 +310,7 @@ static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct u
 	return a->qp || a->table ? 0 : -EINVAL;
 }
 
-/* A counter made by DEVX, or NULL. */
+/* Reads a counter made by DEVX, or gives NULL. */
 static int flow_read_counter(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
 	struct ubuf handles = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX);
@@ -332,12 +332,12 @@ static int flow_read_counter(struct ureq *req, struct flow_attr *a, struct uobj 
 	a->counter = (*out)->class->counter(*out);
 	if (!a->counter)
 		return -EINVAL;
-	/* counters are made one at a time */
+	/* programs make counters one at a time, so there is only offset 0 */
 	offset = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET);
 	return offset ? -EINVAL : 0;
 }
 
-/* At most one, which changes headers. */
+/* Reads at most one action, which changes headers. */
 static int flow_read_actions(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
 	struct ubuf handles = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS);
@@ -377,7 +377,7 @@ static int method_flow_create_mlx5(struct ureq *req)
 	if (!uverbs_may_raw())
 		return -EPERM;
 	ret = flow_read_destination(req, &attr, &to);
-	/* Queues take what arrives. */
+	/* Only arriving frames go to queues. */
 	if (ret == 0 && attr.qp && m->domain != FLOW_NIC_RX)
 		ret = -EINVAL;
 	if (ret == 0)
@@ -408,7 +408,7 @@ static int method_flow_create_mlx5(struct ureq *req)
 
 /* ---- what requests reach this family ---- */
 
-/* Arrays of handles are only asked for whether they are there. */
+/* For arrays of handles, the table only says whether they are there. */
 static const struct attr_spec flow_create_mlx5_attrs[] = {
 	{MLX5_IB_ATTR_CREATE_FLOW_HANDLE, ATTR_IDR_NEW},
 	{MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},

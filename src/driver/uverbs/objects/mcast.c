@@ -10,11 +10,11 @@
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/qp.h"
 
-/* IBTA 4.1.3: multicast LIDs, and the permissive one that is none of them. */
+/* IBTA 4.1.3: multicast LIDs, and the permissive one, which is not one of them. */
 #define MLID_FIRST     0xc000u
 #define LID_PERMISSIVE 0xffffu
 
-/* The QP, or NULL and *ret says why not. */
+/* Returns the QP, or NULL, and then *ret says why. */
 static struct uqp *mcast_decode(struct ureq *req, const struct ib_uverbs_attach_mcast *cmd,
 				union ib_gid *gid, int *ret)
 {
@@ -57,7 +57,7 @@ static int cmd_attach_mcast(struct ureq *req)
 	if (!qp)
 		return ret;
 	ret = qp_attach_mcast(qp->qp, &gid, cmd.mlid);
-	/* to attach once more is no error, and does not count */
+	/* attaching once more is no error, and does not count */
 	if (ret > 0)
 		qp->groups++;
 	return ret < 0 ? ret : 0;

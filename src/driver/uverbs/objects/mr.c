@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory regions.  The memory lies in our own process, so nothing is pinned; but like the kernel's
+ * Memory regions.  The memory lies in our own process, so we pin nothing.  But like the kernel's
  * ib_umem_get, registration fails for memory that is not there or not writable, and makes it
  * resident.
  */
@@ -34,7 +34,7 @@ enum { REREG_TRANS = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2, REREG_ALL
 #define ACCESS_KNOWN                                                                            \
 	(ACCESS_WRITABLE | IB_ACCESS_REMOTE_READ | IB_ACCESS_ZERO_BASED | IB_ACCESS_ON_DEMAND | \
 	 IB_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
-/* Hints that the kernel may ignore; of these we know one, and it asks for nothing here. */
+/* Hints that the kernel may ignore; we know one of them, and it asks for nothing here. */
 #define ACCESS_KEPT (ACCESS_KNOWN & ~IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 
 int umr_check_access(uint32_t access)
@@ -50,7 +50,7 @@ int umr_check_access(uint32_t access)
 	return 0;
 }
 
-/* Page by page, where the kernel is older than MADV_POPULATE. */
+/* Touches page by page, where the kernel is older than MADV_POPULATE. */
 static bool touch_pages(uint8_t *first, uint8_t *end, bool write)
 {
 	for (uint8_t *page = first; page < end; page += UVERBS_PAGE) {
@@ -65,7 +65,7 @@ static bool touch_pages(uint8_t *first, uint8_t *end, bool write)
 
 /*
  * ENOMEM also means that nothing is mapped there, which is the program's mistake.  msync(MS_ASYNC)
- * looks at the mappings and does nothing else.
+ * tells, because it looks at the mappings and does nothing else.
  */
 static int populate_error(void *addr, size_t bytes, bool write)
 {
@@ -91,7 +91,7 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 	while (madvise(addr, end - first, advice) < 0) {
 		if (errno == EINTR)
 			continue;
-		/* EINVAL also means "no such advice"; an empty range tells. */
+		/* EINVAL also means "no such advice"; an empty range tells the two apart. */
 		if (errno == EINVAL && madvise(NULL, 0, advice) < 0)
 			return touch_pages(addr, (uint8_t *)addr + (end - first), write) ? 0
 											 : -EFAULT;
@@ -101,9 +101,8 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 }
 
 /*
- * On demand: pages are looked at when they are accessed, so there is nothing to check now but the
- * numbers.  Address 0 and the greatest length stand for the whole address space (ibv_reg_mr(3),
- * implicit).
+ * The device looks at on-demand pages when somebody accesses them, so this checks only the numbers.
+ * Address 0 and the greatest length stand for the whole address space (ibv_reg_mr(3), implicit).
  */
 static int check_on_demand(uint64_t start, uint64_t length, uint64_t iova)
 {
@@ -218,7 +217,7 @@ static int cmd_reg_mr(struct ureq *req)
 	return ret;
 }
 
-/* What the region becomes: attributes, and the domain that it is in. */
+/* Reads what the region becomes: attributes, and its domain. */
 static int umr_rereg_attr(struct ureq *req, const struct ib_uverbs_rereg_mr *cmd,
 			  struct mkey_attr *attr, struct upd **pd)
 {
@@ -243,7 +242,7 @@ static int umr_rereg_attr(struct ureq *req, const struct ib_uverbs_rereg_mr *cmd
 		attr->length = cmd->length;
 		attr->addr = (void *)(uintptr_t)cmd->start;
 	}
-	/* New rights may need pages that the old ones did not. */
+	/* New rights may need pages that the old rights did not. */
 	return cmd->flags & (REREG_TRANS | REREG_ACCESS)
 		       ? check_range((uintptr_t)attr->addr, attr->length, attr->iova, attr->access)
 		       : 0;

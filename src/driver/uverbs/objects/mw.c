@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Memory windows: a key from the device; what binds it goes through the send queue. */
+/* Memory windows: the device gives a key, and the send queue takes what binds it. */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
@@ -18,7 +18,7 @@ struct umw {
 	struct window *window;
 };
 
-/* A window lies in one region, so one translation entry is all that it has. */
+/* A window lies in one region, so it has one translation entry. */
 static int mw_check_uhw(const struct mlx5_ib_alloc_mw *uhw)
 {
 	if (uhw->comp_mask || uhw->reserved1 || uhw->reserved2)

@@ -72,13 +72,13 @@ static int qp_check_parts(const struct qp_request *r)
 
 	if (!r->pd != target || !r->send_cq != target || !r->xrcd != !target)
 		return -EINVAL;
-	/* of its receiving side a DCI makes no use, but the library names one */
+	/* a DCI makes no use of its receiving side, but the library names one */
 	if (r->type != IB_QPT_DCI &&
 	    (ib_qp_type_receives(r->type) ? !r->recv_cq : r->recv_cq || r->srq))
 		return -EINVAL;
 	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
-	/* Ethernet queues have no shared receive queues. */
+	/* Queues of Ethernet have no shared receive queues. */
 	if (r->srq && r->type == IB_QPT_RAW_PACKET)
 		return -EINVAL;
 	return uqp_check_dc(r->type, r->srq, &r->cap);
@@ -99,7 +99,7 @@ static int qp_check_uhw_flags(uint64_t type, uint32_t flags)
 	return flags & ~granted ? -EINVAL : 0;
 }
 
-/* The memory of the rings as libmlx5 laid them out: receive first, send right behind, or apart. */
+/* Populates the rings as libmlx5 laid them out: receive first, send right behind, or apart. */
 static int qp_populate_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 	uint64_t sq = (uint64_t)uhw->sq_wqe_count * WQE_BLOCK, rq = 0;
@@ -120,7 +120,7 @@ static int qp_populate_rings(const struct qp_request *r, const struct mlx5_ib_cr
 static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 
-	/* of a target the library's rings are not used (nor made, if it is libmlx5) */
+	/* a target does not use the library's rings, and libmlx5 makes none */
 	if (!ib_qp_type_sends(r->type))
 		return uhw->uidx > UIDX_MASK ? -EINVAL : 0;
 	if (r->cap.max_send_wr > ADAPTER_MAX_QP_WR || r->cap.max_recv_wr > ADAPTER_MAX_QP_WR)
@@ -143,7 +143,7 @@ static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_creat
 	return qp_populate_rings(r, uhw);
 }
 
-/* What the library asks for, checked before anything is made. */
+/* Reads what the library asks for, and checks it before anything is made. */
 static int qp_read_uhw(struct ureq *req, struct qp_request *r, struct mlx5_ib_create_qp *uhw)
 {
 	int ret = qp_check_type(r->type);
@@ -187,7 +187,10 @@ static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
 	return qp;
 }
 
-/* Behind the receives, but for raw packet QPs, whose rings have buffers of their own. */
+/*
+ * The send ring lies behind the receives, except in raw packet QPs, whose rings have their own
+ * buffers.
+ */
 static void *qp_send_ring(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 	uint64_t rq_bytes = 0;
@@ -276,7 +279,7 @@ free_qp:
 
 #define RECORD(obj, type) ((obj) ? container_of((obj), struct type, uobj) : NULL)
 
-/* The same over an indirection table, if the program named one. */
+/* The same, over an indirection table if the program named one. */
 static int uqp_create_any(struct ureq *req, struct qp_request *r, struct uind_table *table,
 			  struct uqp **out)
 {
@@ -320,7 +323,7 @@ static int method_qp_create(struct ureq *req)
 		ret = ureq_flags(req, UVERBS_ATTR_CREATE_QP_FLAGS, known, &r.flags);
 	if (ret < 0)
 		return ret;
-	/* Sends under another QP's number are for the special QPs of the kernel. */
+	/* Only the kernel's special QPs send under another QP's number. */
 	if (ureq_attr(req, UVERBS_ATTR_CREATE_QP_SOURCE_QPN))
 		return -EOPNOTSUPP;
 	r.sq_sig_all = r.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
@@ -338,7 +341,10 @@ static int method_qp_create(struct ureq *req)
 	return ret;
 }
 
-/* The objects that a command names.  An XRC target names its domain where others name their PD. */
+/*
+ * Finds the objects that a command names.  An XRC target names its domain where others name their
+ * PD.
+ */
 static int qp_find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
 			 struct qp_request *r)
 {
@@ -377,7 +383,7 @@ static int qp_find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *c
 	return 0;
 }
 
-/* The extended command begins with the fields of the legacy one. */
+/* Serves both commands, because the extended one begins with the fields of the legacy one. */
 static int uqp_create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_qp *cmd,
 				 struct ib_uverbs_create_qp_resp *resp, struct uqp **out)
 {

@@ -19,16 +19,16 @@ struct uqp {
 	struct usrq *srq;
 	struct uxrcd *xrcd;
 	struct uind_table *ind_table; /* RSS */
-	uint32_t groups;	      /* multicast groups that it is attached to */
-	struct xrc_target *target;    /* shares qp with other handles */
+	uint32_t groups;	      /* how many multicast groups it is attached to */
+	struct xrc_target *target;    /* with it, other handles share qp */
 	struct uqp *next_handle;
 	struct qp *qp;
 	struct doorbell_user bell;
 	enum ib_qp_type type;
-	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
+	uint32_t max_recv_wr; /* of the ring as it is; query reports it */
 	uint32_t max_recv_sge;
 	bool sq_sig_all;
-	/* As the program asked for them; the library may give more. */
+	/* Numbers that the program asked for; the library may give more. */
 	uint32_t max_send_wr;
 	uint32_t max_send_sge;
 	uint32_t max_inline;
@@ -40,6 +40,6 @@ extern const struct uobj_class uqp_class;
 void uqp_count_users(struct uqp *qp, int by);
 /* Destroys the device's part, or lets go of the target that it shares. */
 void uqp_destroy_device(struct hca *hca, struct uqp *qp);
-/* The queue pair's doorbells come by that page of the file, if it has one.  Before it is
- * published. */
+/* The queue pair's doorbells come through that page of the file, if the file has it.  Call this
+ * before the queue pair is published. */
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page);

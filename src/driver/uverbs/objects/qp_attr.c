@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Modify and query of queue pairs: between the ABI's structs and the device's.  Checks that need
- * the port are made here, those of the state machine by the device.
+ * Modify and query of queue pairs: between the ABI's structs and the device's.  This file makes the
+ * checks that need the port, the device those of the state machine.
  */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
@@ -94,7 +94,10 @@ static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_q
 	return ret;
 }
 
-/* Half an XRC connection ignores the attributes of the other half: programs set those of RC. */
+/*
+ * A half of an XRC connection ignores the attributes of the other half, because programs set those
+ * of RC.
+ */
 static uint32_t qp_attr_mask_for(enum ib_qp_type type, uint32_t mask)
 {
 	switch (type) {
@@ -127,8 +130,8 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 		return ret;
 	attr.rate_limit = rate_limit;
 	ret = qp_modify(qp->qp, &attr, qp_attr_mask_for(qp->type, cmd->attr_mask));
-	/* Before RTR a store to the doorbell means nothing; in error it means something to
-	 * flush. */
+	/* Before RTR a store to the doorbell means nothing; in the error state it means that there
+	 * is something to flush. */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
 	return ret;
@@ -161,7 +164,7 @@ static int cmd_modify_qp_ex(struct ureq *req)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret)
 		return ret;
-	/* Rate limits and bursts belong to raw packet QPs. */
+	/* Rate limits and bursts are for raw packet QPs only. */
 	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
 	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
 		return -EOPNOTSUPP;
@@ -194,14 +197,14 @@ static int cmd_query_qp(struct ureq *req)
 	if (!obj)
 		return ret;
 	qp = container_of(obj, struct uqp, uobj);
-	/* it distributes frames and has no state of its own */
+	/* it distributes frames and has no state */
 	if (qp->ind_table)
 		return -EOPNOTSUPP;
 	qp_query(qp->qp, &attr);
 
 	ah_to_dest(&attr.ah, &resp.dest);
 	ah_to_dest(&attr.alt_ah, &resp.alt_dest);
-	/* Only the library knows the limits of the send side; it fills them in. */
+	/* Only the library knows the limits of the send side, and fills them in. */
 	resp.max_recv_wr = qp->max_recv_wr;
 	resp.max_recv_sge = qp->max_recv_sge;
 	resp.qkey = attr.qkey;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Handles of queue pairs: their class, what counts them, OPEN_QP and destruction. */
+/* Handles of queue pairs: their class, the counts of users, OPEN_QP and destruction. */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
@@ -70,7 +70,7 @@ const struct uobj_class uqp_class = {
 	.takes_frames = uqp_takes_frames,
 };
 
-/* A handle of a target QP that exists. */
+/* Gives out a handle of a target QP that exists. */
 static int cmd_open_qp(struct ureq *req)
 {
 	struct ib_uverbs_open_qp cmd;
@@ -121,7 +121,7 @@ static int uqp_destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)
 	struct uevents events = {0};
 	int ret;
 
-	/* first it leaves its multicast groups */
+	/* it has to leave its multicast groups first */
 	if (container_of(obj, struct uqp, uobj)->groups)
 		return -EBUSY;
 	ret = uobj_destroy(obj, &events);

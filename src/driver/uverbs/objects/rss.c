@@ -28,7 +28,7 @@ static int rss_attr_decode(const struct mlx5_ib_create_qp_rss *uhw, uint32_t log
 	const uint32_t granted =
 		MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
 
-	/* tunnels, and hashes of what is inside them */
+	/* refuses tunnels, and hashes of what is inside them */
 	if (uhw->comp_mask || uhw->flags & ~granted ||
 	    uhw->rx_hash_fields_mask & ~(uint64_t)RSS_ALL_FIELDS)
 		return -EOPNOTSUPP;

@@ -8,7 +8,7 @@
 
 struct mlx5_ib_create_qp_resp;
 
-/* May the caller send and sniff frames?  As the kernel: CAP_NET_RAW, or root. */
+/* Tells whether the caller may send and sniff frames, as the kernel does: CAP_NET_RAW, or root. */
 bool uverbs_may_raw(void);
 
 /* A QP that distributes frames to the work queues of a table. */
@@ -19,12 +19,12 @@ struct urss_request {
 	struct uchannel *async;
 	uint64_t type;
 	uint32_t flags;
-	bool has_queues; /* receives or send requests were asked for as well */
+	bool has_queues; /* the program asked for receives or send requests as well */
 };
 
 /* MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_* as enum qp_loopback. */
 uint32_t uraw_loopback(uint32_t uhw_flags);
-/* The numbers of the parts of which hardware makes a raw packet QP. */
+/* The numbers of the parts of which hardware would make a raw packet QP. */
 void uraw_numbers(const struct qp *qp, struct mlx5_ib_create_qp_resp *resp);
 
 int urss_create(struct ureq *req, const struct urss_request *r, struct uqp **out) must_check;

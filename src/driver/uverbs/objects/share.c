@@ -19,7 +19,7 @@ static bool may_be_reached(uint32_t access)
 	return access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
 }
 
-/* In a file that peers map, or where the program has it. */
+/* The memory is in a file that peers map, or where the program has it. */
 static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t addr)
 {
 	struct shared_at at = {.why = KEY_WHY_ASKED};
@@ -32,17 +32,17 @@ static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t
 }
 
 /*
- * Regions that peers reach, so that they can be found by their addresses.  The lock comes after
- * that of the device file.  Under it a region is looked at and laid open, so that what the program
+ * Regions that peers reach, so that addresses lead to them.  A thread takes this lock after that of
+ * the device file.  It looks at a region and lays it open under the lock, so that what the program
  * does to the memory comes before or after both.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *open_regions;
 
 /*
- * A thread that unmaps memory may hold locks that a registration waits for, those of an allocator
- * above all; so the question whether that concerns a region has a lock of its own, which comes
- * after the other and is held for no more than the list.
+ * A thread that unmaps memory may hold locks that a registration waits for, above all those of an
+ * allocator.  So the question whether an address concerns a region has its own lock, which a thread
+ * takes after the other and holds only for the list.
  */
 static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *mapped_regions;
@@ -92,7 +92,7 @@ static void region_mapped_end(struct umr *mr)
 	pthread_mutex_unlock(&mapped_lock);
 }
 
-/* What cannot be reached is published as well, with the reason. */
+/* Publishes a region that cannot be reached as well, with the reason. */
 static void region_place(struct process *p, struct umr *mr, struct key_place *place)
 {
 	uint64_t addr = (uintptr_t)mr->attr.addr;
@@ -138,7 +138,7 @@ void ushare_end(struct umr *mr)
 	pthread_mutex_unlock(&lock);
 }
 
-/* In a forked child the parent's regions are not ours to withdraw. */
+/* A forked child does not withdraw the parent's regions. */
 static bool region_is_of(const struct umr *mr, uint64_t addr, uint64_t end)
 {
 	uint64_t start = (uintptr_t)mr->attr.addr;

@@ -66,7 +66,7 @@ static void usrq_free(struct uobj *obj)
 {
 	struct usrq *srq = container_of(obj, struct usrq, uobj);
 
-	/* No QP of ours names it: the object's users were counted. */
+	/* The object's users were counted, so no QP of ours names it. */
 	if (srq_destroy(srq->srq) < 0)
 		log_error("uverbs: an SRQ without users is in use");
 	usrq_count_users(srq, -1);
@@ -79,10 +79,10 @@ static const struct uobj_class usrq_class = {
 
 struct srq_geometry {
 	uint32_t wqes;
-	uint32_t bytes; /* of one */
+	uint32_t bytes; /* bytes of one entry */
 };
 
-/* It is implied by the limits; libmlx5 computes the same. */
+/* The limits imply it; libmlx5 computes the same. */
 static struct srq_geometry srq_geometry_of(const struct srq_request *r)
 {
 	uint32_t bytes = sizeof(struct wqe_srq_next) + r->max_sge * sizeof(struct wqe_data);
@@ -93,7 +93,7 @@ static struct srq_geometry srq_geometry_of(const struct srq_request *r)
 	};
 }
 
-/* What the library asks for, checked before anything is made. */
+/* Reads what the library asks for, and checks it before anything is made. */
 static int srq_read_uhw(struct ureq *req, const struct srq_request *r,
 			struct mlx5_ib_create_srq *uhw, struct srq_geometry *g)
 {
@@ -226,7 +226,7 @@ static int method_srq_create(struct ureq *req)
 	return ret;
 }
 
-/* The command for XRC says all that the basic one does. */
+/* Serves both commands, because the one for XRC says all that the basic one does. */
 static int usrq_create_by_command(struct ureq *req, const struct ib_uverbs_create_xsrq *cmd)
 {
 	struct ib_uverbs_create_srq_resp resp = {0};
@@ -292,7 +292,7 @@ static int cmd_create_xsrq(struct ureq *req)
 	return ret < 0 ? ret : usrq_create_by_command(req, &cmd);
 }
 
-/* NULL: *ret says why. */
+/* Returns NULL if it fails, and then *ret says why. */
 static struct usrq *usrq_find(struct ureq *req, uint32_t handle, int *ret)
 {
 	struct uobj *obj = uobj_find(req->file, UOBJ_SRQ, handle, ret);
@@ -308,7 +308,7 @@ static int cmd_modify_srq(struct ureq *req)
 
 	if (!srq)
 		return ret;
-	/* No resizing, as on the real device. */
+	/* The SRQ cannot be resized, as on the real device. */
 	if (cmd.attr_mask & ~(uint32_t)SRQ_ATTR_LIMIT)
 		return -EINVAL;
 	if (cmd.attr_mask & SRQ_ATTR_LIMIT) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * User access regions: the pages with doorbell registers.  Each is a page of the file's memfd; the
- * program maps it natively at the offset that we tell.
+ * User access regions: the pages with doorbell registers.  Each is a page of the file's memfd,
+ * which the program itself maps at the offset that we tell it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static uint64_t uuar_page_offset(uint32_t page)
 	return (uint64_t)(UVERBS_UAR_FIRST + page) * UVERBS_PAGE;
 }
 
-/* Page 0 is never given out: programs take that number for "none". */
+/* Never gives out page 0, because programs take that number for "none". */
 static int uuar_page_take(struct ufile *f)
 {
 	f->uar_used[0] |= 1;
@@ -79,7 +79,7 @@ static const struct uobj_class uuar_class = {
 	.free = uuar_free,
 };
 
-/* Complete but for its handle. */
+/* Makes a region that is complete but for its handle. */
 static int uar_create(struct ufile *f, struct uuar **out)
 {
 	struct uuar *uar = calloc(1, sizeof(*uar));
@@ -132,7 +132,7 @@ static int uar_publish(struct ufile *f, struct uuar **out)
 	if (ret < 0)
 		return ret;
 	f->uar_spare = NULL;
-	/* No doorbells of an earlier owner. */
+	/* Clears doorbells of an earlier owner. */
 	memset(f->pages + uuar_page_offset(uar->page), 0, UVERBS_PAGE);
 	ret = uobj_publish(f, &uar->uobj, &uuar_class);
 	if (ret < 0)

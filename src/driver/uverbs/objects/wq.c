@@ -44,7 +44,7 @@ static int wq_request_check(struct ureq *req, const struct wq_request *r,
 		log_info("uverbs: work queue flags 0x%x are not supported", r->flags);
 		return -EOPNOTSUPP;
 	}
-	/* striding and signed queues */
+	/* refuses striding and signed queues */
 	if (uhw->comp_mask || uhw->flags)
 		return -EOPNOTSUPP;
 	if (r->max_wr > ADAPTER_MAX_QP_WR || r->max_sge > ADAPTER_MAX_SGE ||

@@ -3,8 +3,8 @@
  * XRC: domains, which contexts of the process share by opening the same inode, and the target QPs
  * of a domain, which they share by number.
  *
- * A domain and what hangs on it belong to the device, not to a file; hca->xrc_lock guards them.  It
- * is taken with a file's lock held.
+ * A domain and what hangs on it belong to the device, not to a file.  hca->xrc_lock guards them,
+ * and is taken with a file's lock held.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct xrc_domain {
 	struct xrc_domain *next;
 	uint32_t openers;
 	uint32_t xrcdn;
-	/* What others find it by; a private domain has none. */
+	/* What other contexts find it by; a private domain has none. */
 	bool shared;
 	dev_t dev;
 	ino_t ino;
@@ -38,18 +38,18 @@ struct xrc_target {
 	struct xrc_target *next;
 	struct xrc_domain *domain;
 	struct qp *qp;
-	struct spin lock; /* of the list of handles, for upcalls */
+	struct spin lock; /* guards the list of handles, for upcalls */
 	struct uqp *handles;
 };
 
 /* The device's number of the domain. */
 uint32_t uxrcd_number(const struct uxrcd *xrcd);
 
-/* Fills handle->qp and handle->target.  attr: all but the domain and the upcall. */
+/* Fills handle->qp and handle->target.  attr has all but the domain and the upcall. */
 int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
 		      struct qp_create_attr *attr) must_check;
 /* The same for a QP that exists in the domain; -EINVAL if there is none. */
 int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
 		    uint32_t qpn) must_check;
-/* The last handle takes the QP along. */
+/* Closes a handle; the last one destroys the QP. */
 void xrc_target_close(struct uqp *handle, struct hca *hca);

@@ -5,7 +5,7 @@
 
 #include "driver/uverbs/objects/xrc.h"
 
-/* Upcall: an event of the QP is one for each of its handles. */
+/* Upcall: passes an event of the QP to each of its handles. */
 static void target_async(void *user, enum ib_event event)
 {
 	struct xrc_target *t = user;
@@ -26,7 +26,7 @@ static void add_handle(struct xrc_target *t, struct uqp *handle)
 	spin_unlock(&t->lock);
 }
 
-/* True: it was the last. */
+/* Returns true if it was the last one. */
 static bool remove_handle(struct xrc_target *t, struct uqp *handle)
 {
 	struct uqp **at = &t->handles;

@@ -33,8 +33,8 @@ static struct xrc_domain *xrc_domain_create(struct hca *hca, int fd, const struc
 		d->shared = true;
 		d->dev = inode->st_dev;
 		d->ino = inode->st_ino;
-		/* A descriptor of ours could be closed by the program; what cannot be mapped is a
-		 * device or a directory, and those stay. */
+		/* A mapping, because the program could close a descriptor of ours.  What cannot be
+		 * mapped is a device or a directory, and those stay. */
 		d->pin = mmap(NULL, UVERBS_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	}
 	d->next = hca->xrc_domains;
