@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The doors of the driver: system calls on a descriptor become operations of the file that it
- * names.  A thread is not cancelled inside.
+ * The doors of the driver: they turn system calls on a descriptor into operations of the file that
+ * it names.  A thread is not cancelled inside them.
  */
 #include "driver/cdev.h"
 
@@ -34,7 +34,7 @@
 static const struct {
 	const char *prefix;
 	int (*open)(const char *name, int flags);
-	bool waits; /* for other programs, and says itself when it may be cancelled */
+	bool waits; /* waits for other programs; its open says when it may be cancelled */
 } openers[] = {
 	{"uverbs", uverbs_file_open, false},
 	{"umad", umad_device_open, false},
@@ -99,7 +99,7 @@ bool cdev_adopt(int fd, unsigned long request)
 	return umad_device_adopt(fd, request);
 }
 
-/* What the kernel answers before it asks a driver. */
+/* Requests that the kernel answers before it asks a driver. */
 static bool is_of_all_files(unsigned long request)
 {
 	switch ((uint32_t)request) {
@@ -122,7 +122,7 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 	if (!f)
 		return to_errno(-EBADF);
 	if (!f->ops->ioctl || is_of_all_files(request)) {
-		/* The system call, because ioctl() would come back to us. */
+		/* A plain system call, because ioctl() would come back to us. */
 		ret = (int)syscall(SYS_ioctl, fd, request, arg);
 		cdev_put(f);
 		return ret;
@@ -183,7 +183,9 @@ ssize_t cdev_write(int fd, const void *buf, size_t count)
 	return to_size(ret);
 }
 
-/* Text of the file is about to be read at position; what went wrong shows in the read itself. */
+/*
+ * The program is about to read text of the file at position; the read itself shows what went wrong.
+ */
 static void cdev_renew(struct cdev_file *f, int fd, off_t position)
 {
 	int saved_errno = errno;
@@ -196,7 +198,7 @@ static void cdev_renew(struct cdev_file *f, int fd, off_t position)
 	errno = saved_errno;
 }
 
-/* True: the read has failed. */
+/* Returns true if the read has failed. */
 static bool cdev_wait(struct cdev_file *f, int fd, const int *cancel, ssize_t *done)
 {
 	int ret = f->ops->wait(f, fd, cancel);
@@ -341,8 +343,8 @@ int cdev_lock_all(int flags)
 	return lock_all(flags);
 }
 
-/* As the kernel reads it: the program may have given no address.  Where that is forbidden, all
- * memory is meant. */
+/* Reads the range as the kernel does: the program may have given no valid address.  If
+ * process_vm_readv is forbidden, the range is all memory. */
 static struct uffdio_range serving_range(const void *arg)
 {
 	struct uffdio_range range = {0, 0};

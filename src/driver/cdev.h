@@ -14,7 +14,7 @@
 
 /* Starts the fabric's daemon unless it runs, so that the device tree exists. */
 int cdev_ensure_tree(void);
-/* Is this one of the two signals whose handlers the driver keeps? */
+/* Tells whether this is one of the two signals whose handlers the driver keeps. */
 bool cdev_keeps_signal(int signum);
 /* As sigaction(2), for such a signal. */
 int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
@@ -24,22 +24,28 @@ int cdev_open(const char *name, int flags);
 /* Does fd belong to a device? O(1), safe for any int. */
 bool cdev_is_ours(int fd);
 int cdev_ioctl(int fd, unsigned long request, void *arg);
-/* Of a descriptor that is not: does it belong to one all the same, which another process has opened? */
+/*
+ * Tells whether a descriptor that is not ours belongs to a device all the same, opened by another
+ * process.
+ */
 bool cdev_adopt(int fd, unsigned long request);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);
-/* Called before the real read, where the file stands.  True: *done is what the read returns, and
- * there is no real one. */
+/* The preload calls this before a real read at the file's position.  True: *done is what the read
+ * returns, and the preload makes no real one. */
 bool cdev_read(int fd, void *buf, size_t count, ssize_t *done);
-/* Do reads from it, and writes, go by cdev_read and cdev_write? */
+/* Tells whether cdev_read and cdev_write serve the reads and writes of the file. */
 bool cdev_moves_bytes(int fd);
-/* Called before the real read, of the bytes at position. */
+/* The preload calls this before a real read of the bytes at position. */
 void cdev_before_read(int fd, off_t position);
 #define CDEV_WHERE_IT_STANDS ((off_t)-1)
-/* What a mapping of it maps: itself, or another descriptor. */
+/* Returns the descriptor that a mapping of fd maps: fd itself, or another. */
 int cdev_map(int fd, size_t len, off_t offset);
-/* After a shared mapping of it was made; before addresses go; after they moved. */
+/*
+ * The preload calls these after it made a shared mapping of fd, before addresses go, and after they
+ * moved.
+ */
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset);
 void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
@@ -48,9 +54,11 @@ void cdev_close(int fd);
 /* After pthread_cancel: the thread may wait here and not in the kernel's read. */
 void cdev_cancelled(void);
 /*
- * A thread is about to wait for descriptors.  Has the process any that are completion channels?  Is fd one?  Then between
- * cdev_wait_begin and cdev_wait_end it waits in the engine's place (driver/runtime/waiter.h): for one descriptor more, unless that is
- * -1.  'knocked' says whether that one can be read.  In both, signals are held back.
+ * A thread calls these when it is about to wait for descriptors.  The first two tell whether the
+ * process has completion channels, and whether fd is one.  Between cdev_wait_begin and
+ * cdev_wait_end the thread waits in the engine's place (driver/runtime/waiter.h): it also waits for
+ * the descriptor that cdev_wait_begin returned, unless that is -1, and 'knocked' says whether that
+ * one can be read.  Both calls hold signals back.
  */
 bool cdev_any_channel(void);
 bool cdev_is_channel(int fd);
@@ -59,8 +67,9 @@ void cdev_wait_end(bool knocked);
 /* As mlockall(2), for a process with a device. */
 int cdev_lock_all(int flags);
 /*
- * Around ioctl(UFFDIO_REGISTER, arg), by which the program begins to serve the faults of memory: in
- * between nothing of that is laid open, and afterwards it is known.
+ * The preload calls these around ioctl(UFFDIO_REGISTER, arg), by which the program begins to serve
+ * the faults of memory.  In between, the driver lays none of that memory open to peers; afterwards
+ * it knows that the program serves it.
  */
 void cdev_serving_begin(const void *arg);
 void cdev_serving_end(void);
@@ -68,15 +77,18 @@ void cdev_serving_end(void);
 void cdev_dup(int fd, int newfd);
 
 /*
- * A live attribute of the device tree, by its path below the host's directory: a descriptor that
- * reads the present value, or -1 with ENOENT when the plain file serves.  A tracked one belongs to
- * the table, so that reading it from the start again gives the value of that time.
+ * Opens a live attribute of the device tree, by its path below the host's directory: a descriptor
+ * that reads the present value, or -1 with ENOENT when the plain file serves.  The table keeps a
+ * tracked descriptor, so that reading it from the start again gives the value of that time.
  */
 int cdev_open_attr(const char *path, int flags, bool tracked);
-/* The same for writing, of one that is written by the daemon only when it is told. */
+/* The same for writing, of an attribute that only the daemon writes, when somebody tells it to. */
 int cdev_open_attr_for_writing(const char *path, int flags);
 
-/* Around fork(2), also in a process that has never opened a device; outside of the others. */
+/*
+ * The preload calls these around fork(2), also in a process that has never opened a device, and
+ * outside of the handlers below.
+ */
 void cdev_serving_fork_lock(void);
 void cdev_serving_fork_unlock(void);
 /* pthread_atfork handlers, installed by the preload library. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* fork(2): the parts of the driver that have something to do around it, in their order. */
+/* fork(2): calls the parts of the driver that have something to do around it, in their order. */
 #include "base/cancel.h"
 #include "base/explain.h"
 #include "base/hidden.h"
@@ -14,8 +14,8 @@
 #include "driver/runtime/share.h"
 #include "driver/uverbs/core/event.h"
 
-/* Whoever holds the process's lock may wait for a grace period, which the lock of the RCU library
- * holds up: so that one comes last. */
+/* A thread that holds the process's lock may wait for a grace period, which the lock of the RCU
+ * library holds up: so that lock comes last. */
 void cdev_fork_prepare(void)
 {
 	no_cancellation();
@@ -45,7 +45,8 @@ void cdev_fork_child(void)
 	no_cancellation();
 
 	explain_fork_child();
-	/* First: a thread that is not here may have held its lock, which each mapping takes. */
+	/* This comes first: a thread that is not here may have held its lock, which each mapping
+	 * takes. */
 	doorbell_fork_child();
 	share_fork_child();
 	urcu_bp_after_fork_child();
