@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process's end of its connection: opening, closing, and what it asks the daemon for.  When the
+ * A process's end of its connection: opening, closing, and requests to the daemon.  When the
  * connection has ended, calls fail at once.
  */
 #include "fabric/client/client.h"

@@ -48,8 +48,8 @@ struct fabric_environment;
 /* The same with another environment than the process's. */
 int fabric_client_open_in(const struct fabric_environment *env, const struct fabric_client_ops *ops,
 			  struct fabric_client **out) must_check;
-/* Ends the connection and waits for the control thread, and so for a callback that it is in: not to
- * be called from one, nor while another thread asks the daemon for something. */
+/* Ends the connection and waits for the control thread, and so for a callback that it is in.  A
+ * callback must not call this, nor another thread while it asks the daemon for something. */
 void fabric_client_close(struct fabric_client *c);
 /* In a forked child: drops the descriptors without telling the daemon; the parent's connection
  * lives on. */
@@ -66,20 +66,21 @@ struct slot *fabric_slots(const struct fabric_client *c);      /* array of REGIS
 uint16_t fabric_slot(const struct fabric_client *c);	       /* our own index */
 struct traffic *fabric_traffic(const struct fabric_client *c); /* our own */
 
-/* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the subnet.  Returns how
- * many. */
+/* Gives the ports of our host, in device order (mlx5_0, mlx5_1, ...), as rows of the subnet.
+ * Returns how many. */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
 
 /*
- * We carry the frames of that Ethernet port of our host, from and to what the text says, over a link
- * that is up or not; called again when that changes, or something has gone wrong there, which the warning
- * says (or ""; the last one stands).  0; -EBUSY it is tied to something else,
- * -EPROTONOSUPPORT InfiniBand, or another negative errno.
+ * Tells the daemon that we carry the frames of that Ethernet port of our host, from and to what the
+ * text says, over a link that is up or not.  The carrier calls this again when that changes, or
+ * when something has gone wrong there, which the warning says (or ""; the last one stands).  0;
+ * -EBUSY: the port is tied to something else; -EPROTONOSUPPORT: it is InfiniBand; or another
+ * negative errno.
  */
 int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
 		 const char *warning) must_check;
 
-/* First number of a fresh chunk of 1024, or negative errno. */
+/* Returns the first number of a fresh chunk of 1024, or a negative errno. */
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
 
 /*
@@ -91,18 +92,18 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 			int *side) must_check;
 
 /*
- * The memory of the PCI function that this device of our host emulates (registry/emulation.h); the descriptor is the
- * caller's.  -ENODEV: it emulates none.
+ * Gets the memory of the PCI function that this device of our host emulates (registry/emulation.h);
+ * the caller owns the descriptor.  -ENODEV: the device emulates none.
  */
 int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd) must_check;
 
-/* Tells of a packet that had a bad key.  Neither waits nor fails: what the daemon has no room for it
- * does not hear of. */
+/* Tells the daemon of a packet that had a bad key.  It neither waits nor fails: if the daemon's
+ * socket has no room, the daemon does not hear of it. */
 void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v);
 
 /*
- * What a port's counters have in all processes together, those that have ended included; needs no
- * open client.  0 or negative errno.
+ * Sums a port's counters over all processes, those that have ended included; needs no open client.
+ * 0 or a negative errno.
  */
 int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]) must_check;
 
@@ -112,6 +113,6 @@ int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]) must_chec
  * Returns its length, -ENOENT if that path is not live (read the file), or another negative errno.
  */
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size);
-/* A stream that takes what is written to such an attribute, a description: its descriptor, or negative
- * errno. */
+/* Opens a stream that takes what is written to such an attribute, which is a description.  Returns
+ * its descriptor, or a negative errno. */
 int fabric_write_attr(const char *path) must_check;

@@ -13,7 +13,10 @@
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 
-/* Its reply is for nobody: it asks for a channel that there was no descriptor for. */
+/*
+ * Sequence number of a request for a channel that we had no descriptor for; nobody waits for its
+ * reply.
+ */
 #define CLIENT_SEQ_NOBODY UINT32_MAX
 
 struct waiter;
@@ -25,7 +28,8 @@ struct fabric_client {
 	pthread_t thread;
 	char dir[RUNDIR_BYTES];
 
-	/* Peers whose channels came when we had no descriptor left; the control thread's. */
+	/* Peers whose channels came when we had no descriptor left; for the control thread
+	 * alone. */
 	uint64_t missed[REGISTRY_SLOTS / 64];
 	uint32_t nmissed;
 
@@ -37,24 +41,26 @@ struct fabric_client {
 	bool closing;
 };
 
-/* What waits for replies; client_calls_open before there is a control thread. */
+/* Prepares the list of waiting threads; called before there is a control thread. */
 void client_calls_open(struct fabric_client *c);
 void client_calls_close(struct fabric_client *c);
-/* Whoever waits, and whoever asks from now on, gets -ECONNRESET.  True: we are closing. */
+/* Gives -ECONNRESET to all that wait, and to all that ask from now on.  True: we are closing. */
 bool client_calls_end(struct fabric_client *c);
-/* We are about to end the connection.  True: it has ended before. */
+/* Says that we are about to end the connection.  True: it has ended before. */
 bool client_closing_begin(struct fabric_client *c);
 bool client_is_closing(struct fabric_client *c);
 
-/* One message.  0 or negative errno, -ECONNRESET if the program has closed the connection. */
+/*
+ * Sends one message.  0 or a negative errno, -ECONNRESET if the program has closed the connection.
+ */
 int client_send(struct fabric_client *c, const struct msg *m, int flags) must_check;
-/* The control thread's: waits for a message, and may be cancelled in this wait only. */
+/* The control thread waits here for a message; it may be cancelled in this wait only. */
 int client_recv(struct fabric_client *c, struct msg *m, int fds[MSG_MAX_FDS]) must_check;
-/* False: the descriptor has gone, and whoever waits in a system call on the socket waits on. */
+/* False: the descriptor has gone, and a thread in a system call on the socket goes on waiting. */
 bool client_shutdown(struct fabric_client *c);
 
-/* Sends a request and waits for its reply, which replaces it in *m.  0 or negative errno; then
- * there are no descriptors. */
+/* Sends a request and waits for its reply, which replaces it in *m.  0 or a negative errno, and
+ * then there are no descriptors. */
 int client_call(struct fabric_client *c, struct msg *m, enum msg_type type,
 		int fds[MSG_MAX_FDS]) must_check;
 /* Hands a reply with its descriptors to the thread that waits for it.  error: why there are no

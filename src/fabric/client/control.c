@@ -18,8 +18,8 @@
 /* How often we ask again for channels that we had no descriptor for. */
 #define MISSED_RETRY_MS 50
 
-/* Held while a control thread does more than wait for a message.  It is not part of the client,
- * because whoever takes it may replace the pages that the client lies in. */
+/* A control thread holds this while it does more than wait for a message.  It is not part of the
+ * client, because its other holder may replace the pages that the client lies in. */
 static pthread_mutex_t hearing = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- channels that could not be taken ---- */
@@ -54,13 +54,13 @@ static void missed_retry(struct fabric_client *c)
 	struct pollfd p = {.fd = c->sock.fd, .events = POLLIN};
 
 	while (c->nmissed && hidden_ours(&c->sock) && poll(&p, 1, MISSED_RETRY_MS) <= 0) {
-		usleep(1000); /* poll may have failed at once */
+		usleep(1000); /* poll may have failed at once, so this rests */
 		missed_ask(c);
 	}
 }
 
 /* The channel comes by a notification, or by an answer that nobody takes.  If the program has used
- * up its descriptors we ask again later, and the daemon keeps the channel. */
+ * up its descriptors, we ask again later, and the daemon keeps the channel. */
 static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
 {
 	if (m->channel.peer >= REGISTRY_SLOTS || m->channel.side > 1)
@@ -73,11 +73,11 @@ static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG
 	fds[0] = -1;
 }
 
-/* ---- what it hears ---- */
+/* ---- what the control thread hears ---- */
 
 /*
- * If nobody here takes a new channel, it exists nevertheless, and the peer knows of it and may use
- * it.  So we treat it as if the peer had opened it.
+ * A channel that nobody here takes exists nevertheless, and the peer knows of it and may use it.
+ * So we treat it as if the peer had opened it.
  */
 static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error)
 {
@@ -88,7 +88,7 @@ static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_M
 	msg_close_fds(fds);
 }
 
-/* ---- the rest of what it hears ---- */
+/* ---- notifications ---- */
 
 static void on_gone(struct fabric_client *c, uint16_t peer)
 {
@@ -96,7 +96,7 @@ static void on_gone(struct fabric_client *c, uint16_t peer)
 
 	missed_set(c, peer, false);
 	c->ops.gone(c->ops.user, peer);
-	/* Only now may the daemon give that slot to somebody else.  No reply comes. */
+	/* The daemon may give that slot to somebody else only now.  This request has no reply. */
 	msg_prepare(&ack, MSG_GONE, MSG_REQUEST, 1, 0);
 	if (client_send(c, &ack, 0))
 		log_debug("cannot acknowledge the end of slot %u", peer);
@@ -135,9 +135,9 @@ static void on_message(struct fabric_client *c, const struct msg *m, int fds[MSG
 }
 
 /*
- * A daemon that was killed leaves its directory, and whoever gets the lock first cleans up.  The
- * kernel may close the daemon's socket a moment before it drops the lock; a lock that stays belongs
- * to a new daemon.
+ * A daemon that was killed leaves its directory, and the client that gets the lock first cleans up.
+ * The kernel may close the daemon's socket a moment before it drops the lock; a lock that stays
+ * belongs to a new daemon.
  */
 static void clean_up(const char *dir, void (*remove)(const char *dir))
 {
@@ -164,7 +164,7 @@ void fabric_client_resume(void)
 	pthread_mutex_unlock(&hearing);
 }
 
-/* Waits a moment for the kernel to have again what it wants.  False: the connection is closing. */
+/* Waits a moment until the kernel has memory again.  False: the connection is closing. */
 static bool kernel_wait(struct fabric_client *c)
 {
 	const struct timespec nap = {.tv_nsec = 5000000};
@@ -173,7 +173,7 @@ static bool kernel_wait(struct fabric_client *c)
 	return !client_is_closing(c);
 }
 
-/* Hears messages until the connection ends; returns why. */
+/* Hears messages until the connection ends, and returns why it ended. */
 static int control_hear(struct fabric_client *c)
 {
 	struct msg m;
@@ -238,7 +238,8 @@ void client_control_stop(struct fabric_client *c)
 
 void fabric_client_forget(struct fabric_client *c)
 {
-	/* What the child inherited may point into mappings; a shutdown would be the parent's. */
+	/* Descriptors that the child inherited may lie in mappings, so it closes this one.  A
+	 * shutdown would hit the parent's connection. */
 	hidden_close(&c->sock);
 	/* The control thread, which may hold it, does not exist in the child. */
 	hearing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

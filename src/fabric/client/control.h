@@ -7,7 +7,7 @@
 
 #include "fabric/client/connection.h"
 
-/* 0, or negative errno of what there is not enough of. */
+/* 0, or a negative errno if memory or threads are short. */
 int client_control_start(struct fabric_client *c) must_check;
-/* Ends the connection and waits for the thread's end.  Cleans up after a daemon that had gone. */
+/* Ends the connection and waits for the thread's end.  Cleans up if the daemon had gone. */
 void client_control_stop(struct fabric_client *c);

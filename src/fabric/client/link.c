@@ -18,7 +18,7 @@
 
 #define HIGH_FD 200
 
-/* The daemon's answer to a stranger comes with this. */
+/* The daemon answers a client of another version or user with one of these. */
 #define REPLIES (1u << MSG_REPLY | 1u << MSG_NOTE)
 
 int link_raise(int fd)
@@ -70,7 +70,7 @@ int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
 
 	msg_prepare(m, type, MSG_REQUEST, 1, 0);
 	ret = msg_send(sock, m, NULL, 0, 0);
-	/* Read in any case: the daemon may have said why and closed before we sent. */
+	/* Reads in any case, because the daemon may have said why and closed before we sent. */
 	if (ret && ret != -ECONNRESET)
 		return ret;
 	ret = msg_recv(sock, m, fds, REPLIES, 0);
@@ -116,8 +116,8 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 		if (!ret)
 			return sock;
 		close(sock);
-		/* Closed without an answer: the daemon was leaving when we connected.  Try once
-		 * more. */
+		/* The connection closed without an answer: the daemon was leaving when we
+		 * connected.  Tries once more. */
 		if (ret != -ECONNRESET)
 			return ret;
 	} while (clock_ns() < deadline);

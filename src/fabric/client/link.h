@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes a connection to softhcad: connects, starts the daemon on demand, asks. */
+/* Makes a connection to softhcad: connects, starts the daemon on demand, and asks. */
 #pragma once
 
 #include "fabric/protocol.h"
@@ -12,7 +12,10 @@
  */
 int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type type,
 	      int fds[MSG_MAX_FDS]) must_check;
-/* One more request on a connection that nobody else reads from.  0 or negative errno. */
+/* Makes one more request on a connection that nobody else reads from.  0 or a negative errno. */
 int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS]) must_check;
-/* Moves a descriptor, to be inherited, out of the way of programs that count on low numbers. */
+/*
+ * Moves a descriptor that a child will inherit out of the way of programs that count on low
+ * numbers.
+ */
 int link_raise(int fd);

@@ -13,8 +13,8 @@
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"
 
-/* Has the daemon gone that gave the lease?  The next daemon does not know it and has no tree for
- * us. */
+/* Tells whether the daemon that gave the lease has gone.  The next daemon does not know the lease
+ * and has no tree for us. */
 static bool lease_ended(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -24,7 +24,7 @@ static bool lease_ended(int fd)
 
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In a forked child another thread of the parent may hold it, which is not there. */
+/* In a forked child, a thread of the parent that is not there may hold the lock. */
 static void hold_lock_renew(void)
 {
 	pthread_mutex_init(&hold_lock, NULL);
@@ -36,8 +36,8 @@ static void hold_lock_register(void)
 }
 
 /*
- * Under `softhca env` only its users hold the daemon, so a program that looks at the device tree
- * holds it for the program's lifetime.
+ * Under `softhca env` only users hold the daemon, so a program that looks at the device tree holds
+ * it for the program's lifetime.
  */
 static int hold_fabric(const struct fabric_environment *env)
 {
@@ -53,7 +53,7 @@ static int hold_fabric(const struct fabric_environment *env)
 	pthread_mutex_lock(&hold_lock);
 	if (hidden_ours(&lease) && owner == getpid() && lease_ended(lease.fd))
 		hidden_close(&lease);
-	/* A child does not keep its parent's. */
+	/* A child does not keep its parent's lease. */
 	if (owner != getpid())
 		hidden_close(&lease);
 	if (!hidden_ours(&lease) || owner != getpid()) {
@@ -84,7 +84,10 @@ int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
 	return 0;
 }
 
-/* A request about an attribute of this host, which must be a live one.  As link_open. */
+/*
+ * Makes a request about an attribute of this host, which must be a live one.  Results as of
+ * link_open.
+ */
 static int attr_ask(const char *path, enum msg_type type, struct msg *m, int fds[MSG_MAX_FDS])
 {
 	const struct fabric_environment *env = fabric_environment();

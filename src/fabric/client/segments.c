@@ -11,7 +11,7 @@
 
 static int segment_map_at(int fd, uint64_t offset, size_t bytes, int protection, void *out)
 {
-	/* Without a file it would be private memory. */
+	/* Without a file the mapping would be private memory. */
 	void *p = fd < 0 ? NULL : sparse_map(bytes, protection, fd, offset);
 
 	if (fd < 0)
@@ -43,7 +43,7 @@ static int subnet_map(struct client_segments *s, size_t bytes, int fd)
 	return 0;
 }
 
-/* All slots, and of the traffic behind them those of our own. */
+/* Maps all slots, and of the traffic behind them only our own. */
 static int slots_map(struct client_segments *s, uint16_t slot, int fd)
 {
 	int ret = segment_map(fd, SLOTS_BYTES, PROT_READ | PROT_WRITE, &s->slots);

@@ -18,12 +18,12 @@ struct client_segments {
 	struct traffic *traffic; /* our own */
 	uint16_t slot;		 /* our own */
 	uint32_t nports;
-	uint32_t rows[SLOT_PORTS]; /* of the ports of our host */
+	uint32_t rows[SLOT_PORTS]; /* rows of our host's ports */
 };
 
-/* Maps what the reply names, after a check of all that it says.  0 or negative errno: then nothing
- * is mapped. */
+/* Maps the memory that the reply names, after it checks all that the reply says.  0 or a negative
+ * errno: then nothing is mapped. */
 int client_segments_map(struct client_segments *s, const struct msg_hello_reply *r,
 			const int fds[MSG_MAX_FDS]) must_check;
-/* What is not mapped is left out. */
+/* Unmaps what is mapped. */
 void client_segments_unmap(struct client_segments *s);

@@ -26,7 +26,7 @@
 #include "fabric/protocol.h"
 
 #define STACK_BYTES 65536u
-#define REAP_S	    1 /* limit for a daemon to serve or to end, which takes milliseconds */
+#define REAP_S	    1 /* limit for a daemon to serve or end, which takes milliseconds */
 
 struct birth {
 	const char *path;
@@ -36,12 +36,12 @@ struct birth {
 	int ready;   /* the daemon's end of the pipe, and the program's */
 	int verdict_fd;
 	int error;
-	bool told; /* the verdict has been read: */
+	bool told; /* the daemon has told its verdict: */
 	int32_t verdict;
 };
 
-/* Both run in the program's memory (CLONE_VM) while the program waits (CLONE_VFORK): they call
- * nothing that takes locks or allocates, or is a cancellation point. */
+/* Both children run in the program's memory (CLONE_VM) while the program waits (CLONE_VFORK), so
+ * they call nothing that takes locks, allocates, or is a cancellation point. */
 static int birth_daemon(void *arg)
 {
 	struct birth *b = arg;
@@ -54,7 +54,7 @@ static int birth_daemon(void *arg)
 
 /*
  * A daemon that finds another one serving ends at once.  In many containers process 1 does not wait
- * for orphans; there only the daemon's parent can keep it from becoming a zombie.
+ * for orphans, so only the daemon's parent can keep it from becoming a zombie there.
  */
 static void reap_unless_serving(struct birth *b, pid_t daemon)
 {
@@ -65,7 +65,7 @@ static void reap_unless_serving(struct birth *b, pid_t daemon)
 
 	if (pidfd < 0) /* before Linux 5.3 */
 		return;
-	/* libc would check for cancellation, which is our parent's */
+	/* libc would check for cancellation, and would find our parent's */
 	if (syscall(SYS_ppoll, p, 2, &limit, NULL, 0) > 0 && p[1].revents & POLLIN)
 		b->told = syscall(SYS_read, b->verdict_fd, &b->verdict, sizeof(b->verdict)) ==
 			  sizeof(b->verdict);
@@ -112,7 +112,7 @@ static char **environment_filter(void)
 
 static int start_spawn(struct birth *b)
 {
-	/* Plain memory will do: stacks grow down from the middle and from the end. */
+	/* Plain memory is enough, because stacks grow down from the middle and from the end. */
 	char *stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	sigset_t all, old;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The part of 'dir' that ends before the last 'up' components. */
+/* Gives the part of 'dir' that ends before the last 'up' components. */
 static bool path_above(const char *dir, unsigned up, char *out, size_t size)
 {
 	size_t n = strlen(dir);
@@ -29,7 +29,7 @@ static bool path_above(const char *dir, unsigned up, char *out, size_t size)
 	return true;
 }
 
-/* Both the fabric's directory and the one of all fabrics must be the user's own. */
+/* Tells whether the fabric's directory, or the one of all fabrics, is not the user's own. */
 static bool directory_is_foreign(const char *dir, char *buf, size_t size)
 {
 	for (unsigned up = 2; up--;) {
@@ -58,7 +58,7 @@ static bool directory_is_foreign(const char *dir, char *buf, size_t size)
 	return false;
 }
 
-/* The directory in which all of it should lie. */
+/* Tells whether the directory in which all of it should lie cannot be used. */
 static bool base_is_closed(const struct trouble *t, char *buf, size_t size)
 {
 	char base[PATH_MAX];
@@ -136,7 +136,7 @@ static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
 
 void trouble_text(const struct trouble *t, char *buf, size_t size)
 {
-	/* What only names a number is left to the number. */
+	/* An error that only names a number is left to that number. */
 	if (t->error != -EMFILE && t->error != -ETIMEDOUT && t->error != -EPROTO &&
 	    (directory_is_foreign(t->dir, buf, size) || daemon_is_missing(t, buf, size)))
 		return;
