@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose an arrived MAD is, and what he is given; see agent.h. */
+/* Finds the agent that an arrived MAD belongs to, and gives it what it is due; see agent.h. */
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
 
-/* ---- whose it is ---- */
+/* ---- finding the agent ---- */
 
-/* TIDs are numbers of the host: an answer finds its agent at any port of it. */
+/* A host numbers its TIDs across its ports, so an answer finds its agent at any of them. */
 static bool same_host(const struct subnet *s, uint32_t a, uint32_t b)
 {
 	const struct subnet_node *na = subnet_node_of(s, a), *nb = subnet_node_of(s, b);
@@ -22,7 +22,10 @@ static bool agent_does_rmpp_of(const struct mad_agent *a, const struct mad_packe
 	       p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
 }
 
-/* Further packets of an answer whose first one has closed the request: of a program that does RMPP itself. */
+/*
+ * Tells whether this is a further packet of an answer whose first packet has closed the request:
+ * the program does RMPP itself.
+ */
 static bool packet_is_users_rmpp(const struct mad_agent *a, const struct mad_packet *p)
 {
 	return (!a->attr.rmpp_version || a->attr.user_rmpp) &&
@@ -37,7 +40,7 @@ static struct mad_agent *response_find(struct mad_fabric *f, const struct mad_pa
 
 	if (!a || !same_host(f->net->subnet, a->attr.row, p->row))
 		return NULL;
-	/* The request of a packet that never left is over. */
+	/* If the packet never left, its request is over. */
 	if (p->local || agent_does_rmpp_of(a, p))
 		return a;
 	*send = send_find(a, p);
@@ -68,7 +71,7 @@ struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 	return a;
 }
 
-/* ---- what he is given ---- */
+/* ---- giving it to the agent ---- */
 
 static uint8_t own_gid_index(const struct subnet *s, uint32_t row, const union ib_gid *gid)
 {
@@ -120,7 +123,7 @@ void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_pac
 		return;
 	}
 	m.from = agent_address_of(a->fabric, p);
-	/* The request ends with its answer, so that no timer of it can fire in between. */
+	/* The request ends with its answer, so that its timer cannot fire in between. */
 	if (send)
 		send_detach(send);
 	a->ops->receive(a, &m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Agents: who sends MADs from a port and gets those for it.  Programs' umad files, the built-in SM and
- * SA and the senders of traps are all agents.  Rules and error numbers are those of the kernel's MAD
+ * Agents send MADs from a port and get those for it.  Programs' umad files, the built-in SM and SA
+ * and the senders of traps are all agents.  Rules and error numbers are those of the kernel's MAD
  * layer (facts 2.3 to 2.9).
  */
 #pragma once
@@ -11,7 +11,7 @@
 struct mad_agent_attr {
 	uint32_t row;
 	uint8_t qpn;   /* 0 or 1 */
-	uint8_t class; /* 0: gets no requests */
+	uint8_t class; /* 0: the agent gets no requests */
 	uint8_t class_version;
 	uint8_t oui[3];
 	uint8_t rmpp_version; /* 0 or 1 */
@@ -19,14 +19,15 @@ struct mad_agent_attr {
 	uint64_t methods[2]; /* bit n of word n/64 */
 };
 
-/* A whole message that has come: one MAD, or several that RMPP has put together. */
+/* A whole message that has arrived: one MAD, or several that RMPP has put together. */
 struct mad_message {
 	struct mad_address from;
-	uint32_t length; /* MAD_BYTES, or what RMPP says */
+	uint32_t length; /* MAD_BYTES, or the length that RMPP says */
 	const uint8_t *data;
 	uint8_t *
-		owned; /* malloc'd, data points into it: take it by storing NULL; NULL: copy what you keep */
-	/* Not NULL: data has the headers alone, and the rest is where this has it.  Hold it to keep it. */
+		owned; /* malloc'd, data points into it: store NULL to take it; NULL: copy 'data' */
+	/* Not NULL: data has the headers alone, and this source has the rest.  An agent that keeps
+	 * it holds it. */
 	struct rmpp_source *lent;
 };
 
@@ -36,26 +37,26 @@ struct mad_send_attr {
 	uint32_t length;     /* above MAD_BYTES only with RMPP active */
 	uint32_t timeout_ms; /* 0: no answer expected */
 	uint32_t retries;
-	bool rmpp;		    /* as if its RMPP header said so */
-	struct rmpp_source *source; /* has the message; NULL: a copy is made */
-	uint8_t note[64];	    /* given back by ops->sent */
+	bool rmpp;		    /* treat it as if its RMPP header said so */
+	struct rmpp_source *source; /* has the message; NULL: the send makes a copy */
+	uint8_t note[64];	    /* ops->sent gives it back */
 };
 
-/* Called from the loop; neither may end its agent. */
+/* The loop calls these; neither may end its agent. */
 struct mad_agent_ops {
 	void (*receive)(struct mad_agent *a, struct mad_message *m);
-	/* A send is over: 0, -ETIMEDOUT (the only one that programs hear of), -ECANCELED (the
-	 * agent ends), -EPROTO (aborted by the peer), -ENOMEM.  Once for each that was taken.
-	 * 'header': its first MAD_HEADER_BYTES as they travelled. */
+	/* A send is over: 0, -ETIMEDOUT (the only one that programs hear of), -ECANCELED (the agent
+	 * ends), -EPROTO (the peer aborted), -ENOMEM.  Called once for each send that was taken.
+	 * 'header': the first MAD_HEADER_BYTES of the send as they travelled. */
 	void (*sent)(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
 		     int status);
-	bool borrows; /* takes messages that are lent */
+	bool borrows; /* whether it takes messages that are lent */
 };
 
-struct mad_send; /* one under way; agent.c */
+struct mad_send; /* a send under way; agent.c */
 struct rmpp_recv;
 
-/* In-flight sends among which duplicates are refused: those of one file.  All zero at first. */
+/* The sends under way among which duplicates are refused: those of one file.  All zero at first. */
 struct mad_scope {
 	struct mad_fabric *fabric;
 	uint32_t count;
@@ -66,34 +67,43 @@ struct mad_agent {
 	const struct mad_agent_ops *ops;
 	struct mad_scope *scope;
 	struct mad_agent_attr attr;
-	uint32_t tid; /* the high half of its requests' TIDs */
+	uint32_t tid; /* high half of its requests' TIDs */
 	struct mad_agent *next_of_port, *next_by_tid;
 	struct mad_send *sends;
 	struct rmpp_recv *recvs;
-	uint32_t nsends, nrecvs; /* recvs that are not complete */
+	uint32_t nsends, nrecvs; /* nrecvs: receives that are not complete */
 };
 
-/* Checks 7 and 9 to 17 of facts 2.3. 0, -EPROTONOSUPPORT, -EINVAL, -ENOMEM. */
+/*
+ * Registers the agent after checks 7 and 9 to 17 of facts 2.3.  0, -EPROTONOSUPPORT, -EINVAL,
+ * -ENOMEM.
+ */
 int mad_agent_register(struct mad_fabric *f, struct mad_agent *a, const struct mad_agent_attr *attr,
 		       const struct mad_agent_ops *ops, struct mad_scope *scope) must_check;
-/* Ends its sends (ops->sent says -ECANCELED), and what it was receiving. */
+/* Ends its sends (ops->sent says -ECANCELED), and drops what it was receiving. */
 void mad_agent_unregister(struct mad_agent *a);
-/* Checks 5, 7, 8, 10, 11, 12 of facts 2.4; rewrites the TID of requests. 0, -EINVAL, -ENOMEM. */
+/*
+ * Sends after checks 5, 7, 8, 10, 11, 12 of facts 2.4, and rewrites the TID of requests.  0,
+ * -EINVAL, -ENOMEM.
+ */
 int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s) must_check;
-/* Would mad_agent_send refuse this as a duplicate? */
+/* Tells whether mad_agent_send would refuse this as a duplicate. */
 bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool response,
 		   const struct mad_address *to) must_check;
-/* Answers a request that has come: address turned round. */
+/* Answers a request that has arrived, with its address turned round. */
 int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
 		    uint32_t length, bool rmpp) must_check;
 
 /* ---- what deliver.c asks ---- */
 
-/* Whom an arrived MAD belongs to, or NULL; *send: the request that it answers. */
+/* Returns the agent that an arrived MAD belongs to, or NULL; *send: the request that it answers. */
 struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 			     struct mad_send **send);
-/* Gives it to him; p stays the caller's. */
+/* Gives the MAD to the agent; p stays the caller's. */
 void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p);
-/* Else he gets each that p stands for by itself. */
+/*
+ * Tells whether the agent takes a run as a whole; else it gets each MAD that p stands for by
+ * itself.
+ */
 bool agent_takes_runs(const struct mad_agent *a, const struct mad_packet *p) must_check;
 void agent_take_run(struct mad_agent *a, struct mad_packet *p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A packet at its end: the port's own agent, a program's, or nobody; see mad.h. */
+/* A packet at its end: the port's own agent gets it, or a program's, or nobody; see mad.h. */
 #include "fabric/daemon/mad/send.h"
 
-/* Where a MAD of this class has to arrive. */
+/* Tells whether a MAD of this class has arrived where it has to. */
 static bool packet_is_sound(const struct mad_packet *p)
 {
 	if (p->mad[MAD_AT_BASE_VERSION] != 1)
@@ -16,7 +16,7 @@ static bool pkeys_match(uint16_t a, uint16_t b)
 	return (a & 0x7fff) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
 }
 
-/* The entry of the port's table that lets it in. */
+/* Finds the entry of the port's table that lets the packet in. */
 static bool packet_pkey_find(const struct mad_fabric *f, struct mad_packet *p)
 {
 	const struct subnet_port *port = &f->net->subnet->ports[net_end_port(f->net, p->row)];
@@ -62,7 +62,7 @@ static enum mad_verdict port_agent_ask(struct mad_fabric *f, struct mad_packet *
 	return a ? a->handle(a, p->row, p) : MAD_PASSED;
 }
 
-/* A question that nobody takes is answered, unless it never left its asker. */
+/* Answers a question that nobody takes, unless it never left its asker. */
 static bool packet_refuse(struct mad_packet *p)
 {
 	unsigned method = p->mad[MAD_AT_METHOD];
@@ -79,7 +79,7 @@ static void packet_reply(struct mad_fabric *f, struct mad_packet *p)
 	mad_emit(f, p);
 }
 
-/* Finds who takes it.  True: p has become the answer. */
+/* Finds who takes the packet.  True: p has become the answer. */
 static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
 {
 	struct mad_send *send = NULL;
@@ -101,7 +101,10 @@ static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
 	return packet_refuse(p);
 }
 
-/* All at once to somebody who has them put together.  False: each is for itself. */
+/*
+ * Gives all packets at once to an agent whose messages we put together.  False: each goes by
+ * itself.
+ */
 static bool run_give(struct mad_fabric *f, struct mad_packet *p)
 {
 	struct mad_send *send = NULL;

@@ -3,9 +3,9 @@
 #include "fabric/daemon/mad/impair.h"
 #include "fabric/smi.h"
 
-#define WORDS_OF_MAD 72u /* as ibsim counts: with all headers but the GRH */
+#define WORDS_OF_MAD 72u /* counted as ibsim counts: with all headers but the GRH */
 #define WORDS_OF_GRH 10u
-/* Copies for a group are no more than ports; unless its tables lead in circles. */
+/* A group has no more copies than ports, unless its tables lead in circles. */
 #define OTHER_PACKETS 1024u
 #define NO_PORT	      UINT32_MAX
 
@@ -38,7 +38,7 @@ static bool packet_arrives(struct mad_packet *p, uint32_t row)
 	return true;
 }
 
-/* To the port of that number of the node. */
+/* Moves the packet to the port of that number of the node. */
 static bool packet_leaves(struct mad_fabric *f, struct mad_packet *p, const struct net_node *node,
 			  uint32_t number)
 {
@@ -47,7 +47,7 @@ static bool packet_leaves(struct mad_fabric *f, struct mad_packet *p, const stru
 	return p->row != SUBNET_NONE && number;
 }
 
-/* A switch finds the port for its LID.  'row' is where it came in, or port 0. */
+/* The switch finds the port for the packet's LID.  'row' is where it came in, or port 0. */
 static bool switch_forward(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
 {
 	const struct net_node *node = net_node_of(f->net, row);
@@ -75,7 +75,7 @@ static bool packet_by_lid(struct mad_fabric *f, struct mad_packet *p, uint32_t r
 	return lid_is_of(f->net, row, p->dlid) && packet_arrives(p, row);
 }
 
-/* A copy that goes on by itself. */
+/* Makes a copy that goes on by itself. */
 static void packet_copy(struct mad_fabric *f, const struct mad_packet *p, enum mad_stage stage)
 {
 	uint32_t most = f->net->nports + OTHER_PACKETS;
@@ -91,14 +91,14 @@ static void packet_copy(struct mad_fabric *f, const struct mad_packet *p, enum m
 	mad_requeue(f, copy);
 }
 
-/* To this one of the ports that a switch's multicast table names; port 0 is itself. */
+/* Sends the packet to one of the ports that a switch's multicast table names; port 0 is itself. */
 static bool packet_to_member(struct mad_fabric *f, struct mad_packet *p,
 			     const struct net_node *node, uint32_t row, uint32_t number)
 {
 	return number ? packet_leaves(f, p, node, number) : packet_arrives(p, row);
 }
 
-/* A packet for a group: to all ports of the table but the one that it came in by. */
+/* Sends a packet for a group to all ports of the table but the one that it came in by. */
 static bool packet_by_group(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
 {
 	const struct net_node *node = net_node_of(f->net, row);
@@ -118,7 +118,7 @@ static bool packet_by_group(struct mad_fabric *f, struct mad_packet *p, uint32_t
 	return next != NO_PORT && packet_to_member(f, p, node, row, next);
 }
 
-/* After the directed part come LIDs: of a request the target's, of an answer the asker's. */
+/* After the directed part the LIDs decide: of a request the target's, of an answer the asker's. */
 static bool packet_after_route(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
 {
 	bool back = mad_get16(p->mad, MAD_AT_STATUS) & MAD_STATUS_DIRECTION;
@@ -129,7 +129,7 @@ static bool packet_after_route(struct mad_fabric *f, struct mad_packet *p, uint3
 	return packet_by_lid(f, p, row);
 }
 
-/* A directed SMP is at a node that its route, not its LID, leads to. */
+/* Handles a directed SMP at a node that its route, not its LID, leads to. */
 static bool packet_by_route(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
 {
 	const struct net_node *node = net_node_of(f->net, row);
@@ -167,7 +167,7 @@ static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t
 	net_count(f->net, to, NET_MULTICAST_RCV_PACKETS, packets);
 }
 
-/* Ports of switches may enforce partitions (IBTA 10.9.2), of which SMPs are in none. */
+/* Ports of switches may enforce partitions (IBTA 10.9.2), to which SMPs do not belong. */
 static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32_t row,
 			uint8_t direction)
 {
@@ -182,8 +182,8 @@ static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32
 	return false;
 }
 
-/* Over the link: the port at its other end, or SUBNET_NONE.  SMPs have a lane of their own, VL15, which works
- * as soon as the link is up and is not counted. */
+/* Crosses the link: returns the port at its other end, or SUBNET_NONE.  SMPs have their own lane,
+ * VL15, which works as soon as the link is up and is not counted. */
 static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 {
 	bool smp = !p->dqpn;
@@ -204,7 +204,7 @@ static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 	return port_admits(f, p, to, SUBNET_ENFORCES_IN) ? to : SUBNET_NONE;
 }
 
-/* The link's faults.  False: lost. */
+/* Applies the link's faults.  False: the packet is lost. */
 static bool packet_impair(struct mad_fabric *f, struct mad_packet *p, uint32_t from)
 {
 	uint64_t delay_ns;
@@ -227,7 +227,7 @@ bool forward_enter(struct mad_fabric *f, struct mad_packet *p)
 	p->stage = MAD_LEAVES;
 	if (packet_is_multicast(p))
 		return packet_by_group(f, p, row);
-	/* By LID to where a directed route begins or ends, if its LID says so. */
+	/* The LID of a directed SMP, if it has one, leads to where its route begins or ends. */
 	if (mad_is_directed(p->mad) && !p->dqpn &&
 	    (p->dlid == MAD_LID_PERMISSIVE ||
 	     lid_is_of(f->net, net_end_port(f->net, row), p->dlid)))
@@ -276,7 +276,7 @@ static bool start_directed(struct mad_fabric *f, struct mad_packet *p)
 	return false;
 }
 
-/* Ethernet has no LIDs: the port that has the GID. */
+/* Ethernet has no LIDs, so this finds the port that has the GID. */
 static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
 {
 	uint32_t to = p->grh ? subnet_port_by_gid(f->net->subnet, &p->dgid) : SUBNET_NONE;

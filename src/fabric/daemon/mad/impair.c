@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Faults of links, by seed; see impair.h. */
+/* Faults of links, drawn from a seed; see impair.h. */
 #include "fabric/daemon/mad/impair.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define ONE 1000000u /* of loss_ppm */
+#define ONE 1000000u /* all of loss_ppm */
 
 struct impair_row {
 	uint32_t row;
@@ -20,9 +20,9 @@ struct impair_held {
 };
 
 struct impair {
-	uint64_t state;		 /* of the numbers drawn */
-	struct impair_link all;	 /* links that have no row below */
-	struct impair_row *rows; /* in their order */
+	uint64_t state;		 /* state of the generator */
+	struct impair_link all;	 /* for links that have no row below */
+	struct impair_row *rows; /* sorted by row */
 	uint32_t nrows, room;
 	struct impair_held *held;
 };
@@ -62,7 +62,7 @@ void impair_close(struct impair *i)
 
 /* ---- which links ---- */
 
-/* Where the row is, or would be. */
+/* Returns where the row is, or would be. */
 static uint32_t row_place(const struct impair *i, uint32_t row)
 {
 	uint32_t from = 0, to = i->nrows;
@@ -126,9 +126,9 @@ bool impair_is_perfect(const struct impair *i)
 	       !all->jitter_us;
 }
 
-/* ---- what becomes of packets ---- */
+/* ---- what happens to packets ---- */
 
-/* Below 'limit', all alike (splitmix64). */
+/* Draws a number below 'limit', all with equal chance (splitmix64). */
 static uint32_t impair_draw(struct impair *i, uint32_t limit)
 {
 	uint64_t z = i->state += 0x9e3779b97f4a7c15ull;

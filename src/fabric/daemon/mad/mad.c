@@ -10,8 +10,8 @@
 #include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/mad/send.h"
 
-#define MOST_HOPS 64u  /* then it goes in a circle */
-#define BATCH	  256u /* packets, before descriptors have their turn, if no more were there */
+#define MOST_HOPS 64u  /* after that many it goes in a circle */
+#define BATCH	  256u /* packets before descriptors have their turn, if no more were queued */
 
 static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 {
@@ -27,7 +27,7 @@ static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 	return true;
 }
 
-/* The whole way of a packet, or of all that it stands for, from where it is. */
+/* Moves a packet, or all that it stands for, the whole way from where it is. */
 static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 {
 	bool there = packet_go_on(f, p);
@@ -49,7 +49,7 @@ static bool run_is_parted(const struct mad_fabric *f, const struct mad_packet *p
 	return p->dlid >= MAD_LID_MULTICAST || (f->impair && !impair_is_perfect(f->impair));
 }
 
-/* Where each has a fate of its own, as faults of links decide. */
+/* Moves each packet of a run by itself, because faults of links decide its fate. */
 static void run_walk(struct mad_fabric *f, struct mad_packet *p)
 {
 	for (uint32_t i = 0; i < p->run; i++) {
@@ -63,7 +63,10 @@ static void run_walk(struct mad_fabric *f, struct mad_packet *p)
 	mad_packet_put(f, p);
 }
 
-/* The first 'n' of those that the first packet of the queue stands for become a packet of their own.  False: no memory. */
+/*
+ * Makes one packet of the first 'n' of those that the first packet of the queue stands for.  False:
+ * no memory.
+ */
 static bool queue_split(struct mad_fabric *f, uint32_t n)
 {
 	struct mad_packet *p = f->queue, *first = mad_packet_get(f);
@@ -82,7 +85,7 @@ static bool queue_split(struct mad_fabric *f, uint32_t n)
 	return true;
 }
 
-/* At most so many packets: how many. */
+/* Moves at most 'most' packets; returns how many. */
 static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 {
 	struct mad_packet *p = f->queue;
@@ -101,7 +104,7 @@ static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 		run_walk(f, p);
 		return n;
 	}
-	/* Of a run the last one: he that it is delivered to knows when that is. */
+	/* Of a run only the last packet matters: whoever gets it knows when it has all. */
 	if (!p->source)
 		send_packet_leaves(p);
 	packet_move(f, p);
@@ -112,13 +115,13 @@ static void queue_run(struct loop *l, struct loop_work *w)
 {
 	struct mad_fabric *f = container_of(w, struct mad_fabric, work);
 
-	/* What is there, and an answer to each: else it would become more and more where many programs
-	 * write much, and who writes little would wait behind all of it. */
+	/* Takes what is there, and an answer to each.  Otherwise the queue would grow where many
+	 * programs write much, and a program that writes little would wait behind all of it. */
 	uint32_t most = 2 * f->queued > BATCH ? 2 * f->queued : BATCH;
 
 	while (most && f->queue)
 		most -= min_u32(queue_step(f, most), most);
-	/* Answers that packets became have queued us, and have moved. */
+	/* Packets that became answers have queued the work, and have moved already. */
 	if (f->queue)
 		loop_queue(l, w);
 	else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The MAD layer of all ports of the subnet: packets hop by hop, and who gets them.  Nothing here
- * recurses: what is sent is queued, and the loop's work takes one packet after the other, each on its
- * whole way to where it is delivered or lost.  So answers come in the order of the questions, however
- * far each went; the order in which ibnetdiscover prints nodes follows from that.
+ * recurses: a send is queued, and the loop's work takes one packet after the other, each on its
+ * whole way to where it is delivered or lost.  So answers come in the order of the questions,
+ * however far each went; the order in which ibnetdiscover prints nodes follows from that.
  */
 #pragma once
 
@@ -14,14 +14,17 @@ struct mad_agent;
 struct impair;
 struct rmpp_recv;
 
-/* What a port's own agent (its firmware) makes of a MAD that has arrived. */
+/* What a port's own agent (its firmware) does with a MAD that has arrived. */
 enum mad_verdict {
 	MAD_ANSWERED, /* p->mad is the answer now */
-	MAD_SILENT,   /* taken, no answer */
+	MAD_SILENT,   /* taken, without an answer */
 	MAD_PASSED,   /* not for me: programs may have it */
 };
 
-/* Of a class; 'row' is p->row: the port that it came in by (external ports of switches too). */
+/*
+ * The agent of one class; 'row' is p->row: the port that the MAD came in by (external ports of
+ * switches too).
+ */
 struct port_agent {
 	enum mad_verdict (*handle)(struct port_agent *a, uint32_t row, struct mad_packet *p);
 };
@@ -30,7 +33,7 @@ struct mad_fabric {
 	struct net *net;
 	struct loop *loop;
 	struct loop_work work;
-	struct loop_work *after; /* NULL, or done at once when packets have moved */
+	struct loop_work *after; /* not NULL: done at once when packets have moved */
 	struct mad_packet *queue, **queue_end;
 	struct mad_packet *pool;
 	uint32_t queued, pool_size;
@@ -42,17 +45,18 @@ struct mad_fabric {
 	struct mad_send **sends; /* hash by the TID; send.c */
 	uint32_t nsends, sends_mask;
 	struct rmpp_recv **receives; /* hash by the TID; rmpp_receive.c */
-	uint64_t receive_bytes;	     /* that unfinished messages take, or would if none were lent */
-	uint64_t lent_bytes;	     /* of messages that receivers have part of, and hold */
-	struct mad_agent **of_port;  /* [row]: those that take requests; agent.c */
-	uint32_t next_tid;	     /* 1 to 2^24 - 1, all over again */
+	uint64_t receive_bytes;	     /* bytes of unfinished messages, as if none were lent */
+	uint64_t lent_bytes;	     /* bytes of messages that receivers have in part, and hold */
+	struct mad_agent **of_port;  /* [row]: agents that take requests; agent.c */
+	uint32_t next_tid;	     /* 1 to 2^24 - 1, then from the beginning */
 	struct impair *impair;	     /* NULL: every link is perfect */
-	/* A MAD was dropped at p->row, whose table does not have its P_Key.  NULL: nobody wants to know. */
+	/* p->row dropped a MAD, because its table does not have the P_Key.  NULL: nobody wants to
+	 * know. */
 	void (*pkey_violated)(void *user, const struct mad_packet *p);
-	/* Or a switch's port, 'row', which enforces partitions, has dropped it on its way. */
+	/* 'row', a switch's port that enforces partitions, dropped it on its way. */
 	void (*pkey_enforced)(void *user, const struct mad_packet *p, uint32_t row);
 	void *pkey_user;
-	bool no_runs; /* each packet of a message by itself; for tests */
+	bool no_runs; /* sends each packet of a message by itself; for tests */
 	uint64_t delivered, dropped;
 };
 
@@ -62,35 +66,41 @@ void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a);
 
 /* ---- packet.c: the pool and the queue, a leaf that everybody calls ---- */
 
-/* A packet with 'mad' zeroed and the rest too, or NULL. */
+/* Returns a packet that is all zero, or NULL. */
 struct mad_packet *mad_packet_get(struct mad_fabric *f);
 void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
-/* The n-th of those that p stands for, from 0, as it travels alone.  NULL: no memory, which counts as dropped. */
+/*
+ * Makes the n-th of the packets that p stands for, from 0, as it travels alone.  NULL: no memory,
+ * which counts as dropped.
+ */
 struct mad_packet *mad_packet_single(struct mad_fabric *f, const struct mad_packet *p, uint32_t n);
 /*
- * The packet leaves its row, which is an end port; it is the layer's from now on.  Says where to: dlid
- * (or GRH), dqpn, and by which way: a directed route begins here.
+ * The packet leaves its row, which is an end port; from now on the layer owns it.  The caller has
+ * set where it goes: dlid (or GRH), dqpn, and the way: a directed route begins here.
  */
 void mad_emit(struct mad_fabric *f, struct mad_packet *p);
 /* The packet goes on from where it is (p->stage). */
 void mad_requeue(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
 void mad_turn(struct mad_fabric *f, struct mad_packet *p);
-/* ---- mad.c: opens, and moves what is queued ---- */
+/* ---- mad.c: opens the layer, and moves what is queued ---- */
 
 /* Moves what is queued until nothing is left; for tests. */
 void mad_settle(struct mad_fabric *f);
 
 /* ---- forward.c: one hop (3.4 of the facts) ---- */
 
-/* From an end port to the port that it leaves by, or to where it is already.  As forward_step. */
+/*
+ * Moves p from an end port to the port that it leaves by, or says that it is there already.  As
+ * forward_step.
+ */
 bool forward_start(struct mad_fabric *f, struct mad_packet *p) must_check;
-/* Moves p over the link and through the node behind it: p->row is the next port that it leaves by, or
- * p->arriving tells that it is at its end, or it is MAD_HELD on the way: whoever holds it queues it
- * again.  False: it is lost, and counted. */
+/* Moves p over the link and through the node behind it.  Then p->row is the next port that it
+ * leaves by, or p->arriving tells that it is at its end, or it is MAD_HELD on the way and its
+ * holder queues it again.  False: it is lost, and counted. */
 bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
-/* The second half of it: through the node, from the port p->row that it has come to. */
+/* The second half of forward_step: through the node, from the port p->row that p has come to. */
 bool forward_enter(struct mad_fabric *f, struct mad_packet *p) must_check;
 
-/* ---- deliver.c: at its end; port agent, then agents, then the automatic 0x000C ---- */
+/* ---- deliver.c: at its end: the port's agent, then agents, then the automatic 0x000C ---- */
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p);

@@ -6,7 +6,7 @@
 #include "fabric/daemon/mad/mad.h"
 #include "fabric/daemon/mad/rmpp_source.h"
 
-#define POOL_MOST 4096u /* that are kept for later */
+#define POOL_MOST 4096u /* how many are kept for later */
 
 struct mad_packet *mad_packet_get(struct mad_fabric *f)
 {
@@ -65,7 +65,7 @@ void mad_emit(struct mad_fabric *f, struct mad_packet *p)
 	mad_requeue(f, p);
 }
 
-/* The LID that an answer comes from: the one that was asked, if it is one port's. */
+/* Returns the LID that an answer comes from: the LID that was asked, if it belongs to one port. */
 static uint16_t packet_answer_lid(const struct mad_fabric *f, const struct mad_packet *p)
 {
 	const struct subnet_port *port = &f->net->subnet->ports[p->row];

@@ -12,7 +12,7 @@ struct mad_address {
 	uint16_t lid;
 	uint16_t pkey_index;
 	uint8_t sl;
-	uint8_t path_bits; /* of our own LID */
+	uint8_t path_bits; /* path bits of our own LID */
 	bool grh;
 	uint8_t gid_index, hop_limit, traffic_class;
 	uint32_t flow_label;
@@ -24,7 +24,7 @@ struct rmpp_source;
 
 /* Where a packet goes on when its turn comes. */
 enum mad_stage {
-	MAD_STARTS, /* 'row' is the end port that it is from */
+	MAD_STARTS, /* 'row' is the end port that sends it */
 	MAD_LEAVES, /* 'row' is a port that it leaves by */
 	MAD_ENTERS, /* 'row' is a port that it has come to over the link */
 	MAD_HELD,   /* it waits */
@@ -32,7 +32,7 @@ enum mad_stage {
 
 struct mad_packet {
 	struct mad_packet *next;
-	struct mad_send *send; /* of whose it is one; told when the packet leaves */
+	struct mad_send *send; /* the send that it belongs to, told when it leaves */
 	enum mad_stage stage;
 	uint32_t row; /* the port that it leaves, or has arrived at */
 	uint32_t sqpn, dqpn, qkey;
@@ -40,20 +40,21 @@ struct mad_packet {
 	uint16_t pkey;
 	uint16_t pkey_index; /* at the receiver */
 	uint8_t sl, hops;
-	bool arriving; /* at 'row'; else leaving it */
-	bool local;    /* never was on a link: the zero-hop way (2.12) */
+	bool arriving; /* it is arriving at 'row'; else it leaves 'row' */
+	bool local;    /* it never was on a link: the zero-hop way (2.12) */
 	bool grh;
 	uint8_t hop_limit, traffic_class;
 	uint32_t flow_label;
 	union ib_gid sgid, dgid;
-	/* Not NULL: 'mad' has the headers, alone, of the first segment of a run of this message's.  All of them go the
-	 * same way at the same time, and count as so many packets. */
+	/* Not NULL: 'mad' has only the headers of the first segment of a run of this message's
+	 * segments.  All of them go the same way at the same time, and count as that many
+	 * packets. */
 	struct rmpp_source *source;
 	uint32_t run;
 	_Alignas(8) uint8_t mad[MAD_BYTES];
 };
 
-/* How many packets it stands for. */
+/* How many packets p stands for. */
 static inline uint32_t mad_packet_run(const struct mad_packet *p)
 {
 	return p->source ? p->run : 1;

@@ -9,7 +9,7 @@
 
 #define CLASS_VERSIONS 0x83u
 #define CLASSES	       0x50u /* without the directed SMPs' */
-#define MOST_OUIS      8u    /* of a vendor's class and version on a port */
+#define MOST_OUIS      8u    /* of a vendor's class and version at one port */
 #define MOST_TID       0xffffffu
 #define FIRST_TABLE    64u
 
@@ -20,7 +20,7 @@ static bool attr_qpn_is_there(const struct mad_fabric *f, const struct mad_agent
 	return attr->qpn == 1 || !f->net->subnet->ports[attr->row].ethernet;
 }
 
-/* Of an agent that gets requests. */
+/* Checks the class of an agent that gets requests. */
 static bool attr_class_is_sound(const struct mad_agent_attr *attr)
 {
 	bool smp = attr->class == MAD_CLASS_SMP_LID || attr->class == MAD_CLASS_SMP_DIRECTED;
@@ -46,7 +46,7 @@ static bool attr_same_oui(const struct mad_agent_attr *a, const struct mad_agent
 	return !mad_class_is_vendor2(a->class) || !memcmp(a->oui, b->oui, sizeof(a->oui));
 }
 
-/* Is there a method that another agent of the port has? */
+/* Tells whether another agent of the port has one of the methods. */
 static bool attr_clashes(const struct mad_fabric *f, const struct mad_agent_attr *attr)
 {
 	for (struct mad_agent *a = f->of_port[attr->row]; a; a = a->next_of_port)
@@ -57,7 +57,7 @@ static bool attr_clashes(const struct mad_fabric *f, const struct mad_agent_attr
 	return false;
 }
 
-/* Is it the first of the agents of its class with this OUI? */
+/* Tells whether it is the first agent of its class with this OUI. */
 static bool agent_is_first_of_oui(const struct mad_fabric *f, const struct mad_agent *agent)
 {
 	struct mad_agent *a = f->of_port[agent->attr.row];
@@ -137,7 +137,7 @@ static bool by_tid_grow(struct mad_fabric *f)
 	return true;
 }
 
-/* A number that no agent has, as late after its last use as possible. */
+/* Takes a number that no agent has, as late after its last use as possible. */
 static void agent_number(struct mad_fabric *f, struct mad_agent *a)
 {
 	do {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reliable multi-packet transfers (IBTA 13.6), the two machines alone: time and packets are the
- * caller's, so a test or a fuzzer drives them step by step. */
+/* Reliable multi-packet transfers (IBTA 13.6): the two machines alone.  The caller brings time and
+ * packets, so a test or a fuzzer can drive them step by step. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 #include "base/compiler.h"
 #include "prm/mad.h"
 
-#define RMPP_WINDOW	  64u /* segments that a receiver lets come ahead */
+#define RMPP_WINDOW	  64u /* segments that a receiver lets the sender be ahead */
 #define RMPP_TOTAL_MS	  40000u
 #define RMPP_LINGER_MS	  10000u
 #define RMPP_ACK_MS	  2000u
-#define RMPP_MOST_DATA_AT 64u	      /* of all classes (mad_data_at) */
+#define RMPP_MOST_DATA_AT 64u	      /* the largest of all classes (mad_data_at) */
 #define RMPP_MOST_BYTES	  (64u << 20) /* of a message that we put together */
 
 enum rmpp_status {
@@ -32,75 +32,82 @@ enum rmpp_status {
 };
 
 struct rmpp_message {
-	const uint8_t *bytes; /* headers once, then data */
+	const uint8_t *bytes; /* headers once, then the data */
 	uint32_t length;
 	uint32_t segments;
 	uint16_t data_at;
 };
 
-/* False: shorter than its class's headers. */
+/* False: it is shorter than its class's headers. */
 bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t length) must_check;
-/* Of the n-th segment, counted from 1: what its headers, which are in 'out', say of it; and its data, with what fills
- * it up. */
+/* Both are for the n-th segment, counted from 1: the headers, which are in 'out', and the data with
+ * what fills them up. */
 void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
 void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
 
 struct rmpp_send {
 	struct rmpp_message message;
-	const uint8_t *headers;	      /* as they travel; the message's own unless said otherwise */
-	uint32_t next, acked, window; /* next to send; last acknowledged; last allowed */
-	bool response_due;	      /* after the last acknowledgement an answer is awaited */
+	const uint8_t *headers;	      /* as they travel; usually the message's own */
+	uint32_t next, acked, window; /* next to send, last acknowledged, last allowed */
+	bool response_due;	      /* the last acknowledgement is followed by an answer */
 };
 
-/* False: shorter than its class's headers. */
+/* False: it is shorter than its class's headers. */
 bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length) must_check;
-/* Sends what has been looked at before, with these headers. */
+/* Begins to send a message that has been checked before, with these headers. */
 void rmpp_send_of(struct rmpp_send *s, const struct rmpp_message *message, const uint8_t *headers);
-/* How many segments may go now. */
+/* Returns how many segments may go now. */
 uint32_t rmpp_send_allowed(const struct rmpp_send *s);
 /* Makes the next segment; false: wait for an acknowledgement. */
 bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES]) must_check;
-/* All that may go now: how many.  Makes the headers of the first. */
+/* Takes all segments that may go now: returns how many, and makes the headers of the first. */
 uint32_t rmpp_send_run(struct rmpp_send *s, uint8_t *out);
-/* An acknowledgement took too long: begin again after the last acknowledged segment. */
+/* An acknowledgement took too long: begins again after the last acknowledged segment. */
 void rmpp_send_rewind(struct rmpp_send *s);
 
-/* Why an ACK, STOP or ABORT, or what is none of them, is one that nobody would send; 0: it is not. */
+/* Returns why nobody would send this as an ACK, STOP or ABORT; 0: it is a good one. */
 uint8_t rmpp_control_check(const uint8_t *in);
 
 enum rmpp_outcome { RMPP_GO_ON, RMPP_DONE, RMPP_ENDED /* *status says why; abort has been made */ };
 
-/* ACK, STOP or ABORT for it.  *reply: out holds an ABORT, or the ACK that turns the direction. */
+/* Takes an ACK, STOP or ABORT.  *reply: out holds an ABORT, or the ACK that turns the direction. */
 enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint8_t out[MAD_BYTES],
 				    bool *reply, uint8_t *status);
 
-/* Segments that come from one message in memory that stays are not copied: it is remembered. */
+/*
+ * A message under way.  Segments that come from one message in memory that stays are not copied:
+ * the part remembers that message.
+ */
 struct rmpp_part {
 	uint8_t *message;
-	size_t room;			    /* of it, or what it would have */
+	size_t room;			    /* bytes of message, or those that it would have */
 	const struct rmpp_message *lender;  /* has all data until now, and message is NULL */
-	uint8_t headers[RMPP_MOST_DATA_AT]; /* of the first segment */
+	uint8_t headers[RMPP_MOST_DATA_AT]; /* headers of the first segment */
 	uint32_t segment, acked, window;    /* contiguous up to; last acknowledged; last allowed */
-	uint64_t ahead;			    /* bit n: segment + 2 + n is there already */
-	uint32_t last;			    /* number of the last segment, 0: not seen */
+	uint64_t ahead;			    /* bit n: segment + 2 + n has come */
+	uint32_t last;			    /* number of the last segment; 0: it has not come */
 	uint32_t last_payload;
-	uint32_t length; /* once complete */
+	uint32_t length; /* set once the message is complete */
 	bool complete;
 };
 
-/* A DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE: message and length. */
+/*
+ * Takes a DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE: message and length
+ * are set.
+ */
 enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
 				 bool *reply, uint8_t *status);
 /*
- * A run of *n segments of 'from'; 'mad' has the headers of the first.  Takes them up to one after which there is
- * something to say or to do, with the same outcome as if each had come by itself.  *n: how many; 'mad' has the headers
- * of the last of these.  May they not be lent, they are copied.
+ * Takes a run of *n segments of 'from'; 'mad' has the headers of the first.  It takes segments up
+ * to one after which there is something to say or to do, with the same outcome as if each had come
+ * by itself.  *n becomes how many, and 'mad' has the headers of the last of them.  It copies them
+ * if it may not borrow them.
  */
 enum rmpp_outcome rmpp_part_run(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
 				uint8_t *mad, uint32_t *n, uint8_t out[MAD_BYTES], bool *reply,
 				uint8_t *status);
 void rmpp_part_free(struct rmpp_part *r);
-/* An ABORT or STOP that answers 'in'. */
+/* Makes an ABORT or STOP that answers 'in'. */
 void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);
-/* An ACK that answers 'in'. */
+/* Makes an ACK that answers 'in'. */
 void rmpp_acknowledge(const uint8_t *in, uint32_t segment, uint32_t window, uint8_t out[MAD_BYTES]);

@@ -17,7 +17,10 @@ static enum rmpp_outcome part_refuse(const uint8_t *in, uint8_t why, uint8_t out
 	return RMPP_ENDED;
 }
 
-/* Room for so many segments; what is lent has it already.  False: no memory, or more than we take. */
+/*
+ * Makes room for that many segments; what is lent has it already.  False: no memory, or more than
+ * we take.
+ */
 static bool part_room(struct rmpp_part *r, uint32_t segments, uint32_t data_at)
 {
 	uint64_t need = data_at + (uint64_t)segments * (MAD_BYTES - data_at);
@@ -40,7 +43,7 @@ static bool part_room(struct rmpp_part *r, uint32_t segments, uint32_t data_at)
 	return true;
 }
 
-/* What is lent becomes a copy.  False: no memory. */
+/* Turns what is lent into a copy.  False: no memory. */
 static bool part_own(struct rmpp_part *r)
 {
 	const struct rmpp_message *from = r->lender;
@@ -56,7 +59,7 @@ static bool part_own(struct rmpp_part *r)
 	return true;
 }
 
-/* May this one be lent, with all that came before? */
+/* Tells whether this segment may be lent, with all that came before. */
 static bool part_borrows(struct rmpp_part *r, const struct rmpp_message *from, bool lend)
 {
 	if (lend && !r->room)
@@ -64,7 +67,7 @@ static bool part_borrows(struct rmpp_part *r, const struct rmpp_message *from, b
 	return lend && r->lender == from;
 }
 
-/* The data are in the packet, or where it is from. */
+/* Stores the data, which are in the packet or in the message that it comes from. */
 static void part_store(struct rmpp_part *r, const uint8_t *in, const struct rmpp_message *from,
 		       uint32_t segment)
 {
@@ -111,7 +114,7 @@ static void part_acknowledge(struct rmpp_part *r, const uint8_t *in, uint8_t out
 	*reply = true;
 }
 
-/* A segment that is neither old nor beyond the window nor there. */
+/* Takes a segment that is new, inside the window and not there yet. */
 static enum rmpp_outcome part_take(struct rmpp_part *r, const uint8_t *in,
 				   const struct rmpp_message *from, bool lend,
 				   uint8_t out[MAD_BYTES], bool *reply, uint8_t *status)
@@ -175,7 +178,7 @@ enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t
 	return part_data(r, in, NULL, false, out, reply, status);
 }
 
-/* How many of the next 'n' segments come in their order and have no consequence. */
+/* Returns how many of the next 'n' segments come in their order and have no consequence. */
 static uint32_t part_quiet(const struct rmpp_part *r, const struct rmpp_message *from,
 			   uint32_t segment, uint32_t n)
 {
@@ -186,7 +189,7 @@ static uint32_t part_quiet(const struct rmpp_part *r, const struct rmpp_message 
 	return min_u32(n, last - segment);
 }
 
-/* Those that are quiet.  How many; 0 also if there is no room for them. */
+/* Takes those segments.  Returns how many; 0 also if there is no room for them. */
 static uint32_t part_take_quiet(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
 				uint32_t segment, uint32_t n)
 {

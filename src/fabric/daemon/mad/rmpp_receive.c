@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages of several packets as they come: the receiving machine, with time; see rmpp_glue.h. */
+/* Messages of several packets as they arrive: the receiving machine, with time; see rmpp_glue.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/rmpp_recv.h"
 
-#define MOST_PARTS 1024u	  /* unfinished messages of an agent */
-#define MOST_BYTES (256ull << 20) /* of all unfinished messages */
+#define MOST_PARTS 1024u	  /* unfinished messages of one agent */
+#define MOST_BYTES (256ull << 20) /* bytes of all unfinished messages */
 
-/* Holds the message that the part is of now, and no other. */
+/* Holds the message that the part belongs to now, and no other. */
 static void recv_hold(struct rmpp_recv *r, struct rmpp_source *from)
 {
 	struct mad_fabric *f = r->agent->fabric;
@@ -58,7 +58,10 @@ static void recv_abort(struct mad_fabric *f, const struct mad_packet *p, uint8_t
 	rmpp_reply(f, p, out);
 }
 
-/* The rest has not come in time; or it is so long ago that nothing of it comes any more. */
+/*
+ * The rest has not come in time; or the message ended so long ago that none of its packets comes
+ * any more.
+ */
 static void recv_timer_fires(struct loop *l, struct loop_timer *t)
 {
 	struct rmpp_recv *r = container_of(t, struct rmpp_recv, timer);
@@ -109,7 +112,7 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *
 	return r;
 }
 
-/* What is lent and short is given as a whole. */
+/* Makes the message.  A message that is lent and short is given as a whole. */
 static struct mad_message recv_message(const struct rmpp_recv *r, const struct mad_packet *p,
 				       uint8_t small[MAD_BYTES])
 {
@@ -132,7 +135,7 @@ static struct mad_message recv_message(const struct rmpp_recv *r, const struct m
 	return m;
 }
 
-/* Gives the message away.  An answer that nobody waits for any more is nobody's. */
+/* Gives the message to the agent.  An answer that nobody waits for any more goes to nobody. */
 static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 {
 	struct mad_agent *a = r->agent;
@@ -157,7 +160,10 @@ static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 	recv_hold(r, NULL);
 }
 
-/* Whom a packet is part of a message for: a new one if it is the first.  NULL: none; *refused: it has been told. */
+/*
+ * Returns the message that a packet belongs to, a new one if it is the first packet.  NULL: there
+ * is none; *refused: the sender has been told.
+ */
 static struct rmpp_recv *recv_of(struct mad_agent *a, const struct mad_packet *p, bool *refused)
 {
 	struct rmpp_recv *r = rmpp_recv_find(a, p);
@@ -173,7 +179,7 @@ static struct rmpp_recv *recv_of(struct mad_agent *a, const struct mad_packet *p
 	return r;
 }
 
-/* A message in memory that stays is held as long as there are not too many of them. */
+/* Holds a message in memory that stays, as long as there are not too many of them. */
 static bool recv_borrows(const struct mad_agent *a, const struct rmpp_recv *r,
 			 const struct rmpp_source *from)
 {
@@ -182,7 +188,7 @@ static bool recv_borrows(const struct mad_agent *a, const struct rmpp_recv *r,
 	return r->lent || a->fabric->lent_bytes + from->message.length <= MOST_BYTES;
 }
 
-/* Of a run, as many as have no consequence, and one that has: how many. */
+/* Takes from a run the packets without a consequence and one that has one; returns how many. */
 static uint32_t recv_data(struct mad_agent *a, struct mad_packet *p, struct rmpp_source *from,
 			  uint32_t n)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which message a packet is of; see rmpp_recv.h. */
+/* Finds the message that a packet belongs to; see rmpp_recv.h. */
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp_recv.h"
@@ -39,7 +39,7 @@ void rmpp_recv_turned(struct mad_agent *a, const struct mad_packet *p)
 		r->answer_window = mad_get32(p->mad, MAD_AT_RMPP_PAYLOAD);
 }
 
-/* By what both directions have in common: the answer's packet is not there yet. */
+/* Compares what both directions have in common, because the answer's packet is not there yet. */
 static bool recv_is_asked(const struct rmpp_recv *r, const struct mad_send *answer)
 {
 	const uint8_t *had = r->first.mad, *has = answer->mad;
@@ -59,6 +59,6 @@ uint32_t rmpp_recv_window(const struct mad_send *answer)
 		return 1;
 	while (r && (r->agent != a || !recv_is_asked(r, answer)))
 		r = r->hash_next;
-	/* A window of nothing would never open. */
+	/* A window of nothing would never open, so it is 1. */
 	return r && r->answer_window ? r->answer_window : 1;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The sending machine of RMPP: segments, and what an acknowledgement lets go; see rmpp.h. */
+/* The sending machine of RMPP: segments, and what an acknowledgement permits; see rmpp.h. */
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp.h"
 
-/* Of each segment, behind the RMPP header: so PayloadLength counts, with the class's own header. */
+/*
+ * Bytes of each segment behind the RMPP header: PayloadLength counts them, with the class's own
+ * header.
+ */
 #define SEGMENT_PAYLOAD (MAD_BYTES - MAD_RMPP_BYTES)
 #define ABORT_FIRST	RMPP_TOTAL_TIME
 #define ABORT_LAST	RMPP_UNSPECIFIED
@@ -27,7 +30,9 @@ bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t le
 	return true;
 }
 
-/* What the header says: the first segment of the whole, the last of itself. */
+/*
+ * Returns what the header says: the first segment gives the length of the whole, the last its own.
+ */
 static uint32_t payload_length(const struct rmpp_message *m, uint32_t segment)
 {
 	uint32_t pad = m->segments * segment_bytes(m) - (m->length - m->data_at);
@@ -106,7 +111,7 @@ void rmpp_send_rewind(struct rmpp_send *s)
 	s->next = s->acked + 1;
 }
 
-/* The headers of what has come, the other way round. */
+/* Makes the headers of a packet against those that have come. */
 static void rmpp_turn(const uint8_t *in, enum mad_rmpp_type type, uint8_t out[MAD_BYTES])
 {
 	memset(out, 0, MAD_BYTES);
@@ -142,7 +147,7 @@ static enum rmpp_outcome send_refuse(const uint8_t *in, uint8_t why, uint8_t out
 	return RMPP_ENDED;
 }
 
-/* All has arrived.  If an answer is awaited, its sender hears that he may begin. */
+/* All has arrived.  If the sender waits for an answer, it tells the peer that it may begin. */
 static enum rmpp_outcome send_complete(const struct rmpp_send *s, const uint8_t *in,
 				       uint8_t out[MAD_BYTES], bool *reply)
 {
@@ -159,14 +164,14 @@ static enum rmpp_outcome send_acked(struct rmpp_send *s, const uint8_t *in, uint
 	uint32_t segment = mad_get32(in, MAD_AT_RMPP_SEGMENT);
 	uint32_t window = mad_get32(in, MAD_AT_RMPP_PAYLOAD);
 
-	/* The last one again: what it was answered with was lost. */
+	/* The last segment goes again, because the answer to it was lost. */
 	if (s->acked == s->message.segments)
 		return segment == s->message.segments ? send_complete(s, in, out, reply)
 						      : RMPP_GO_ON;
 	if (segment > s->message.segments || segment > s->window)
 		return send_refuse(in, RMPP_SEGMENT_BIG, out, reply, status);
 	if (window < s->window || segment < s->acked)
-		return RMPP_GO_ON; /* an old one */
+		return RMPP_GO_ON; /* the acknowledgement is an old one */
 	s->acked = segment;
 	s->window = window;
 	if (s->next <= segment)

@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Descriptors that are kept, of all messages together: what has none is read from its memory. */
+/*
+ * How many descriptors all messages together keep; a message without one is read from its memory.
+ */
 #define MOST_FILES 256u
 #define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW)
 
-/* The daemon has one thread. */
+/* A plain variable is enough, because the daemon has one thread. */
 static uint32_t nfiles;
 
 struct rmpp_source *rmpp_source_copy(const uint8_t *message, uint32_t length)
@@ -38,7 +40,7 @@ static int file_keep(int file)
 	return copy;
 }
 
-/* Is all of it there, for ever?  Else a touch of it could end us. */
+/* Tells whether all of it is there for ever.  Otherwise an access could kill us. */
 static bool file_stays(int file, uint32_t length, uint64_t *at)
 {
 	int seals = fcntl(file, F_GET_SEALS);
@@ -50,7 +52,7 @@ static bool file_stays(int file, uint32_t length, uint64_t *at)
 	return true;
 }
 
-/* The bytes from 'at' on.  False: no memory. */
+/* Maps the bytes from 'at' on.  False: no memory. */
 static bool source_map(struct rmpp_source *s, int file, uint64_t at, uint32_t length)
 {
 	uint64_t page = at & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);

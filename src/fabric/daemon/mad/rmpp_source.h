@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message that is sent as several packets, in memory that stays: packets of it, and whoever has received
- * all of it, hold it instead of copies.  Who has made the file of a message could still change it, and
- * spoil what he sends himself; so only what has been looked at once says where which bytes are.
- */
+ * A message that is sent as several packets, in memory that stays.  Its packets, and receivers that
+ * have all of it, hold it instead of copies.  The maker of a message's file could still change it,
+ * and spoil what he sends himself; so only what has been checked once says where which bytes
+ * are. */
 #pragma once
 
 #include "fabric/daemon/mad/rmpp.h"
@@ -11,17 +11,18 @@
 struct rmpp_source {
 	struct rmpp_message message;
 	uint32_t refs;
-	int file; /* has the message too, from 'file_at' to its end; -1: none */
+	int file; /* a file that has the message too, from 'file_at' to its end; -1: none */
 	uint64_t file_at;
-	void *map; /* of the file, or NULL */
+	void *map; /* mapping of the file, or NULL */
 	size_t map_bytes;
 	uint8_t bytes[];
 };
 
-/* A copy.  NULL: no memory, or shorter than its class's headers. */
+/* Makes a copy.  NULL: no memory, or the message is shorter than its class's headers. */
 struct rmpp_source *rmpp_source_copy(const uint8_t *message, uint32_t length);
-/* The end of a file of fixed size, which begins with the bytes at 'first'; the descriptor stays the caller's.  NULL: its
- * size may change, or there is no memory; then it can be read and copied. */
+/* Takes the end of a file of fixed size, which begins with the bytes at 'first'; the caller keeps
+ * the descriptor.  NULL: its size may change, or there is no memory; then the caller can read and
+ * copy it. */
 struct rmpp_source *rmpp_source_map(int file, const uint8_t *first, uint32_t length);
 
 static inline struct rmpp_source *rmpp_source_get(struct rmpp_source *s)
@@ -30,4 +31,4 @@ static inline struct rmpp_source *rmpp_source_get(struct rmpp_source *s)
 	return s;
 }
 
-void rmpp_source_put(struct rmpp_source *s); /* NULL: nothing */
+void rmpp_source_put(struct rmpp_source *s); /* NULL: does nothing */

@@ -11,8 +11,8 @@
 
 struct rmpp_transfer {
 	struct rmpp_send machine;
-	struct rmpp_source *source; /* what it sends */
-	uint32_t retries;	    /* left, since something was acknowledged */
+	struct rmpp_source *source; /* the message that it sends */
+	uint32_t retries;	    /* left, since the last acknowledgement */
 };
 
 int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
@@ -21,7 +21,7 @@ int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 
 	if (!t)
 		return -ENOMEM;
-	/* Its length has been looked at. */
+	/* The caller has checked its length. */
 	t->source = s->source ? rmpp_source_get(s->source) : rmpp_source_copy(s->mad, s->length);
 	if (!t->source) {
 		rmpp_transfer_free(t);
@@ -57,14 +57,14 @@ static void transfer_timer_arm(struct mad_send *send)
 	loop_timer_arm(l, &send->timer, loop_now(l) + ms * 1000000ull);
 }
 
-/* All that the window allows, as one packet that stands for it. */
+/* Emits all that the window allows, as one packet that stands for it. */
 static void transfer_emit_run(struct mad_send *send)
 {
 	struct rmpp_send *s = &send->rmpp->machine;
 	struct mad_packet *p = rmpp_send_allowed(s) ? send_packet(send) : NULL;
 
 	if (!p) {
-		/* None that could go, or no memory: time brings it back. */
+		/* None could go, or there was no memory: the timer brings it back. */
 		transfer_timer_arm(send);
 		return;
 	}
@@ -73,7 +73,10 @@ static void transfer_emit_run(struct mad_send *send)
 	send_emit(send, p);
 }
 
-/* A burst of what the window allows: the next one follows when the last packet of this has left. */
+/*
+ * Emits a burst of what the window allows; the next burst follows when the last packet of this has
+ * left.
+ */
 static void transfer_emit_burst(struct mad_send *send)
 {
 	struct mad_fabric *f = send->agent->fabric;
@@ -148,7 +151,7 @@ void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t 
 	mad_emit(f, reply);
 }
 
-/* A control packet goes against the direction of the data. */
+/* Tells whether a control packet is for the send: it goes against the direction of the data. */
 static bool control_is_to(const struct mad_send *send, const struct mad_packet *p)
 {
 	if (!send->rmpp || send->mad[MAD_AT_CLASS] != p->mad[MAD_AT_CLASS] ||
@@ -194,7 +197,7 @@ void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
 		transfer_control(send, p);
 		return;
 	}
-	/* What no receiver would send is refused whoever it is for. */
+	/* A packet that no receiver would send is refused, whatever send it is for. */
 	why = rmpp_control_check(p->mad);
 	if (why) {
 		rmpp_abort(p->mad, why, out);

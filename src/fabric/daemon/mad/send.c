@@ -171,7 +171,7 @@ static void packet_address(const struct mad_agent *a, const struct mad_address *
 	p->slid = (uint16_t)(lid | (to->path_bits & ((1u << lmc) - 1)));
 	p->dlid = to->lid;
 	p->pkey_index = to->pkey_index;
-	/* An index past the table: no port lets it in. */
+	/* An index past the end of the table gives a P_Key that no port lets in. */
 	p->pkey = to->pkey_index < subnet_port_pkeys(port) ? subnet_pkey(port, to->pkey_index) : 0;
 	p->sl = to->sl;
 	p->grh = to->grh;
@@ -204,7 +204,7 @@ void send_emit(struct mad_send *send, struct mad_packet *p)
 	mad_emit(send->agent->fabric, p);
 }
 
-/* Its one MAD.  False: no memory. */
+/* Emits its one MAD.  False: no memory. */
 static bool send_emit_own(struct mad_send *send)
 {
 	struct mad_packet *p = send_packet(send);
@@ -282,7 +282,7 @@ static bool mad_rmpp_active(const uint8_t *mad)
 	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
 }
 
-/* Is it for us to make packets of it? */
+/* Tells whether we have to make packets of the send. */
 static bool send_is_rmpp(const struct mad_agent *a, const struct mad_send_attr *s)
 {
 	return agent_does_rmpp(a) && mad_class_has_rmpp(s->mad[MAD_AT_CLASS]) &&
@@ -332,14 +332,14 @@ static void send_fill(struct mad_send *send, struct mad_agent *a, const struct m
 		mad_put32(send->mad, MAD_AT_TID, a->tid);
 	send->tid = mad_get64(send->mad, MAD_AT_TID);
 	send->no_duplicate = a->attr.user_rmpp && mad_rmpp_active(s->mad);
-	/* What we do not do for the sender, the other end shall not take for RMPP. */
+	/* What we do not do for the sender, the other end must not take for RMPP. */
 	if (agent_does_rmpp(a) && mad_class_has_rmpp(send->mad[MAD_AT_CLASS]) &&
 	    !send_is_rmpp(a, s))
 		memset(&send->mad[MAD_AT_RMPP_VERSION], 0, MAD_RMPP_BYTES - MAD_HEADER_BYTES);
 }
 
-/* Does the route begin here?  A send that does not leave the port has no timer: who does not answer
- * at once never does. */
+/* Tells whether the route begins here.  A send that does not leave the port has no timer: a
+ * receiver that does not answer at once never does. */
 static bool route_is_sound(struct mad_send *send)
 {
 	const struct mad_agent *a = send->agent;
@@ -394,7 +394,7 @@ int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 	if (send->rmpp)
 		rmpp_transfer_begin(send);
 	else if (!send_emit_own(send))
-		send_left(send); /* as if it were lost on its way */
+		send_left(send); /* handled as if it were lost on its way */
 	return 0;
 }
 
