@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Does a record have the components that a query names? */
+/* Decides whether a record has the components that a query names. */
 #include "fabric/daemon/sa/sa.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ bool sa_select(enum sa_selector selector, uint32_t wanted, uint32_t value)
 
 /* ---- rates ---- */
 
-/* Of each rate's number, in units of 0.1 Gb/s. */
+/* The speed of each rate's number, in units of 0.1 Gb/s. */
 static const uint16_t rate_speed[] = {
 	[2] = 25,    [3] = 100,	  [4] = 300,   [5] = 50,    [6] = 200,	  [7] = 400,
 	[8] = 600,   [9] = 800,	  [10] = 1200, [11] = 140,  [12] = 560,	  [13] = 1120,
@@ -93,7 +93,7 @@ bool sa_select_rate(enum sa_selector selector, uint32_t wanted, uint32_t rate)
 	return order_selected(selector, sa_rate_compare(rate, wanted));
 }
 
-/* Of a lane, in units of 0.1 Gb/s: SDR to QDR, FDR to XDR. */
+/* Returns the speed of one lane, in units of 0.1 Gb/s: SDR to QDR, FDR to XDR. */
 static uint32_t port_lane_speed(const struct net *n, uint32_t row)
 {
 	static const uint16_t extended[] = {[1] = 140, [2] = 250, [4] = 500, [8] = 1000};

@@ -30,7 +30,7 @@ static bool group_mlid_free(const struct sa *s, uint32_t mlid)
 	return true;
 }
 
-/* The lowest that is free, or 0. */
+/* Returns the lowest free MLID, or 0. */
 static uint16_t group_mlid(const struct sa *s)
 {
 	for (uint32_t mlid = MAD_LID_MULTICAST; mlid < MAD_LID_MULTICAST + GROUPS_MOST; mlid++)
@@ -105,7 +105,7 @@ void sa_member_remove(struct sa_group *g, struct sa_member *m)
 	*m = g->members[--g->nmembers];
 }
 
-/* Without a full member there is no group (15.2.5.17), but for the one that we keep. */
+/* A group without a full member does not exist (15.2.5.17), except the one that we keep. */
 bool sa_group_alive(const struct sa_group *g)
 {
 	for (uint32_t i = 0; i < g->nmembers; i++)
@@ -114,7 +114,7 @@ bool sa_group_alive(const struct sa_group *g)
 	return g->well_known;
 }
 
-/* IPoIB's broadcast group of the default partition (RFC 4391), which hosts join before anything else. */
+/* Makes IPoIB's broadcast group of the default partition (RFC 4391), which hosts join first. */
 int sa_groups_open(struct sa *s)
 {
 	static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,	0,

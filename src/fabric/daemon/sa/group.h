@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The store of multicast groups; who may join and leave is record_mcmember.c's. */
+/* The store of multicast groups; record_mcmember.c decides who may join and leave. */
 #pragma once
 
 #include "fabric/daemon/sa/sa.h"
 
-/* An MLID that is wanted and free, else the lowest free one.  NULL: none, or no memory. */
+/*
+ * Makes a group with the wanted MLID if that is free, else with the lowest free one.  NULL: none,
+ * or no memory.
+ */
 struct sa_group *sa_group_new(struct sa *s, uint16_t wanted_mlid);
 void sa_group_remove(struct sa *s, struct sa_group *g);
 bool sa_group_alive(const struct sa_group *g);
-/* The trees must be made anew. */
+/* The SM must make the trees anew. */
 void sa_group_changed(struct sa *s);
 struct sa_member *sa_member_find(struct sa_group *g, const uint8_t *gid);
 /* NULL: no memory. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ports by LID and GID, and what they have in common. */
+/* Finds ports by LID and GID, and what they have in common. */
 #include "fabric/daemon/sa/sa.h"
 
 #include <stdlib.h>

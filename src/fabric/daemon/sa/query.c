@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Queries: walks over what there may be, in slices, so that a table of all paths keeps nobody waiting.
- * A walk sees rows as they are when it comes to them.
+ * Queries: walks over all records that there may be, in slices, so that a table of all paths keeps
+ * nobody waiting.  A walk sees rows as they are when it comes to them.
  */
 #include "fabric/daemon/sa/sa.h"
 
@@ -24,13 +24,16 @@ static uint32_t query_record_bytes(const struct sa_query *q)
 	return (q->kind->bytes + 7u) & ~7u;
 }
 
-/* Of so many records, with the header. */
+/* Returns the bytes of that many records, with the header. */
 static uint64_t query_bytes(const struct sa_query *q, uint64_t records)
 {
 	return SA_AT_DATA + records * query_record_bytes(q);
 }
 
-/* For one more record.  It grows by halves, so that little stays empty where there are many. */
+/*
+ * Makes room for one more record.  The answer grows by halves, so that little stays empty where
+ * there are many answers.
+ */
 static bool query_make_room(struct sa_query *q)
 {
 	uint64_t need = query_bytes(q, q->nrecords + 1ull), room;
@@ -52,7 +55,7 @@ static bool query_make_room(struct sa_query *q)
 	return true;
 }
 
-/* A status. */
+/* Adds a record; returns a status. */
 static unsigned query_add(struct sa_query *q, const uint8_t *record)
 {
 	if (q->method == MAD_GET && q->nrecords)
@@ -71,7 +74,7 @@ static bool query_wants(const struct sa_query *q, const uint8_t *record)
 	return !q->kind->match || q->kind->match(q, record);
 }
 
-/* Looks at so many.  A status; *more: there are others. */
+/* Looks at count records.  Returns a status; *more: there are others. */
 static unsigned query_slice(struct sa_query *q, uint32_t count, bool *more)
 {
 	uint8_t record[SA_RECORD_BYTES];
@@ -123,7 +126,7 @@ void sa_query_begin(struct sa_query *q)
 	loop_queue(s->fabric->loop, &s->work);
 }
 
-/* One slice of the first query, which then goes behind the others. */
+/* Runs one slice of the first query, which then goes behind the others. */
 void sa_query_run(struct loop *l, struct loop_work *w)
 {
 	struct sa *s = (struct sa *)((char *)w - offsetof(struct sa, work));

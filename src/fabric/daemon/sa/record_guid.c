@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * GUIDInfoRecord: asking for the GUIDs of ports, and by Set and Delete giving a port further ones
- * (alias GUIDs, 15.2.5.18), whose GIDs virtual machines have as their own.  Who gets which status is as
- * with OpenSM, whose clients rely on it.
+ * (alias GUIDs, 15.2.5.18), whose GIDs virtual machines use.  Each request gets the status that
+ * OpenSM would give, because clients rely on it.
  */
 #include <assert.h>
 #include <string.h>
@@ -20,8 +20,7 @@
 
 enum gir_component { GIR_COMP_LID, GIR_COMP_BLOCK, GIR_COMP_GUID = 4 };
 
-/* One block for each port is all that there is, so a GUID of a port that is not in its block is
- * nowhere. */
+/* A port has one block only, so a GUID of a port that is not in its block is nowhere. */
 static_assert(NET_GUIDS == BLOCK_GUIDS, "GUIDs are looked for in one block");
 
 /* GUIDs that the SA chooses have OpenFabrics' OUI, as OpenSM's have. */
@@ -60,7 +59,7 @@ static bool guid_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 
 /* ---- changing ---- */
 
-/* A block that is being changed. */
+/* A block that a request changes. */
 struct guid_block {
 	uint32_t row, number;
 	uint8_t guids[BLOCK_GUIDS * 8];
@@ -82,7 +81,7 @@ static union ib_gid guid_gid(const struct sa_query *q, uint32_t row, uint64_t gu
 		.half = {htobe64(prm_get(q->net->ports[row].info, PI_GID_PREFIX)), htobe64(guid)}};
 }
 
-/* Does another port answer to it, or this one already, at another place? */
+/* Tells whether another port answers to the GUID, or this one already does, at another place. */
 static bool guid_taken(const struct sa_query *q, const struct guid_block *b, uint64_t guid)
 {
 	const union ib_gid gid = guid_gid(q, b->row, guid);
@@ -96,7 +95,7 @@ static bool guid_taken(const struct sa_query *q, const struct guid_block *b, uin
 	return false;
 }
 
-/* A GUID that nobody has.  Which is the same each time for a place in a port's table. */
+/* Returns a GUID that nobody has, and that is the same each time for a place in a port's table. */
 static uint64_t guid_choose(const struct sa_query *q, const struct guid_block *b, uint32_t i)
 {
 	uint64_t guid = GUID_CHOSEN | ((uint64_t)b->row * NET_GUIDS + i);
@@ -106,7 +105,10 @@ static uint64_t guid_choose(const struct sa_query *q, const struct guid_block *b
 	return guid;
 }
 
-/* What is taken already stays out, which the answer shows: it has what the table has. */
+/*
+ * Leaves out a GUID that is taken already, which the answer shows, because it has what the table
+ * has.
+ */
 static void guid_set(const struct sa_query *q, struct guid_block *b, uint32_t i)
 {
 	uint64_t guid = guid_at(q->record + GIR_AT_GUIDS, i);
@@ -130,7 +132,10 @@ static bool guid_in_a_group(const struct sa_query *q, uint32_t row, uint64_t gui
 	return false;
 }
 
-/* All that are named, or none: while one of them is in a multicast group it cannot be taken away. */
+/*
+ * Deletes all GUIDs that the request names, or none: one whose GID is in a multicast group cannot
+ * go.
+ */
 static unsigned guids_delete(const struct sa_query *q, struct guid_block *b)
 {
 	for (uint32_t i = 0; i < BLOCK_GUIDS; i++)
@@ -169,7 +174,7 @@ static unsigned guid_change(struct sa_query *q, unsigned method)
 		return SA_SILENCE;
 	if (b.row == SUBNET_NONE)
 		return SA_NO_RECORDS;
-	/* What a port may not speak with it must not learn of. */
+	/* A port must not learn of a port that it may not speak with. */
 	if (!sa_share_pkey(q->net, q->from, b.row, &pkey))
 		return SA_SILENCE;
 	if (net_guids_get(q->net, b.row, b.number, b.guids))
@@ -177,7 +182,7 @@ static unsigned guid_change(struct sa_query *q, unsigned method)
 	status = guids_change(q, method, &b);
 	if (status)
 		return status;
-	/* None that another port has is among them, so this has no reason to fail half-way. */
+	/* No other port has any of these, so this has no reason to fail half-way. */
 	if (net_guids_set(q->net, b.row, b.number, b.guids))
 		return SA_NO_RESOURCES;
 	memcpy(q->record + GIR_AT_GUIDS, b.guids, sizeof(b.guids));

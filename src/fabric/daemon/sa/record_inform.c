@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* InformInfo (13.4.8.3): who wants to hear of which notices; and the reports that they get. */
+/* InformInfo (13.4.8.3): who wants to hear of which notices, and the reports that they get. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct sa_subscription {
 
 /* ---- subscribing ---- */
 
-/* The same subscription?  The response time is not a part of it. */
+/* Tells whether both are the same subscription.  The response time is not a part of it. */
 static bool inform_same(const struct sa_subscription *v, uint32_t row, const uint8_t *info)
 {
 	return v->row == row && !memcmp(v->info, info, 20) && /* GID and LIDs */
@@ -35,7 +35,7 @@ static bool inform_same(const struct sa_subscription *v, uint32_t row, const uin
 	       prm_get(v->info, II_PRODUCER) == prm_get(info, II_PRODUCER);
 }
 
-/* Its number, or how many there are. */
+/* Returns its number, or how many subscriptions there are. */
 static uint32_t inform_find(const struct sa *s, uint32_t row, const uint8_t *info)
 {
 	uint32_t i = 0;
@@ -105,7 +105,7 @@ static unsigned inform_change(struct sa_query *q, unsigned method)
 
 	if (method != MAD_SET)
 		return MAD_STATUS_BAD_METHOD_ATTRIBUTE;
-	/* Violations of keys are for those whom we trust (C15-0.2-1.16). */
+	/* Only askers that we trust hear of violations of keys (C15-0.2-1.16). */
 	if (q->from == SUBNET_NONE || subscribe > 1 ||
 	    (!q->trusted && prm_get(q->record, II_GENERIC) && trap >= TRAP_BAD_MKEY &&
 	     trap <= TRAP_BAD_SW_PKEY)) {
@@ -173,7 +173,7 @@ const struct sa_record sa_inform_info_record = {
 
 /* ---- reports ---- */
 
-/* Zero names no issuer; then LIDs do, unless they are wildcards. */
+/* Zero names no issuer; then the LIDs name them, unless they are wildcards. */
 static bool inform_wants_issuer(const uint8_t *info, const uint8_t *notice)
 {
 	static const uint8_t none[16];
@@ -211,7 +211,7 @@ static void report_send(struct sa *s, const struct sa_subscription *v, const uin
 	mad_put16(mad, MAD_AT_ATTRIBUTE, SA_NOTICE);
 	mad_put16(mad, SA_AT_OFFSET, NOTICE_BYTES / 8);
 	memcpy(mad + SA_AT_DATA, notice, NOTICE_BYTES);
-	/* No memory: this one is lost, as on a link. */
+	/* Without memory this report is lost, as it might be on a link. */
 	if (mad_agent_send(&s->agent, &send))
 		return;
 }
@@ -239,7 +239,7 @@ void sa_report(struct sa *s, const uint8_t *notice)
 	report_all(s, full);
 }
 
-/* Ours: the issuer is the SM's port, the details begin with a GID. */
+/* Reports a notice of ours: the issuer is the SM's port, and the details begin with a GID. */
 static void report_own(struct sa *s, enum sa_trap trap, const void *gid)
 {
 	uint8_t notice[NOTICE_BYTES] = {0};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* LinkRecord: each link twice, from either end.  SMInfoRecord: of the one SM that there is. */
+/*
+ * LinkRecord lists each link twice, from either end.  SMInfoRecord lists the one SM that there is.
+ */
 #include "fabric/daemon/sa/sa.h"
 
 #define LR_FROM_LID  PRM_FIELD(0, 16)

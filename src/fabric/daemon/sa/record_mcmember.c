@@ -38,7 +38,10 @@ static bool values_valid(const struct sa_query *q)
 	return !both_asked(q, MCM_COMP_RATE_SEL) || sa_rate_valid(field_wanted(q, MCM_RATE));
 }
 
-/* Has the group what the request names?  MTU, rate and life time by their selectors. */
+/*
+ * Tells whether the group has what the request names; MTU, rate and life time go by their
+ * selectors.
+ */
 static bool group_has(const struct sa_query *q, const struct sa_group *g)
 {
 	uint32_t pkey = field_wanted(q, MCM_PKEY);
@@ -65,7 +68,7 @@ static bool group_has(const struct sa_query *q, const struct sa_group *g)
 			 g->life);
 }
 
-/* What the group is, into a record. */
+/* Writes what the group is into a record. */
 static void group_tell(const struct sa_group *g, uint8_t *record)
 {
 	memcpy(record + MCM_AT_MGID, &g->mgid, sizeof(g->mgid));
@@ -87,8 +90,8 @@ static void group_tell(const struct sa_group *g, uint8_t *record)
 
 /* ---- creating ---- */
 
-/* The value that a selector leaves between what the port has and what is asked for; 0: there is none.
- * Values are positions in a list that rises. */
+/* Returns the value that a selector leaves between the port's and the one asked for; 0: there is
+ * none.  Values are positions in a list that rises. */
 static uint32_t value_select(enum sa_selector selector, uint32_t value, uint32_t port)
 {
 	switch (selector) {
@@ -126,7 +129,7 @@ static unsigned group_choose_rate(const struct sa_query *q, uint32_t row, struct
 	return g->rate ? MAD_STATUS_OK : SA_INVALID;
 }
 
-/* May somebody give a group this name (o15-0.1.6)? */
+/* Tells whether an asker may give a group this name (o15-0.1.6). */
 static bool mgid_allowed(const struct sa *s, const struct sa_query *q, const uint8_t *mgid)
 {
 	uint32_t signature = mad_get16(mgid, 2);
@@ -139,7 +142,7 @@ static bool mgid_allowed(const struct sa *s, const struct sa_query *q, const uin
 		return false;
 	if (signature != SIGNATURE_IPOIB_V4 && signature != SIGNATURE_IPOIB_V6)
 		return !(mgid[1] & 0xe0);
-	/* Groups of IPoIB have what the broadcast group of their partition has. */
+	/* Groups of IPoIB take over what the broadcast group of their partition has. */
 	memset(broadcast, 0, sizeof(broadcast));
 	broadcast[0] = 0xff;
 	broadcast[1] = (uint8_t)(0x10 | (mgid[1] & 0xf));
@@ -152,7 +155,7 @@ static bool mgid_allowed(const struct sa *s, const struct sa_query *q, const uin
 	return g && group_has(q, g);
 }
 
-/* A name that no group has; the scope is the asker's, if it names one. */
+/* Invents a name that no group has; the scope is the asker's, if it names one. */
 static void mgid_invent(struct sa *s, const struct sa_query *q, uint8_t *mgid)
 {
 	uint32_t scope =
@@ -218,7 +221,10 @@ static bool port_can(const struct sa_query *q, uint32_t row, const struct sa_gro
 	       sa_has_pkey(q->net, row, g->pkey);
 }
 
-/* A membership is changed by its port only, or by its partition if another port has asked for it. */
+/*
+ * Only its port may change a membership, or a port of its partition if another port has asked for
+ * it.
+ */
 static bool member_allows(const struct sa_query *q, const struct sa_group *g,
 			  const struct sa_member *m)
 {
@@ -246,7 +252,7 @@ static unsigned member_join(struct sa_query *q, uint32_t row, struct sa_group *g
 	return MAD_STATUS_OK;
 }
 
-/* Who asks, for which port.  A status. */
+/* Finds who asks, and for which port.  Returns a status. */
 static unsigned mcmember_port(const struct sa_query *q, uint32_t *row)
 {
 	uint16_t shared;
@@ -327,8 +333,8 @@ static unsigned mcmember_change(struct sa_query *q, unsigned method)
 /* ---- asking ---- */
 
 /*
- * Those whom we trust see each member; others see groups, a member only by its GID, and never the
- * member's part of a record (15.4.1.2).
+ * Askers that we trust see each member.  Others see groups; they see a member only by its GID, and
+ * never the member's part of a record (15.4.1.2).
  */
 static bool members_shown(const struct sa_query *q)
 {
@@ -349,7 +355,7 @@ static uint64_t mcmember_count(const struct sa_query *q)
 	return n;
 }
 
-/* Number i as members_shown counts. */
+/* Returns number i, in the count of members_shown. */
 static struct sa_group *mcmember_at(const struct sa_query *q, uint64_t i, struct sa_member **m)
 {
 	*m = NULL;
@@ -394,7 +400,7 @@ static bool mcmember_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 	return true;
 }
 
-/* The rest is looked at above. */
+/* The functions above match the other fields. */
 static const struct sa_field mcmember_fields[] = {
 	[MCM_COMP_MGID] = {0, 128},
 	[MCM_COMP_MLID] = {288, 16},

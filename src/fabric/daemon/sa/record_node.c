@@ -17,8 +17,8 @@
 #define CPI_TRAP_QKEY	  PRM_FIELD(544, 32)
 #define CPI_BYTES	  72u
 
-/* 15.2.4.2.2: multicast, MultiPathRecord, CapabilityMask queries by bits; in the second mask the same
- * of CapabilityMask2, and whole PortInfo records. */
+/* 15.2.4.2.2: multicast, MultiPathRecord, CapabilityMask queries by bits; in the second mask the
+ * same for CapabilityMask2, and whole PortInfo records. */
 #define SA_CAP_MULTICAST       (1u << 9)
 #define SA_CAP_MULTI_PATH      (1u << 10)
 #define SA_CAP_MASK_MATCH      (1u << 13)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * PathRecord: pairs of end ports, with the limits of the way that the tables lead; and MultiPathRecord,
- * which asks for paths between lists of ports.
+ * PathRecord: pairs of end ports, with the limits of the way on which the tables lead; and
+ * MultiPathRecord, which asks for paths between lists of ports.
  */
 #include "fabric/daemon/sa/sa.h"
 
 #include <string.h>
 
-#define PATH_LIFE     18u /* as long as the answers of the SMA may take: 4.096 us << 18 */
+#define PATH_LIFE     18u /* as long as the SMA's answers may take: 4.096 us << 18 */
 #define MPR_MOST_GIDS 11u /* as many as one MAD has */
 
 /* ---- a record ---- */
 
-/* The P_Key of the path: the one asked for if both have it, else one that they share. */
+/* Gives the P_Key of the path: the one asked for if both have it, else one that they share. */
 static bool path_pkey(const struct sa_query *q, bool asked, uint32_t wanted, uint32_t from,
 		      uint32_t to, uint16_t *pkey)
 {
@@ -29,7 +29,7 @@ struct path_ends {
 	uint32_t listed;   /* place of 'to' in q->rows, or SUBNET_NONE */
 	uint32_t slid, dlid;
 	const uint8_t *sgid,
-		*dgid; /* those that were asked for, as a port has several; NULL: its own */
+		*dgid; /* those that the query names, as a port has several; NULL: its own */
 	bool pkey_asked;
 	uint32_t pkey;
 };
@@ -75,16 +75,16 @@ static bool path_fill(const struct sa_query *q, const struct path_ends *e, uint8
 
 /* ---- PathRecord ---- */
 
-/* GIDs, LIDs, rates and the like are matched below; the rest is compared as it is. */
+/* The functions below match GIDs, LIDs, rates and the like; the rest is compared as it is. */
 static const struct sa_field path_fields[] = {
 	{0, 0},	   {0, 0}, {0, 0},   {0, 0}, {320, 16}, {336, 16}, {352, 1}, {0, 0},
 	{356, 20}, {0, 0}, {384, 8}, {0, 0}, {0, 0},	{0, 0},	   {0, 0},   {428, 4},
 };
 
-/* What check finds: the ends, SUBNET_NONE: all that q->rows lists. */
+/* What check finds: the ends; SUBNET_NONE: all ports that q->rows lists. */
 enum path_scratch { PATH_FROM, PATH_TO };
 
-/* An end by GID, LID or both, which must be the same.  A status. */
+/* Finds an end by GID, LID or both, which must agree.  Returns a status. */
 static unsigned path_end(const struct sa_query *q, bool by_gid, const uint8_t *gid, bool by_lid,
 			 uint32_t lid, uint32_t *row)
 {
@@ -119,7 +119,7 @@ static bool path_is_multicast(const struct sa_query *q)
 	return sa_asked(q, PR_COMP_DGID) && sa_is_multicast(q->record + PR_AT_DGID);
 }
 
-/* Of a side that is not named. */
+/* Lists the ports of a side that the query does not name. */
 static unsigned path_list_rows(struct sa_query *q)
 {
 	const bool all_to = q->scratch[PATH_TO] == SUBNET_NONE && !path_is_multicast(q);
@@ -161,7 +161,7 @@ static uint64_t path_count(const struct sa_query *q)
 	return path_count_side(q, PATH_FROM) * path_count_side(q, PATH_TO);
 }
 
-/* Row i of a side; false: no port that paths lead to. */
+/* Gives row i of a side; false: no paths lead to that port. */
 static bool path_side(const struct sa_query *q, enum path_scratch side, uint64_t i, uint32_t *row)
 {
 	*row = q->scratch[side] == SUBNET_NONE ? q->rows[i] : q->scratch[side];
@@ -219,7 +219,7 @@ static bool path_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 	if (!path_side(q, PATH_FROM, i / to_count, &e.from) ||
 	    !path_side(q, PATH_TO, i % to_count, &e.to))
 		return false;
-	/* A LID that is named may be any of the port's. */
+	/* The query may name any of the port's LIDs. */
 	e.slid = sa_asked(q, PR_COMP_SLID) ? prm_get32(q->record, PR_SLID)
 					   : sa_lid_of(q->net, e.from);
 	e.dlid =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* PortInfoRecord */
+/* PortInfoRecord. */
 #include <string.h>
 
 #include "fabric/daemon/sa/sa.h"
@@ -17,12 +17,12 @@
 #define COMP_CAP_MASK2 53u
 #define MODIFIER_BITS  (1u << 31) /* capability masks are matched bit by bit */
 
-/* A field of PortInfo as one of the record. */
+/* Makes a field of the record from one of PortInfo. */
 #define OF(bit, width)              \
 	{                           \
 		32 + (bit), (width) \
 	}
-/* Capability masks have a match of their own. */
+/* Capability masks have a match function. */
 #define OWN          \
 	{            \
 		0, 0 \

@@ -83,7 +83,7 @@ void sa_services_close(struct sa *s)
 
 /* ---- announcing ---- */
 
-/* ID, GID and P_Key name a service.  Its number, or how many there are. */
+/* ID, GID and P_Key name a service.  Returns its number, or how many there are. */
 static uint32_t service_find(const struct sa *s, const uint8_t *record)
 {
 	uint32_t i = 0;
@@ -95,7 +95,7 @@ static uint32_t service_find(const struct sa *s, const uint8_t *record)
 	return i;
 }
 
-/* The one that the record names, made if it is not there; NULL: no room. */
+/* Returns the service that the record names, and makes it if it is not there; NULL: no room. */
 static struct sa_service *service_get_or_add(struct sa *s, const uint8_t *record)
 {
 	uint32_t i = service_find(s, record);
@@ -110,7 +110,7 @@ static struct sa_service *service_get_or_add(struct sa *s, const uint8_t *record
 	return NULL;
 }
 
-/* Asker and service must be in the partition that the record names. */
+/* Tells whether asker and service are in the partition that the record names. */
 static bool service_allowed(const struct sa_query *q)
 {
 	uint16_t pkey = (uint16_t)prm_get(q->record, SR_PKEY);
@@ -123,7 +123,7 @@ static bool service_allowed(const struct sa_query *q)
 		return false;
 	if (!sa_asked(q, COMP_GID) || sa_is_multicast(q->record + SR_AT_GID))
 		return true;
-	/* By the GUID alone: some programs leave the prefix out. */
+	/* Compares the GUID alone, because some programs leave the prefix out. */
 	memcpy(gid, q->net->ports[q->sa->row].info + 8, 8);
 	memcpy(gid + 8, q->record + SR_AT_GID + 8, 8);
 	row = sa_port_by_gid(q->net, gid);
@@ -174,7 +174,7 @@ static unsigned service_change(struct sa_query *q, unsigned method)
 
 	if (service_allowed(q))
 		status = method == MAD_SET ? service_set(q) : service_delete(q);
-	/* The key is stored; an answer does not show it, as no record does (15.4.1.2). */
+	/* The SA stores the key, but no answer shows it, as no record does (15.4.1.2). */
 	if (!q->trusted)
 		memset(q->record + SR_AT_KEY, 0, SR_AT_NAME - SR_AT_KEY);
 	return status;
@@ -203,7 +203,7 @@ static bool service_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 	    !sa_has_pkey(q->net, q->from, (uint16_t)prm_get(v->record, SR_PKEY)))
 		return false;
 	memcpy(out, v->record, SR_BYTES);
-	/* The key is for those who announce. */
+	/* Only those who announce may see the key. */
 	if (!q->trusted && !sa_asked(q, COMP_KEY))
 		memset(out + SR_AT_KEY, 0, SR_AT_NAME - SR_AT_KEY);
 	return true;

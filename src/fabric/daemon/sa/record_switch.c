@@ -16,7 +16,7 @@
 #define MFT_MLIDS   32u
 #define MFT_BLOCKS  (NET_MULTICAST_CAP / MFT_MLIDS)
 
-/* The part of a node's rows that a query is about: ports 0 of switches. */
+/* Gives the part of a node's rows that a query is about: ports 0 of switches. */
 static bool switch_row(const struct sa_query *q, struct sa_rows rows, uint64_t i, uint32_t *row)
 {
 	*row = rows.first + (uint32_t)i;
@@ -65,7 +65,7 @@ const struct sa_record sa_switch_info_record = {
 
 static const struct sa_field linear_fields[] = {{0, 16}, {16, 16}};
 
-/* Tables are as long as the longest: shorter ones have no records there. */
+/* All tables count as long as the longest one; shorter ones have no records at their end. */
 static uint32_t linear_blocks(const struct sa_query *q)
 {
 	uint32_t top = 0;
@@ -122,7 +122,7 @@ static uint64_t multicast_count(const struct sa_query *q)
 	return (uint64_t)switch_rows(q).count * MFT_BLOCKS * NET_MFT_SLICES;
 }
 
-/* Blocks in which no group has a port are left out, as tables that are not set. */
+/* Leaves out blocks in which no group has a port, which look like tables that nobody has set. */
 static bool multicast_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	static const uint8_t nothing[MAD_ATTRIBUTE_BYTES];

@@ -13,7 +13,7 @@ static struct sa_rows table_rows(const struct sa_query *q)
 	return sa_rows_of(q, sa_asked(q, 0), prm_get32(q->record, TABLE_LID));
 }
 
-/* Row i of the query, if it is a port of a configured node. */
+/* Gives row i of the query, if it is a port of a configured node. */
 static bool table_row(const struct sa_query *q, uint64_t i, uint32_t *row)
 {
 	struct sa_rows rows = table_rows(q);
@@ -23,7 +23,7 @@ static bool table_row(const struct sa_query *q, uint64_t i, uint32_t *row)
 	       sa_port_there(q->net, net_end_port(q->net, *row));
 }
 
-/* Numbers of ports mean something for switches only; CAs have a LID for each port. */
+/* Numbers of ports have a meaning for switches only; CAs have a LID for each port. */
 static bool table_port_match(const struct sa_query *q, const uint8_t *record, unsigned component,
 			     struct prm_field port)
 {
@@ -41,7 +41,7 @@ static bool table_port_match(const struct sa_query *q, const uint8_t *record, un
 
 static const struct sa_field pkey_fields[] = {{0, 16}, {16, 16}};
 
-/* Partitions are not everybody's business (15.4.1.2). */
+/* Not everybody may see partitions (15.4.1.2). */
 static unsigned pkey_check(struct sa_query *q)
 {
 	return q->trusted ? MAD_STATUS_OK : SA_INVALID;
@@ -100,7 +100,7 @@ static uint64_t sl_to_vl_count(const struct sa_query *q)
 	return (uint64_t)table_rows(q).count * SLVL_PORTS;
 }
 
-/* A CA has one table for each of its ports; a switch one for each pair of them. */
+/* A CA has one table for each of its ports; a switch has one for each pair of them. */
 static bool sl_to_vl_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	uint32_t row, in = i % SLVL_PORTS;

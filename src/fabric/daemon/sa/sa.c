@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The agent of subnet administration: takes requests, finds who answers them, sends answers. */
+/*
+ * The agent of subnet administration: it takes requests, finds the answering record, and sends
+ * answers.
+ */
 #include "fabric/daemon/sa/sa.h"
 
 #include <errno.h>
@@ -36,7 +39,7 @@ static void sa_send(struct sa_query *q, const uint8_t *mad, uint32_t length, boo
 		.data = q->request,
 	};
 
-	/* Without memory for it the answer is lost: whoever asked asks again. */
+	/* Without memory the answer is lost, and the asker asks again. */
 	if (mad_agent_reply(&q->sa->agent, &request, mad, length, rmpp))
 		return;
 }
@@ -97,7 +100,8 @@ static void sa_dispatch(struct sa_query *q)
 	case MAD_GET:
 	case MAD_GET_TABLE:
 	case MAD_GET_MULTI:
-		/* Several paths from lists of GIDs, and nothing else, are asked for by GetMulti. */
+		/* Only GetMulti asks for several paths from lists of GIDs, and it asks for nothing
+		 * else. */
 		if (q->kind->count && (q->method == MAD_GET_MULTI) == (q->kind->answered_as != 0)) {
 			sa_query_begin(q);
 			return;
@@ -137,7 +141,7 @@ static struct sa_query *sa_query_new(struct sa *s, const struct mad_message *m)
 	return q;
 }
 
-/* Whoever waits long asks again; the answer that is being made is the one to this too. */
+/* An asker that waits long asks again; the answer that is being made is also for that request. */
 static bool sa_asked_again(const struct sa *s, const struct mad_message *m)
 {
 	for (const struct sa_query *q = s->queries; q; q = q->next)
@@ -156,7 +160,7 @@ static void sa_receive(struct mad_agent *a, struct mad_message *m)
 
 	if (m->length < SA_AT_DATA)
 		return;
-	/* A wrong key hears nothing, so that it cannot be guessed (15.4.1). */
+	/* An asker with a wrong key gets no answer, so that nobody can guess the key (15.4.1). */
 	key = mad_get64(m->data, SA_AT_SM_KEY);
 	if (key && key != SA_SM_KEY)
 		return;

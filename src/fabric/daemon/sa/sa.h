@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Subnet administration (IBTA 15) at the built-in SM's port.  An attribute is a file with a struct
- * sa_record: how many records there may be, and how number i looks; queries walk them in slices and
- * compare under the component mask.
+ * sa_record, which says how many records there may be, and how number i looks; queries walk them in
+ * slices and compare under the component mask.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include "prm/sa.h"
 
 #define SA_RECORD_BYTES 256u
-/* Of an answer: as long as what a program is given at most; and of all that are being made.  More:
- * SA_NO_RESOURCES. */
+/* Bytes of one answer, the most that a program is given; and of all answers being made.  For more,
+ * the SA says SA_NO_RESOURCES. */
 #define SA_MOST_BYTES	 (RMPP_MOST_BYTES - MAD_BYTES)
 #define SA_MOST_ALL	 (4ull * RMPP_MOST_BYTES)
-#define SA_SLICE	 4096u	  /* records looked at in one run of work */
-#define SA_MOST_QUERIES	 1024u	  /* under way; more are told that we are busy */
-#define SA_SM_KEY	 1ull	  /* of those whom we trust; OpenSM's default */
-#define SA_REQUEST_BYTES 512u	  /* the longest that is read */
-#define SA_SILENCE	 0x10000u /* in place of a status: the request is not answered */
+#define SA_SLICE	 4096u	  /* records that one run of work looks at */
+#define SA_MOST_QUERIES	 1024u	  /* under way; further ones hear that we are busy */
+#define SA_SM_KEY	 1ull	  /* of programs that we trust; OpenSM's default */
+#define SA_REQUEST_BYTES 512u	  /* the longest request that we read */
+#define SA_SILENCE	 0x10000u /* in place of a status: the request gets no answer */
 
 struct sa_field {
 	uint16_t bit;
@@ -30,20 +30,21 @@ struct sa_query;
 
 struct sa_record {
 	uint16_t attribute;
-	uint16_t bytes;		       /* of a record, before rounding up to 8 */
+	uint16_t bytes;		       /* bytes of a record, before rounding up to 8 */
 	uint16_t answered_as;	       /* attribute of the answer; 0: the same */
-	const struct sa_field *fields; /* component n of the mask */
+	const struct sa_field *fields; /* component n of the mask has field n */
 	uint32_t nfields;
-	/* May the query be asked?  A status.  NULL: yes.  It may note in q->scratch what 'count' finds. */
+	/* Decides whether the query may be asked; returns a status.  NULL: yes.  It may note in
+	 * q->scratch what 'count' finds. */
 	unsigned (*check)(struct sa_query *q);
-	/* Where an enumeration begins and ends; it may narrow to what the query fixes.  NULL: the
-	 * attribute cannot be asked for. */
+	/* Number of records in an enumeration, which may be narrowed to what the query fixes.
+	 * NULL: programs cannot ask for the attribute. */
 	uint64_t (*count)(const struct sa_query *q);
-	/* Record i into 'out', which is zeroed; false: there is none of that number. */
+	/* Writes record i into 'out', which is zeroed; false: there is none of that number. */
 	bool (*get)(const struct sa_query *q, uint64_t i, uint8_t out[SA_RECORD_BYTES]);
-	/* Beyond the fields; NULL: the fields say all. */
+	/* Matches beyond the fields; NULL: the fields are enough. */
 	bool (*match)(const struct sa_query *q, const uint8_t *record);
-	/* Set and Delete; NULL: the method is refused.  A status, or SA_SILENCE. */
+	/* Does Set and Delete; NULL: the method is refused.  Returns a status, or SA_SILENCE. */
 	unsigned (*change)(struct sa_query *q, unsigned method);
 };
 
@@ -57,7 +58,7 @@ struct sa_sm {
 /* Bits of a member's JoinState. */
 enum sa_join {
 	SA_JOIN_FULL = 1,
-	SA_JOIN_NOT = 2, /* receives and keeps no group alive */
+	SA_JOIN_NOT = 2, /* receives, but does not keep the group alive */
 	SA_JOIN_SENDS = 4,
 	SA_JOIN_SENDS_FULL = 8, /* sends, and keeps the group alive */
 };
@@ -76,7 +77,7 @@ struct sa_group {
 	uint16_t mlid, pkey;
 	uint32_t qkey, flow;
 	uint8_t mtu, rate, life, sl, scope, traffic_class, hop_limit;
-	bool well_known; /* stays without members: the broadcast group of IPoIB */
+	bool well_known; /* stays without members: IPoIB's broadcast group */
 	uint32_t nmembers;
 	struct sa_member *members;
 };
@@ -88,18 +89,18 @@ struct sa {
 	struct mad_fabric *fabric;
 	struct mad_agent agent;
 	struct mad_scope scope;
-	uint32_t row;		  /* the port that we are at */
-	struct sa_query *queries; /* that are not answered yet */
+	uint32_t row;		  /* row of the port that we are at */
+	struct sa_query *queries; /* queries that are not answered yet */
 	struct sa_query **queries_end;
 	uint32_t nqueries;
-	uint64_t answer_bytes; /* that these take, with the rows that they list */
+	uint64_t answer_bytes; /* bytes of their answers, with the rows that they list */
 	struct loop_work work;
 	struct sa_sm sm;
 	struct sa_group *groups;
 	struct loop_work *groups_changed; /* the SM's; queued when a tree must be made anew */
 	struct sa_service **services;
 	uint32_t nservices;
-	struct loop_timer lease; /* of the service that ends first */
+	struct loop_timer lease; /* lease of the service that ends first */
 	struct sa_subscription **subscriptions;
 	uint32_t nsubscriptions, ngroups;
 	uint16_t next_enum;
@@ -112,18 +113,18 @@ struct sa_query {
 	struct sa *sa;
 	struct net *net;
 	const struct sa_record *kind;
-	uint32_t from; /* row of who asks, or SUBNET_NONE */
-	bool trusted;  /* has the SM_Key */
+	uint32_t from; /* row of the asker, or SUBNET_NONE */
+	bool trusted;  /* the asker has the SM_Key */
 	unsigned method;
 	uint64_t mask;
 	uint32_t modifier;
-	uint8_t *record; /* of the request; 'change' makes the answer of it */
+	uint8_t *record; /* record of the request; 'change' turns it into the answer's */
 	uint32_t record_bytes;
-	uint32_t scratch[4]; /* check's */
-	uint32_t *rows;	     /* sa_list_ports's, and ways to them */
+	uint32_t scratch[4]; /* for 'check' */
+	uint32_t *rows;	     /* made by sa_list_ports, with ways to these ports */
 	struct sa_ways *ways;
 	uint32_t nrows;
-	uint64_t at, end; /* of the enumeration */
+	uint64_t at, end; /* bounds of the enumeration */
 	uint32_t nrecords;
 	uint32_t room;	 /* bytes of the answer */
 	uint8_t *answer; /* header and records */
@@ -133,14 +134,14 @@ struct sa_query {
 };
 
 int sa_open(struct sa *s, struct mad_fabric *f, uint32_t row) must_check;
-/* Queries end without an answer; groups, services and subscriptions are forgotten. */
+/* Ends queries without an answer; forgets groups, services and subscriptions. */
 void sa_close(struct sa *s);
-/* Notices to those who have subscribed (InformInfo): 64 bytes of Notice. */
+/* Reports a notice, 64 bytes, to those who have subscribed (InformInfo). */
 void sa_report(struct sa *s, const uint8_t *notice);
-/* The SM's own: a port came or went, a group was made or removed. */
+/* Reports the SM's own notices: a port came or went, a group was made or removed. */
 void sa_report_port(struct sa *s, uint32_t row, enum sa_trap trap);
 void sa_report_group(struct sa *s, const struct sa_group *g, enum sa_trap trap);
-/* By MGID, or NULL. */
+/* Finds a group by its MGID; or NULL. */
 struct sa_group *sa_group_find(const struct sa *s, const uint8_t *mgid);
 bool sa_is_multicast(const uint8_t *gid);
 const struct sa_record *sa_record_find(unsigned attribute);
@@ -152,54 +153,65 @@ static inline bool sa_asked(const struct sa_query *q, unsigned component)
 
 /* ---- compare.c ---- */
 
-/* Do the components in the mask agree? */
+/* Tells whether the components in the mask agree. */
 bool sa_compare(const struct sa_record *kind, uint64_t mask, const uint8_t *wanted,
 		const uint8_t *record);
-/* Is a value what the selector says of the one wanted? */
+/* Tells whether a value stands to the wanted one as the selector says. */
 bool sa_select(enum sa_selector selector, uint32_t wanted, uint32_t value);
-/* The same of rates, whose numbers are not in their order. */
+/* The same for rates, whose numbers are not in the order of speed. */
 bool sa_select_rate(enum sa_selector selector, uint32_t wanted, uint32_t rate);
 bool sa_rate_valid(uint32_t rate);
-/* Place among all rates by speed, from 1; 0: no rate.  And back. */
+/*
+ * The place of a rate among all rates by speed, from 1; 0: no rate.  The second goes the other way.
+ */
 uint32_t sa_rate_order(uint32_t rate);
 uint32_t sa_rate_of_order(uint32_t order);
-/* By speed: below 0, 0 or above. */
+/* Compares speeds: returns below 0, 0 or above. */
 int sa_rate_compare(uint32_t a, uint32_t b);
 /* The rate of a port's link (IBTA 15.2.5.16). */
 uint32_t sa_port_rate(const struct net *n, uint32_t row);
 
 /* ---- query.c: walks ---- */
 
-/* Begins a query; it is q's end when it is answered, now or later. */
+/* Begins a query, and owns q until it is answered, now or later. */
 void sa_query_begin(struct sa_query *q);
 void sa_query_run(struct loop *l, struct loop_work *w);
 void sa_query_free(struct sa_query *q);
 
 /* ---- sa.c: answers ---- */
 
-/* 'data': what follows the header, for an answer that is no table. */
+/* Answers with a status and q->record; for an answer that is no table. */
 void sa_answer(struct sa_query *q, unsigned status);
-/* All records that the query has collected, by RMPP. */
+/* Sends all records that the query has collected, by RMPP. */
 void sa_answer_table(struct sa_query *q);
 
 /* ---- place.c: where things are ---- */
 
-/* An end port that the subnet has configured: with a LID, and a link if it is no switch's. */
+/*
+ * Tells whether this is an end port that the subnet has configured: it has a LID, and a link unless
+ * it is a switch's.
+ */
 bool sa_port_there(const struct net *n, uint32_t row);
 void sa_port_gid(const struct net *n, uint32_t row, union ib_gid *gid);
-/* Row of an end port, or SUBNET_NONE. */
+/* Returns the row of an end port, or SUBNET_NONE. */
 uint32_t sa_port_by_gid(const struct net *n, const uint8_t *gid);
 uint32_t sa_port_by_lid(const struct net *n, uint32_t lid);
 /* LID of the node's end port, which its records go by. */
 uint32_t sa_lid_of(const struct net *n, uint32_t row);
-/* Do both have a P_Key in common, one of them as a full member?  *pkey: the first. */
+/*
+ * Tells whether both have a P_Key in common, one of them as a full member.  *pkey: the first such
+ * key.
+ */
 bool sa_share_pkey(const struct net *n, uint32_t a, uint32_t b, uint16_t *pkey);
-/* Has it this one, or its partition with the other membership? */
+/* Tells whether the port has this P_Key, or its partition with the other membership. */
 bool sa_has_pkey(const struct net *n, uint32_t row, uint16_t pkey);
-/* All end ports that are there into q->rows, so that pairs of them need not be looked for among all rows.  A status. */
+/*
+ * Lists all end ports that are there in q->rows, so that pairs of them need not be looked for among
+ * all rows.  Returns a status.
+ */
 unsigned sa_list_ports(struct sa_query *q);
 void sa_list_free(struct sa_query *q);
-/* Begins and ends an enumeration of rows: all, or those of the node that the LID is of. */
+/* Bounds of an enumeration of rows: all rows, or those of the node that has the LID. */
 struct sa_rows {
 	uint32_t first, count;
 };
@@ -207,18 +219,18 @@ struct sa_rows sa_rows_of(const struct sa_query *q, bool lid_asked, uint32_t lid
 
 /* ---- way.c ---- */
 
-/* What the links of a way allow. */
+/* What the links on a way allow. */
 struct sa_limits {
 	uint32_t mtu, rate;
 };
 
-/* From one end port to another as the tables lead for that LID; false: they do not lead there. */
+/* Follows the tables for that LID from one end port to another; false: they do not lead there. */
 bool sa_way(const struct net *n, uint32_t from, uint32_t to, uint32_t lid, struct sa_limits *l);
-/* To the port q->rows[index], by its own LID; what is found is remembered in q->ways. */
+/* The same to the port q->rows[index], by its own LID; q->ways remembers what it finds. */
 bool sa_way_listed(const struct sa_query *q, uint32_t from, uint32_t index, uint32_t lid,
 		   struct sa_limits *l);
 size_t sa_ways_bytes(uint32_t count);
-/* Of none; free() it.  NULL: no memory. */
+/* Makes an empty memory of ways, to be freed by free().  NULL: no memory. */
 struct sa_ways *sa_ways_make(const struct net *n, uint32_t count);
 
 /* ---- records ---- */

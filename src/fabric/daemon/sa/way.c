@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The way between two end ports as the tables lead, and what its links allow.  Whoever asks for all paths asks
- * about the same ways again and again: what lies behind a host's switch is the same for all hosts at it, so it
- * is remembered for the last switch, as long as nothing changes.
+ * The way between two end ports on which the tables lead, and what its links allow.  An asker for
+ * all paths asks about the same ways again and again: what lies behind a host's switch is the same
+ * for all hosts at it.  So this remembers it for the last switch, as long as nothing changes.
  */
 #include "fabric/daemon/sa/sa.h"
 
@@ -12,16 +12,16 @@
 #define WAY_ANY_MTU   UINT32_MAX
 #define WAY_ANY_RATE  0u
 
-/* From a switch to the port of this index. */
+/* The way from a switch to the port of this index. */
 struct sa_way {
-	uint32_t from; /* port 0 of the switch, or SUBNET_NONE: not known */
+	uint32_t from; /* port 0 of the switch, or SUBNET_NONE: the way is not known */
 	bool leads;
 	struct sa_limits limits;
 };
 
 struct sa_ways {
-	uint64_t epoch; /* of the subnet, when they were found */
-	/* The source that was asked about last, and where its link leads. */
+	uint64_t epoch; /* epoch of the subnet in which they were found */
+	/* The source of the last question, and where its link leads. */
 	uint32_t source, first;
 	struct sa_limits source_limits;
 	struct sa_way way[];
@@ -74,7 +74,7 @@ static void limits_add_link(struct sa_limits *l, const struct net *n, uint32_t r
 
 /* ---- walks ---- */
 
-/* The port that a packet for the LID leaves a switch by, or SUBNET_NONE. */
+/* Returns the port by which a packet for the LID leaves a switch, or SUBNET_NONE. */
 static uint32_t way_leave(const struct net *n, uint32_t row, uint32_t lid)
 {
 	uint32_t port = net_lft(net_node_of(n, row)->sw, lid);
@@ -82,7 +82,7 @@ static uint32_t way_leave(const struct net *n, uint32_t row, uint32_t lid)
 	return port == NET_DROP ? SUBNET_NONE : net_port_row(n, net_node_of(n, row), port);
 }
 
-/* Through switches; false: the tables do not lead there. */
+/* Walks through switches; false: the tables do not lead there. */
 static bool way_walk(const struct net *n, uint32_t at, uint32_t to, uint32_t lid,
 		     struct sa_limits *l)
 {
@@ -104,7 +104,7 @@ static bool way_walk(const struct net *n, uint32_t at, uint32_t to, uint32_t lid
 	return false;
 }
 
-/* What a source itself allows, with its link if it has one, and where that leads. */
+/* Takes what a source itself allows, with its link if it has one, and returns where that leads. */
 static uint32_t way_begin(const struct net *n, uint32_t from, struct sa_limits *l)
 {
 	uint32_t at;
