@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The switch at the other end of an external port, or GRAPH_NONE. */
+/* Returns the switch at the other end of an external port, or GRAPH_NONE. */
 static uint32_t graph_neighbour(const struct graph *g, uint32_t row)
 {
 	uint32_t peer = net_peer(g->net, row, IB_PORT_INIT);
@@ -13,7 +13,7 @@ static uint32_t graph_neighbour(const struct graph *g, uint32_t row)
 	return peer == SUBNET_NONE ? GRAPH_NONE : g->switch_of[g->net->ports[peer].node];
 }
 
-/* Counts the edges; 'edges' NULL: only counts. */
+/* Counts the edges, and lists them unless 'edges' is NULL. */
 static uint32_t graph_edges_of(const struct graph *g, uint32_t sw, struct graph_edge *edges)
 {
 	const struct net_node *node = &g->net->nodes[g->node[sw]];
@@ -111,7 +111,7 @@ void graph_search(struct graph *g, uint32_t to)
 		distance[i] = GRAPH_FAR;
 	distance[to] = 0;
 	queue[tail++] = to;
-	/* When all are found the edges of the last ones tell nothing new. */
+	/* When all switches are found, the edges of the last ones tell nothing new. */
 	while (head < tail && tail < g->nswitches) {
 		uint32_t at = queue[head++];
 		uint16_t further = (uint16_t)(distance[at] + 1);

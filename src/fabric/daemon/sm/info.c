@@ -51,7 +51,10 @@ static unsigned sm_info_answer(struct sm *s, uint8_t *mad)
 	return status;
 }
 
-/* The answer to a trap is its repression, the rest unchanged (14.3.9); who subscribed hears of it. */
+/*
+ * Answers a trap by its repression, with the rest unchanged (14.3.9), and reports it to
+ * subscribers.
+ */
 static void sm_trap(struct sm *s, struct mad_agent *a, const struct mad_message *m)
 {
 	uint8_t mad[MAD_BYTES];
@@ -59,7 +62,7 @@ static void sm_trap(struct sm *s, struct mad_agent *a, const struct mad_message 
 	memcpy(mad, m->data, MAD_BYTES);
 	mad[MAD_AT_METHOD] = MAD_TRAP_REPRESS;
 	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
-		return; /* it comes again */
+		return; /* the trap comes again */
 	if (mad_get16(mad, MAD_AT_ATTRIBUTE) == SMP_NOTICE && s->serves)
 		sa_report(&s->sa, mad + MAD_SMP_DATA);
 }
@@ -81,7 +84,7 @@ static void sm_info_receive(struct mad_agent *a, struct mad_message *m)
 	memcpy(mad, m->data, MAD_BYTES);
 	status = sm_info_answer(s, mad);
 	mad_answer(mad, MAD_GET_RESP, status);
-	/* No memory: the answer is lost, and the question is asked again. */
+	/* Without memory the answer is lost, and the asker asks again. */
 	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
 		return;
 	if (m->data[MAD_AT_METHOD] == MAD_SET && !status)

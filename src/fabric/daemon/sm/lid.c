@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Gives LIDs to ports that have none; whoever has one keeps it. */
+/* Gives LIDs to ports that have none; a port that has one keeps it. */
 #include "fabric/daemon/sm/sm.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static bool lid_set_has(const struct lid_set *set, uint32_t lid)
 	return set->words[lid / 64] >> lid % 64 & 1;
 }
 
-/* True: all of them were free, and are taken now. */
+/* Takes count LIDs if all of them are free: then true. */
 static bool lid_set_take(struct lid_set *set, uint32_t lid, uint32_t count)
 {
 	if (!lid || lid % count || lid + count > SUBNET_LIDS)
@@ -30,7 +30,9 @@ static bool lid_set_take(struct lid_set *set, uint32_t lid, uint32_t count)
 	return true;
 }
 
-/* Takes the next free one, all over again: a LID is used a second time as late as possible.  0: none. */
+/*
+ * Takes the next free one in a circle, so that a LID is used again as late as possible.  0: none.
+ */
 static uint32_t lid_set_next(struct lid_set *set, uint32_t *next)
 {
 	for (uint32_t i = 0; i < SUBNET_LIDS; i++) {
@@ -70,7 +72,8 @@ int sm_assign_lids(struct sm *s)
 	for (uint32_t row = 0; row < n->nports; row++)
 		if (sm_is_end_port(n, row))
 			(void)port_lid_is_kept(n, row, &taken);
-	/* The same once more: of two that have the same LID the first keeps it both times. */
+	/* The second pass sees the same: of two ports with the same LID the first keeps it both
+	 * times. */
 	for (uint32_t row = 0; row < n->nports && !ret; row++) {
 		if (!sm_is_end_port(n, row) || port_lid_is_kept(n, row, &kept))
 			continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Multicast tables: a tree of shortest ways for each group, from the switch of its first member to those
- * of the others.
+ * Multicast tables: a tree of shortest ways for each group, from the switch of its first member to
+ * those of the other members.
  */
 #include "fabric/daemon/sm/sm.h"
 
@@ -16,10 +16,10 @@
 #define SLICE_PORTS 16u
 #define MASK_BYTES  (BLOCK_MLIDS * 2u)
 
-/* Of a switch: the ports that a group's packets leave it by. */
+/* The ports by which a group's packets leave a switch. */
 struct tree_ports {
 	uint16_t slice[NET_MFT_SLICES];
-	bool there; /* the tree has reached it */
+	bool there; /* whether the tree has reached the switch */
 };
 
 struct tree {
@@ -32,13 +32,13 @@ static void tree_add_port(struct tree *t, uint32_t sw, uint32_t port)
 	t->ports[sw].slice[port / SLICE_PORTS] |= (uint16_t)(1u << port % SLICE_PORTS);
 }
 
-/* The edge of 'sw' that is a hop nearer to the root. */
+/* Returns the edge of 'sw' that leads one hop nearer to the root. */
 static const struct graph_edge *tree_edge_up(const struct graph *g, uint32_t sw)
 {
 	for (uint32_t e = g->first[sw]; e < g->first[sw + 1]; e++)
 		if (g->distance[g->edges[e].to] < g->distance[sw])
 			return &g->edges[e];
-	return NULL; /* the root */
+	return NULL; /* sw is the root */
 }
 
 static void tree_join_up(struct tree *t, uint32_t sw, const struct graph_edge *up)
@@ -53,7 +53,7 @@ static void tree_join_up(struct tree *t, uint32_t sw, const struct graph_edge *u
 	tree_add_port(t, up->to, n->ports[peer].number);
 }
 
-/* Who only sends needs a way into the tree, and gets nothing. */
+/* A member that only sends needs a way into the tree, and gets nothing. */
 static void tree_add_member(struct tree *t, const struct graph_place *place, bool receives)
 {
 	uint32_t sw = place->at;
@@ -94,7 +94,7 @@ static void tree_write(struct net *n, const struct tree *t, uint32_t mlid)
 
 		for (uint32_t slice = 0; slice <= node->nports / SLICE_PORTS; slice++)
 			tree_write_slice(n, node->sw, mlid, slice, t->ports[i].slice[slice]);
-		/* 0: another SM has not limited it */
+		/* 0: no other SM has limited it */
 		if (node->sw->multicast_top && node->sw->multicast_top < mlid)
 			net_multicast_top_set(n, node->sw, mlid);
 	}
@@ -105,7 +105,7 @@ static void tree_clear(struct tree *t)
 	memset(t->ports, 0, (t->graph.nswitches + 1u) * sizeof(*t->ports));
 }
 
-/* The members may have been plugged elsewhere, or be down. */
+/* The members may have been plugged in elsewhere, or be down, so this finds their places anew. */
 static void tree_make(struct tree *t, const struct sa_group *group)
 {
 	bool rooted = false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The protocol between subnet managers (IBTA 14.4.1), for a built-in one that has a priority.  A master
- * looks around for others, once a second, and hands the subnet over to one of higher rank; one that
- * stands by asks its master whether it is there.  What another sets (HANDOVER and so on) is judged by a
- * table of states, also while we have no priority and are the master until we are gone.
+ * The protocol between subnet managers (IBTA 14.4.1), for a built-in one that has a priority.  A
+ * master looks around for others, once a second, and hands the subnet over to one of higher rank.
+ * An SM that stands by asks its master whether it is there.  A table of states judges what another
+ * SM sets (HANDOVER and so on), also while we have no priority and are the master until we are
+ * gone.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "fabric/daemon/sma/sma.h"
 
 #define POLL_NS	   1000000000ull
-#define POLLS_LOST 4u /* in a row: the master has gone; half as many if nobody is there */
+#define POLLS_LOST 4u /* lost in a row: the master has gone; half as many if nobody is there */
 #define ANSWER_MS  400u
 
 #define SMI_GUID     PRM_FIELD(0, 64)
@@ -28,7 +29,7 @@ enum sm_modifier {
 	SM_DISCOVER,
 };
 
-/* What each state admits. */
+/* The modifiers that each state admits. */
 static const uint8_t legal[] = {
 	[SM_NOT_ACTIVE] = 1u << SM_STAND_BY,
 	[SM_DISCOVERING] = 1u << SM_HANDOVER,
@@ -41,7 +42,7 @@ static uint64_t sm_guid(const struct sm *s)
 	return s->fabric->net->ports[s->home].guid;
 }
 
-/* Has the sender of this SMInfo a higher rank than we? */
+/* Tells whether the sender of this SMInfo has a higher rank than we have. */
 static bool sm_is_outranked(const struct sm *s, const uint8_t *info)
 {
 	uint32_t priority = prm_get32(info, (struct prm_field)SMI_PRIORITY);
@@ -51,7 +52,7 @@ static bool sm_is_outranked(const struct sm *s, const uint8_t *info)
 	return prm_get(info, (struct prm_field)SMI_GUID) < sm_guid(s);
 }
 
-/* What is not answered is asked again at the next poll. */
+/* The next poll asks again what nobody has answered. */
 static void sm_ask(struct sm *s, uint32_t lid, unsigned method, enum sm_modifier modifier)
 {
 	uint8_t mad[MAD_BYTES] = {0};
@@ -91,7 +92,7 @@ void sm_stand_by(struct sm *s)
 	sm_serve_no_more(s);
 }
 
-/* From the beginning. */
+/* Begins a sweep from the beginning. */
 static void sm_sweep_queue(struct sm *s)
 {
 	sm_routes_end(s);
@@ -118,7 +119,7 @@ static void sm_lose(struct sm *s, uint32_t lid)
 
 /* ---- polls ---- */
 
-/* The next port from 'row' on where another SM is, or SUBNET_NONE. */
+/* Returns the next port from 'row' on at which another SM is, or SUBNET_NONE. */
 static uint32_t sm_next_other(const struct sm *s, uint32_t row)
 {
 	const struct net *n = s->fabric->net;
@@ -146,7 +147,7 @@ static bool sm_is_at(const struct net *n, uint32_t lid)
 	return row != SUBNET_NONE && net_info(n, row, PI_CAP_MASK) & CAP_IS_SM;
 }
 
-/* Who it is our port says as soon as the master has been here. */
+/* Our port says who the master is, as soon as the master has been here. */
 static void sm_poll_master(struct sm *s)
 {
 	const struct net *n = s->fabric->net;
@@ -155,7 +156,7 @@ static void sm_poll_master(struct sm *s)
 	if (lid && lid != net_info(n, s->home, PI_LID))
 		s->master_lid = lid;
 	s->polls++;
-	/* Its program has ended: no need to wait so long. */
+	/* Its program has ended, so we need not wait as long. */
 	if (!sm_is_at(n, s->master_lid))
 		s->polls++;
 	if (s->polls <= POLLS_LOST)
@@ -200,7 +201,7 @@ bool sm_comes_second(struct sm *s)
 
 /* ---- what another says ---- */
 
-/* A master that we outrank may look around when it hears that somebody's priority has changed. */
+/* If we outrank a master, it may look around when it hears that somebody's priority has changed. */
 static void sm_hears_master(struct sm *s, const uint8_t *info)
 {
 	uint64_t guid = prm_get(info, (struct prm_field)SMI_GUID);
@@ -267,7 +268,7 @@ void sm_set_perform(struct sm *s, const struct mad_message *m)
 		if (s->negotiates)
 			sm_poll(s->fabric->loop, &s->poll);
 		break;
-	default: /* an acknowledgement of what has been answered already */
+	default: /* it acknowledges what has been answered already */
 		break;
 	}
 }

@@ -2,10 +2,10 @@
 /*
  * Linear tables: shortest ways, spread over ways of the same length.
  *
- * The work goes along the LIDs, 64 at a time, because that is a block of every switch's table: what the
- * tables say is copied side by side, LIDs that they lead to from everywhere are left as they are, and for
- * the others the tables are made by one search from the switch that each LID is at.  So a subnet that
- * another SM has set up is left as it is, and a link that fails moves only what went over it.
+ * The work goes along the LIDs, 64 at a time, because that is a block of every switch's table.  It
+ * copies side by side what the tables say, leaves LIDs as they are that every switch leads to, and
+ * makes the tables of the others by one search from the switch at which each LID is.  So a subnet
+ * that another SM has set up stays as it is, and a link that fails moves only what went over it.
  */
 #include "fabric/daemon/sm/sm.h"
 
@@ -19,7 +19,7 @@
 #define BLOCK_COUNT (SUBNET_LIDS / BLOCK_LIDS)
 #define PORTS_MOST  256u
 
-/* Whose a LID is: nobody's, of a port without a link, or of one that switches lead to. */
+/* The use of a LID: nobody has it, a port without a link has it, or one that switches lead to. */
 enum lid_use { LID_FREE, LID_DOWN, LID_LED_TO };
 
 struct lid_owner {
@@ -27,20 +27,20 @@ struct lid_owner {
 	uint8_t use;
 };
 
-/* Ports of a switch that are one hop nearer to another. */
+/* The ports of a switch that lead one hop nearer to another. */
 struct way_choice {
 	uint8_t nports;
-	uint8_t ports[PORTS_MOST - 1]; /* one more than a switch has: the list is made by trial */
+	uint8_t ports[PORTS_MOST - 1]; /* one more than a switch has: a trial may go there */
 };
 
 struct sm_routes {
 	struct graph graph;
 	struct lid_owner owners[SUBNET_LIDS];
 	uint32_t top;		       /* the highest LID in use */
-	uint32_t block;		       /* the next */
-	uint32_t searched;	       /* switch that graph.distance is of */
-	uint8_t (*tables)[BLOCK_LIDS]; /* [switch]: this block as it is to be */
-	uint8_t *led;		       /* [switch]: enum way_seen, of the LID that is looked at */
+	uint32_t block;		       /* the next block */
+	uint32_t searched;	       /* switch that graph.distance belongs to */
+	uint8_t (*tables)[BLOCK_LIDS]; /* [switch]: what this block is to be */
+	uint8_t *led;		       /* [switch]: enum way_seen, for the LID at hand */
 	uint32_t *trail;
 	uint32_t listed;	    /* switch that choices lead to */
 	struct way_choice *choices; /* [switch] */
@@ -67,7 +67,7 @@ static void routes_add_owner(struct sm_routes *r, uint32_t row)
 	}
 }
 
-/* The table that says where a port's edge leads, so that ways are followed without a search. */
+/* Notes where each port's edge leads, so that ways can be followed without a search. */
 static void routes_note_neighbours(struct sm_routes *r)
 {
 	const struct graph *g = &r->graph;
@@ -129,7 +129,7 @@ void sm_routes_end(struct sm *s)
 
 /* ---- does a LID's column lead everywhere? ---- */
 
-/* Where the way of a LID goes on from a switch, or how it ends. */
+/* Says where the way of a LID goes on from a switch, or how it ends. */
 static enum way_seen way_step(const struct sm_routes *r, uint32_t lid, uint32_t *at)
 {
 	const struct graph_place *place = &r->owners[lid].place;
@@ -174,7 +174,7 @@ static bool routes_lead(struct sm_routes *r, uint32_t lid)
 	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
 		if (way_leads(r, lid, i))
 			continue;
-		/* That may be all that can be: a part of the subnet may be cut off. */
+		/* That may be all that is possible: a part of the subnet may be cut off. */
 		routes_search(r, r->owners[lid].place.at);
 		if (r->graph.distance[i] != GRAPH_FAR)
 			return false;
@@ -185,9 +185,9 @@ static bool routes_lead(struct sm_routes *r, uint32_t lid)
 /* ---- making columns ---- */
 
 /*
- * Of the ports that are one hop nearer, one by the LID.  Switches at odd and at even distances divide by
- * different digits of it: in a fat tree all LIDs that come up to a switch by the same choice below would
- * otherwise make the same choice again.
+ * Chooses one of the ports that are one hop nearer, by the LID.  Switches at odd and at even
+ * distances divide by different digits of it: in a fat tree, all LIDs that come up to a switch by
+ * the same choice below would otherwise make the same choice again.
  */
 static uint8_t routes_choose(const struct sm_routes *r, uint32_t sw, uint32_t lid)
 {
@@ -198,7 +198,10 @@ static uint8_t routes_choose(const struct sm_routes *r, uint32_t sw, uint32_t li
 	return c->ports[(r->graph.distance[sw] % 2 ? lid / c->nports : lid) % c->nports];
 }
 
-/* Without a branch for each edge, for there are hundreds of thousands, as often as there are switches. */
+/*
+ * Has no branch for each edge, because there are hundreds of thousands, as often as there are
+ * switches.
+ */
 static void choice_list(struct way_choice *c, const struct graph_edge *e,
 			const struct graph_edge *end, const uint16_t *distance, uint32_t from)
 {
@@ -211,7 +214,7 @@ static void choice_list(struct way_choice *c, const struct graph_edge *e,
 	c->nports = (uint8_t)n;
 }
 
-/* What there is to choose from is the same for all LIDs at a switch. */
+/* Lists the choices once for a switch, because they are the same for all its LIDs. */
 static void routes_list_choices(struct sm_routes *r, uint32_t to)
 {
 	const struct graph *g = &r->graph;
@@ -253,7 +256,10 @@ static struct net_switch *routes_switch(const struct sm_routes *r, uint32_t sw)
 	return r->graph.net->nodes[r->graph.node[sw]].sw;
 }
 
-/* Is a LID's column right as it is?  That of a port without a link stays until the port is back. */
+/*
+ * Tells whether a LID's column is right as it is.  The column of a port without a link stays until
+ * the port is back.
+ */
 static bool routes_keep(struct sm_routes *r, uint32_t lid, bool afresh)
 {
 	switch ((enum lid_use)r->owners[lid].use) {

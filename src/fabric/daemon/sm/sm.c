@@ -39,7 +39,7 @@ static uint32_t sm_first_port(const struct net *n)
 	return first;
 }
 
-/* The node that we are at may have been taken away. */
+/* Finds a place again, because the node that we are at may have been taken away. */
 static int sm_settle(struct sm *s)
 {
 	uint32_t home = sm_first_port(s->fabric->net);
@@ -58,7 +58,7 @@ static void sm_sweep_failed(struct sm *s, int error)
 	log_error("subnet manager: the subnet stays as it is: errno %d", -error);
 }
 
-/* Ports that came into service or left it since the last sweep are told to those who want to know. */
+/* Tells those who want to know of ports that came into service or left it since the last sweep. */
 static void sm_tell_ports(struct sm *s)
 {
 	const struct net *n = s->fabric->net;
@@ -90,7 +90,7 @@ static int sm_sweep_begin(struct sm *s)
 	return ret ? ret : sm_routes_begin(s);
 }
 
-/* A part of a sweep.  True: there is more. */
+/* Does a part of a sweep.  True: there is more. */
 static bool sm_sweep_slice(struct sm *s, uint64_t until_ns)
 {
 	int ret = s->routes ? 0 : sm_sweep_begin(s);
@@ -120,7 +120,7 @@ static void sm_sweep_run(struct loop *l, struct loop_work *w)
 
 void sm_sweep_soon(struct sm *s)
 {
-	/* What a sweep under way has found is of links as they were. */
+	/* A sweep under way has seen the links as they were, so it ends. */
 	sm_routes_end(s);
 	loop_queue(s->fabric->loop, &s->sweep);
 }
@@ -190,7 +190,7 @@ int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode)
 	s->state = SM_MASTER;
 	s->afresh = true;
 	ret = sm_settle(s);
-	if (ret == -ENODEV) /* a fabric without InfiniBand */
+	if (ret == -ENODEV) /* the fabric has no InfiniBand */
 		return 0;
 	if (ret) {
 		sm_close(s);
@@ -202,7 +202,7 @@ int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode)
 
 void sm_close(struct sm *s)
 {
-	if (!s->fabric) /* never opened */
+	if (!s->fabric) /* it was never opened */
 		return;
 	s->master = false;
 	sm_routes_end(s);

@@ -13,7 +13,7 @@ static void port_info_agree(struct net *n, uint32_t row, struct prm_field f, uin
 		net_info_set(n, row, f, value);
 }
 
-/* What both ends of a link must have alike. */
+/* Sets what both ends of a link must have alike. */
 static void link_agree(struct net *n, uint32_t row, uint32_t peer)
 {
 	uint32_t mtu = cap_least(net_info(n, row, PI_MTU_CAP), net_info(n, peer, PI_MTU_CAP));
@@ -41,7 +41,8 @@ static void end_port_configure(struct sm *s, uint32_t row)
 static void ports_step(struct net *n, enum ib_port_state from, enum ib_port_state to)
 {
 	for (uint32_t row = 0; row < n->nports; row++)
-		/* A refusal means that the link has gone: then its event begins the next sweep. */
+		/* A refusal means that the link has gone, and then its event begins the next
+		 * sweep. */
 		if (!n->subnet->ports[row].ethernet && net_info(n, row, PI_STATE) == from &&
 		    net_set_state(n, row, to))
 			continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Standing back and taking back.  An SM that a program runs shall find the subnet without one, whatever
- * its priority: that is what users expect who start OpenSM.  When the last is gone we wait a little, so
- * that one that is started again finds its subnet as it left it.  One that has a priority does this for
- * programs at its own port only, where there is room for one.
+ * Standing back and taking back.  An SM that a program runs shall find the subnet without an SM,
+ * whatever its priority, because users who start OpenSM expect that.  When the last program has
+ * gone we wait a little, so that one that is started again finds its subnet as it left it.  An SM
+ * that has a priority does this only for programs at its own port, where there is room for one SM.
  */
 #include "fabric/daemon/sm/yield.h"
 
@@ -60,7 +60,7 @@ void sm_take_back(struct loop *l, struct loop_timer *t)
 
 	(void)l;
 	if (sm_comes_second(s)) {
-		/* Without memory we are not there; the other is. */
+		/* Without memory we do not appear; the other SM is there. */
 		if (sm_stand_up(s))
 			return;
 		return;

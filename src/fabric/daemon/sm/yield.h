@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is the subnet's SM: we, or a program. */
+/* Decides who is the subnet's SM: we, or a program. */
 #pragma once
 
 #include "fabric/daemon/sm/sm.h"
 
-/* We show ourselves at the port s->home: IsSM, SMInfo and, as the master, SA.  Nothing if we do
+/* Shows us at the port s->home: IsSM, SMInfo and, as the master, SA.  Does nothing if we are shown
  * already. */
 int sm_stand_up(struct sm *s) must_check;
-/* We are gone. */
+/* Takes us away from that port. */
 void sm_stand_back(struct sm *s);
-/* The timer after the last program has ended. */
+/* The timer that runs after the last program has ended. */
 void sm_take_back(struct loop *l, struct loop_timer *t);
 /* sm.c: begins a sweep, or begins it again. */
 void sm_sweep_soon(struct sm *s);
