@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which attribute of which node an SMP asks for, and what becomes of the SMP. */
+/* Finds which attribute of which node an SMP asks for, and decides what happens to the SMP. */
 #include <stdlib.h>
 
 #include "fabric/daemon/sma/sma.h"
@@ -8,8 +8,8 @@
 
 enum attribute_flag {
 	ATTRIBUTE_SET = 1,	  /* may be set */
-	ATTRIBUTE_OF_SWITCH = 2,  /* others have none */
-	ATTRIBUTE_OF_VENDOR = 4,  /* nodes of Mellanox' have it */
+	ATTRIBUTE_OF_SWITCH = 2,  /* only switches have it */
+	ATTRIBUTE_OF_VENDOR = 4,  /* only nodes of Mellanox have it */
 	ATTRIBUTE_UNMODIFIED = 8, /* the modifier is 0 */
 };
 
@@ -83,7 +83,7 @@ static enum mad_verdict sma_handle(struct port_agent *agent, uint32_t row, struc
 
 	if (method != MAD_GET && method != MAD_SET && method != MAD_TRAP_REPRESS)
 		return MAD_PASSED;
-	/* It is the subnet manager's, which is a program or the built-in one. */
+	/* The attribute belongs to the subnet manager, which is a program or the built-in one. */
 	if (mad_get16(p->mad, MAD_AT_ATTRIBUTE) == SMP_SM_INFO)
 		return MAD_PASSED;
 	if (!sma_mkey_admits(s, row, p))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * M_Keys (IBTA 14.2.4): who may set, and at protection 2 and above also get, what the agent of a
- * port has.  Ports of a switch share the key of its port 0.  An SM that has forgotten its key waits
- * for the lease to run out: it begins with the first wrong key, ends with the next right one, and
- * when it is over the protection is 0, so that the key can be read.
+ * M_Keys (IBTA 14.2.4) decide who may set, and at protection 2 and above also get, what the agent
+ * of a port has.  Ports of a switch share the key of its port 0.  An SM that has forgotten its key
+ * waits for the lease to run out: the lease begins with the first wrong key and ends with the next
+ * right one.  When it runs out, the protection becomes 0, so that the SM can read the key.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void lease_begin(struct sma *s, uint32_t row)
 
 	if (!seconds || *lease_find(s, row))
 		return;
-	/* Without memory it begins with the next wrong key. */
+	/* Without memory the lease begins with the next wrong key. */
 	lease = calloc(1, sizeof(*lease));
 	if (!lease)
 		return;
@@ -70,7 +70,7 @@ static void lease_begin(struct sma *s, uint32_t row)
 		       loop_now(s->fabric->loop) + seconds * NS_PER_S);
 }
 
-/* Who tried what, with which key and from where (IBTA 14.2.5.1, notice 256). */
+/* Tells who tried what, with which key and from where (IBTA 14.2.5.1, notice 256). */
 static void mkey_tell(struct sma *s, uint32_t row, const struct mad_packet *p)
 {
 	uint8_t details[NOTICE_DETAILS] = {0};

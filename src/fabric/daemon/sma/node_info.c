@@ -25,7 +25,7 @@ unsigned sma_node_info(struct smp_request *r)
 	prm_set(r->data, NI_PORTS, node->nports);
 	prm_set(r->data, NI_SYSTEM_GUID, node->system_guid);
 	prm_set(r->data, NI_NODE_GUID, node->guid);
-	/* All ports of a switch are known by the one GUID. */
+	/* All ports of a switch have the same GUID. */
 	prm_set(r->data, NI_PORT_GUID, node->type == SMP_NODE_SWITCH ? node->guid : in->guid);
 	prm_set(r->data, NI_PARTITION_CAP, node->partition_cap);
 	prm_set(r->data, NI_DEVICE, node->device_id);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Traps.  What a node has to tell its SM goes out at once and again, each time after twice as long,
- * until the SM represses it.  A node has one trap of a number under way: what happens meanwhile goes
- * out in a new one as soon as that is repressed.
+ * Traps.  The SMA sends at once what a node has to tell its SM, and again, each time after twice as
+ * long, until the SM represses it.  A node has one trap of each number under way: what happens
+ * meanwhile goes out in a new one as soon as the SM has repressed that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define NOTICE_INFORMATIONAL 4u
 #define NOTICE_GENERIC	     0x80u
 #define NOTICE_AT_DETAILS    10u
-#define DETAIL_LOCAL_CHANGES 5u /* of 144 */
+#define DETAIL_LOCAL_CHANGES 5u /* where 144 has them */
 #define DETAIL_CAPABILITIES  6u
 #define DETAIL_CHANGES	     10u
 #define DETAIL_CAPABILITIES2 12u
@@ -32,12 +32,12 @@ struct notice {
 	uint32_t tries;
 	uint16_t number;
 	uint8_t type;
-	bool again; /* 'details' are newer than what is under way */
+	bool again; /* 'details' are newer than the trap under way */
 	uint8_t details[NOTICE_DETAILS];
 };
 
 struct notices {
-	struct notice *bucket[NOTICE_BUCKETS]; /* by row */
+	struct notice *bucket[NOTICE_BUCKETS]; /* hash by row */
 	uint32_t next_tid;
 };
 
@@ -59,7 +59,7 @@ static void notice_end(struct sma *s, struct notice **at)
 	free(n);
 }
 
-/* Is there a way to an SM at all? */
+/* Tells whether there is a way to an SM at all. */
 static bool notice_possible(const struct net *net, uint32_t row)
 {
 	return net_info(net, row, PI_LID) && net_info(net, row, PI_SM_LID);
@@ -82,7 +82,7 @@ static void notice_write(const struct notice *n, const struct net *net, uint8_t 
 	memcpy(data + NOTICE_AT_DETAILS, n->details, NOTICE_DETAILS);
 }
 
-/* A packet that cannot be had is a packet lost: the next try comes. */
+/* A packet that cannot be had counts as lost, because the next try comes. */
 static void notice_emit(const struct notice *n)
 {
 	struct mad_fabric *f = n->sma->fabric;
@@ -130,14 +130,15 @@ static void notice_fire(struct loop *l, struct loop_timer *t)
 	struct notice *n = container_of(t, struct notice, timer);
 
 	(void)l;
-	/* An SM that gives this port a LID looks at everything anyway. */
+	/* An SM that gives this port a LID looks at everything anyway, so the trap ends without
+	 * one. */
 	if (notice_possible(n->sma->fabric->net, n->row))
 		notice_try(n);
 	else
 		notice_end(n->sma, notice_find(n->sma, n->row, n->number));
 }
 
-/* What it says next.  Changes that it would have told of come along. */
+/* Sets what the trap says next, with the changes that it would have told of. */
 static void notice_renew(struct notice *n, const uint8_t *details)
 {
 	unsigned earlier = n->again ? mad_get16(n->details, DETAIL_CHANGES) : 0;
@@ -201,7 +202,7 @@ void notice_local_changes(struct sma *s, uint32_t row, unsigned changes)
 	uint32_t end = net_end_port(net, row), cap = net_info(net, end, PI_CAP_MASK);
 	uint8_t details[NOTICE_DETAILS] = {0};
 
-	/* Ports like those of ibsim have the second bit only, and tell of everything there too. */
+	/* Ports like those of ibsim have only the second bit, and use it for everything. */
 	if (!(cap & (changes ? CAP_IS_OTHER_NOTICE | CAP_IS_CAP_NOTICE : CAP_IS_CAP_NOTICE)))
 		return;
 	mad_put16(details, 2, net_info(net, end, PI_LID));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * PortInfo (IBTA 14.2.5.6).  A Set is judged as a whole before anything changes: one bad field and
- * all stays as it was.
+ * PortInfo (IBTA 14.2.5.6).  A Set is judged as a whole before anything changes: with one bad
+ * field, all stays as it was.
  */
 #include <string.h>
 
 #include "fabric/daemon/sma/sma.h"
 
-#define MODIFIER_EXT_SPEEDS (1u << 31) /* who asks knows of extended speeds */
+#define MODIFIER_EXT_SPEEDS (1u << 31) /* the asker knows of extended speeds */
 #define WIDTH_ALL	    255u
 #define SPEED_ALL	    15u
 #define EXT_SPEED_NONE	    30u
@@ -21,7 +21,7 @@ enum port_part {
 	PART_EXTERNAL = 4, /* external ports of a switch */
 };
 
-/* Fields that are kept as they come. */
+/* Fields that are stored as they come. */
 static const struct plain_field {
 	struct prm_field field;
 	enum port_part part;
@@ -82,7 +82,7 @@ static bool port_end_valid(const struct port_set *s)
 	       lid_is_unicast(port_wish(s, PI_SM_LID));
 }
 
-/* 0 leaves it; 'all' is whatever is supported. */
+/* 0 leaves the field; 'all' stands for all that is supported. */
 static bool port_enabled_valid(uint32_t wish, uint32_t all, uint32_t supported)
 {
 	return wish == all || !(wish & ~supported);
@@ -111,7 +111,7 @@ static bool port_states_valid(const struct port_set *s)
 		return false;
 	if (phys && phys != SMP_PHYS_POLLING && phys != SMP_PHYS_DISABLED)
 		return false;
-	/* A port cannot train and go on as it is. */
+	/* A port cannot both train and keep its state. */
 	return !phys || state <= IB_PORT_DOWN;
 }
 
@@ -161,7 +161,7 @@ static unsigned port_set_end(const struct port_set *s)
 	return MAD_STATUS_OK;
 }
 
-/* Widths and speeds hold from the next training on.  0 leaves one as it is. */
+/* Widths and speeds take effect at the next training.  0 leaves a field as it is. */
 static void port_set_speeds(const struct port_set *s)
 {
 	uint32_t width = net_info(s->net, s->row, PI_WIDTH_ENABLED);
@@ -192,7 +192,7 @@ static void port_set_link(const struct port_set *s)
 	port_set_speeds(s);
 }
 
-/* Down and training come last: the link comes up with what has been set. */
+/* Down and training come last, so that the link comes up with what has been set. */
 static unsigned port_set_down(const struct port_set *s)
 {
 	uint32_t phys = port_wish(s, PI_PHYS_STATE);
@@ -215,7 +215,7 @@ static unsigned port_info_set(const struct port_set *s)
 		return MAD_STATUS_BAD_VALUE;
 	if (link && !port_link_valid(s))
 		return MAD_STATUS_BAD_VALUE;
-	/* Armed and active may be refused: before anything else has changed. */
+	/* Armed and active may be refused, so they come before anything else changes. */
 	if (link && state > IB_PORT_DOWN && net_set_state(s->net, s->row, state))
 		return MAD_STATUS_BAD_VALUE;
 	if (s->parts & PART_END)
@@ -230,7 +230,7 @@ static unsigned port_info_set(const struct port_set *s)
 
 /* ---- the attribute ---- */
 
-/* With protection 1 those who do not know the key do not get to read it. */
+/* With protection 1, an asker that does not know the key does not read it. */
 static void port_hide_key(const struct smp_request *r, uint8_t *data)
 {
 	if (prm_get32(data, PI_MKEY_PROTECT) && r->key != prm_get(data, PI_MKEY))
@@ -257,14 +257,14 @@ unsigned sma_port_info(struct smp_request *r)
 	memcpy(r->data, r->net->ports[row].info, MAD_ATTRIBUTE_BYTES);
 	sma_violations_get(r, row, r->data);
 	prm_set(r->data, PI_LOCAL_PORT, r->net->ports[r->row].number);
-	/* Who has asked for it sees that it was heard (IBTA o14-12.2.1). */
+	/* The SM that asked for it sees that the port has heard it (IBTA o14-12.2.1). */
 	prm_set(r->data, PI_CLIENT_REREGISTER, r->set && reregister);
 	port_hide_key(r, r->data);
 	return MAD_STATUS_OK;
 }
 
-/* ExtendedPortInfo of Mellanox' nodes tells of FDR10, which no port of ours has: all its fields are
- * 0, and a Set that wants it changes nothing. */
+/* ExtendedPortInfo of Mellanox' nodes tells of FDR10, which no port of ours has.  So all its fields
+ * are 0, and a Set that wants it changes nothing. */
 unsigned sma_mellanox_port_info(struct smp_request *r)
 {
 	if (sma_named_port(r) == SUBNET_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The subnet management agents of all nodes: attributes (dispatch.c, and a file for each group of
- * them), M_Keys, and traps (notice.c), which it sends because it listens to the net.
+ * them), M_Keys, and traps (notice.c), which they send because the SMA listens to the net.
  */
 #pragma once
 
@@ -16,19 +16,19 @@ struct sma {
 	struct port_agent agent; /* of both SMP classes */
 	struct mad_fabric *fabric;
 	struct net_listener listener;
-	struct notices *notices;       /* traps that have not been repressed */
-	struct mkey_lease *leases;     /* that run out */
-	struct violations *violations; /* of each row; NULL: none has been reset */
+	struct notices *notices;       /* traps that no SM has repressed */
+	struct mkey_lease *leases;     /* leases that are running out */
+	struct violations *violations; /* by row; NULL: nobody has reset any */
 };
 
 int sma_open(struct sma *s, struct mad_fabric *f) must_check;
-/* Before the net and the loop end. */
+/* Call this before the net and the loop end. */
 void sma_close(struct sma *s);
 
 /* An attribute.  'data' is the 64 bytes of the SMP, in and out.  Returns a mad_status. */
 struct smp_request {
 	struct net *net;
-	struct sma *sma; /* NULL: a Get that is no SMP */
+	struct sma *sma; /* NULL: a Get that is not an SMP */
 	uint32_t row;	 /* where the SMP came in */
 	uint32_t modifier;
 	bool set;
@@ -41,26 +41,32 @@ smp_handler sma_node_description, sma_node_info, sma_switch_info, sma_guid_info,
 	sma_pkey_table, sma_sl_to_vl, sma_vl_arbitration, sma_linear_table, sma_multicast_table,
 	sma_mellanox_port_info;
 
-/* port_info.c: the port that the low bits of a modifier name, or SUBNET_NONE.  On nodes that are no
- * switch 0 is the port that the SMP came in by. */
+/* port_info.c: the port that the low bits of a modifier name, or SUBNET_NONE.  On nodes other than
+ * switches 0 means the port that the SMP came in by. */
 uint32_t sma_named_port(const struct smp_request *r);
 
-/* violations.c: bad M_Keys, P_Keys and Q_Keys in a PortInfo. */
+/* violations.c: writes the counts of bad M_Keys, P_Keys and Q_Keys into a PortInfo. */
 void sma_violations_get(const struct smp_request *r, uint32_t row, uint8_t *info);
-/* Those that 'info' has 0 for begin anew. */
+/* Counts anew those for which 'info' has 0. */
 void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t *info);
 
-/* A MAD with a P_Key that the port p->row does not have: counted, and told to the SM.  As
+/* A MAD had a P_Key that the port p->row does not have: counts it and tells the SM.  As
  * mad_fabric's pkey_violated. */
 void sma_pkey_violated(void *sma, const struct mad_packet *p);
 
-/* The same of a switch's port that enforces partitions, and has dropped and counted it.  As pkey_enforced. */
+/*
+ * The same for a switch's port that enforces partitions, and has dropped and counted the MAD.  As
+ * pkey_enforced.
+ */
 void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row);
 
-/* A packet of data with a bad key has come to an end port, which has counted it: the SM hears of it. */
+/* A packet of data with a bad key has come to an end port, which has counted it: tells the SM. */
 void sma_key_violated(struct sma *s, const struct key_violation *v);
 
-/* mkey.c: may this SMP be answered?  If not, it is counted and told to the SM (IBTA 14.2.4). */
+/*
+ * mkey.c: decides whether this SMP may be answered.  If not, it counts the SMP and tells the SM
+ * (IBTA 14.2.4).
+ */
 bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;
 void sma_mkey_close(struct sma *s);
 
@@ -77,9 +83,9 @@ enum notice_number {
 	NOTICE_BAD_PKEY_AT_SWITCH = 259,
 };
 
-#define NOTICE_SECURITY 2u /* the type of those from 256 on */
+#define NOTICE_SECURITY 2u /* the type of notices from 256 on */
 
-/* What a notice of local changes says has changed. */
+/* What has changed, as a notice of local changes says. */
 enum notice_change {
 	NOTICE_CHANGED_DESCRIPTION = 1,
 	NOTICE_CHANGED_WIDTH = 2,
@@ -89,11 +95,11 @@ enum notice_change {
 
 int notice_open(struct sma *s) must_check;
 void notice_close(struct sma *s);
-/* A trap of the port's node.  'details': NOTICE_DETAILS bytes.  Nothing is sent while the port has
- * no LID or knows no SM. */
+/* Sends a trap of the port's node.  'details': NOTICE_DETAILS bytes.  It sends nothing while the
+ * port has no LID or knows no SM. */
 void notice_send(struct sma *s, uint32_t row, unsigned type, unsigned number,
 		 const uint8_t *details);
-/* Trap 144 of the port; 'changes': enum notice_change, or 0 for the CapabilityMask. */
+/* Sends trap 144 of the port; 'changes': enum notice_change, or 0 for the CapabilityMask. */
 void notice_local_changes(struct sma *s, uint32_t row, unsigned changes);
-/* TrapRepress has come for it. */
+/* A TrapRepress has come for the trap, which therefore ends. */
 void notice_repress(struct sma *s, uint32_t row, const uint8_t *mad);

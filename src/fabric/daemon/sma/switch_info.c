@@ -4,8 +4,8 @@
 
 #include "fabric/daemon/sma/sma.h"
 
-#define SWITCH_ENHANCED_PORT0	  1u   /* of SI_FLAGS */
-#define SWITCH_PORT_NONE	  255u /* of the default ports: there is none */
+#define SWITCH_ENHANCED_PORT0	  1u   /* a bit of SI_FLAGS */
+#define SWITCH_PORT_NONE	  255u /* for the default ports: there is none */
 #define SWITCH_MULTICAST_TOP_NONE 0xbfffu
 
 static void switch_info_get(const struct net_node *node, uint8_t *data)
@@ -53,7 +53,7 @@ static void switch_info_set(struct net *net, struct net_switch *sw, const uint8_
 	sw->mc_not_primary = (uint8_t)prm_get32(data, SI_MC_NOT_PRIMARY);
 	sw->life_time = (uint8_t)prm_get32(data, SI_LIFE_TIME);
 	net_multicast_top_set(net, sw, prm_get32(data, SI_MULTICAST_TOP));
-	/* Writing 1 takes it back; 0 leaves it. */
+	/* Writing 1 clears it; 0 leaves it. */
 	if (prm_get32(data, SI_STATE_CHANGE))
 		sw->port_change = false;
 }

@@ -4,13 +4,13 @@
 
 #include "fabric/daemon/sma/sma.h"
 
-#define LINEAR_BLOCK	64u /* entries */
+#define LINEAR_BLOCK	64u /* entries in a block */
 #define MULTICAST_BLOCK 32u
 #define VLARB_BLOCKS	4u /* low priority 1 and 2, high 3 and 4 */
 #define SL2VL_BYTES	8u
 
-/* The port that a part of the modifier names on a switch; others have one table a port, and the one
- * that is asked is where the SMP came in. */
+/* Returns the port that a part of the modifier names on a switch.  On other nodes each port has one
+ * table, and the SMP asks about the port that it came in by. */
 static uint32_t table_row(const struct smp_request *r, uint32_t number)
 {
 	if (!net_is_switch(r->net, r->row))

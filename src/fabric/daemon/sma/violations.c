@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How often a port was shown a bad key.  SMPs are counted in PortInfo itself; packets of programs
- * their processes count, and what PortInfo shows is those since the last reset.
+ * How often a port was shown a bad key.  PortInfo itself counts SMPs.  Processes count packets of
+ * programs, and PortInfo shows those since the last reset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const struct violation_field {
 	struct prm_field field;
-	enum port_counter counted; /* by processes; PORT_COUNTERS: not */
+	enum port_counter counted; /* what processes count; PORT_COUNTERS: they do not */
 } violation_fields[] = {
 	{PI_MKEY_VIOLATIONS, PORT_COUNTERS},
 	{PI_PKEY_VIOLATIONS, PORT_PKEY_VIOLATIONS},
@@ -22,7 +22,7 @@ static const struct violation_field {
 #define VIOLATION_FIELDS (sizeof(violation_fields) / sizeof(violation_fields[0]))
 
 struct violations {
-	uint64_t reset[VIOLATION_FIELDS]; /* what had been counted by then */
+	uint64_t reset[VIOLATION_FIELDS]; /* what had been counted at the last reset */
 };
 
 static uint64_t violations_of_host(const struct net *n, uint32_t row, size_t i)
@@ -53,7 +53,7 @@ static void violations_reset(const struct smp_request *r, uint32_t row, size_t i
 	net_info_set(r->net, row, violation_fields[i].field, 0);
 	if (!*all && counted)
 		*all = calloc(r->net->nports, sizeof(**all));
-	/* Without memory it counts on. */
+	/* Without memory the count goes on without a reset. */
 	if (*all)
 		(*all)[row].reset[i] = counted;
 }
@@ -65,7 +65,9 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 			violations_reset(r, row, i);
 }
 
-/* Who sent it to whom: from that byte of the details on (IBTA 14.2.5.1, notices 257 to 259). */
+/*
+ * Writes who sent it to whom, from that byte of the details on (IBTA 14.2.5.1, notices 257 to 259).
+ */
 static void violation_ends(uint8_t *details, unsigned at, const struct key_violation *v)
 {
 	mad_put32(details, at, (uint32_t)v->sl << 28 | (v->sqpn & IB_QPN_MASK));
@@ -122,7 +124,7 @@ void sma_pkey_violated(void *sma, const struct mad_packet *p)
 	key_violated(s, &v);
 }
 
-/* What of a notice 259 is to be taken for true. */
+/* Which parts of a notice 259 are valid. */
 enum pkey_at_switch_valid {
 	VALID_LIDS = 0x3,
 	VALID_PKEY = 0x4,
@@ -165,7 +167,7 @@ void sma_key_violated(struct sma *s, const struct key_violation *v)
 		key_violated(s, v);
 		return;
 	}
-	/* Since then it may have got a way. */
+	/* Since then the packet may have got a way. */
 	row = subnet_refused_at(s->fabric->net->subnet, v->row, &p);
 	if (row != SUBNET_NONE)
 		pkey_enforced(s, row, v);
