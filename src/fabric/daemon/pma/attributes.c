@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Attributes that are counters (IBTA 16.1.3.5, 16.1.4).  A field that no row of the tables names
- * counts what does not happen here: bad symbols, waiting for credits,marks of congestion; it is
- * always 0.  Of the attributes for each virtual lane only those are here that are always 0: packets are
- * not told apart by their operations.
+ * counts what does not happen here (bad symbols, waiting for credits, marks of congestion), so it
+ * is always 0.  Of the attributes for each virtual lane only those are here that are always 0,
+ * because packets are not told apart by their operations.
  */
 #include <string.h>
 
 #include "fabric/daemon/pma/pma.h"
 #include "prm/pma.h"
 
-#define SELECT_BYTES 4u /* of each: opcode, port, CounterSelect */
+#define SELECT_BYTES 4u /* bytes of opcode, port and CounterSelect */
 
 struct count_field {
 	struct prm_field field;
 	uint8_t source;
-	uint8_t select; /* bit of CounterSelect */
+	uint8_t select; /* its bit in CounterSelect */
 };
 
 static const struct count_field basic_fields[] = {
@@ -44,13 +44,13 @@ static const struct count_field extended_fields[] = {
 	{PRM_FIELD(512, 64), NET_MULTICAST_RCV_PACKETS, 7},
 };
 
-/* PortMalformedPktErrors, PortDLIDMappingErrors */
+/* Fields of PortMalformedPktErrors and PortDLIDMappingErrors. */
 static const struct count_field rcv_detail_fields[] = {
 	{PRM_FIELD(48, 16), NET_RCV_ERRORS, 1},
 	{PRM_FIELD(80, 16), NET_RCV_SWITCH_RELAY_ERRORS, 3},
 };
 
-/* PortInactiveDiscards */
+/* Fields of PortInactiveDiscards. */
 static const struct count_field xmit_detail_fields[] = {
 	{PRM_FIELD(32, 16), NET_XMIT_DISCARDS, 0},
 };
@@ -103,7 +103,7 @@ static const struct count_attribute *count_attribute_find(unsigned number)
 	return NULL;
 }
 
-/* The rows that a request is about: one, or all but a switch's own port. */
+/* Gives the rows that a request is about: one, or all but a switch's own port. */
 static void ports_of_request(const struct pma_request *r, uint32_t *first, uint32_t *end)
 {
 	const struct net_node *node = net_node_of(r->net, r->node_row);

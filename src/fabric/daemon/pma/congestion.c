@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Congestion control (IBTA A10): what managers set is kept and told, under the CC_Key.  No link of
- * ours is ever congested, so nothing comes of it and logs stay empty.
+ * Congestion control (IBTA A10): we keep what managers set and tell it, under the CC_Key.  No link
+ * of ours is ever congested, so the settings have no effect and logs stay empty.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define CC_CLASS_VERSION   2u
 #define CC_TABLE_BLOCKS	   2u
-#define CC_TABLE_ENTRIES   64u /* of a block */
+#define CC_TABLE_ENTRIES   64u /* in one block */
 #define CC_BLOCK_BYTES	   132u
 #define CC_SWITCH_BYTES	   76u
 #define CC_PORTS_A_BLOCK   48u
@@ -22,7 +22,7 @@
 #define CC_TIME_UNIT	   1024u /* nanoseconds */
 #define CC_VIOLATIONS_MOST 0xffffu
 
-/* Of a switch, or of an end port of another node. */
+/* The settings of a switch, or of an end port of another node. */
 struct cc_node {
 	struct cc_node *next;
 	uint32_t row;
@@ -38,7 +38,7 @@ static const struct cc_node cc_fresh;
 struct cc_request {
 	const struct net *net;
 	struct loop *loop;
-	struct cc_node *node; /* of a Set; a Get reads 'now' only */
+	struct cc_node *node; /* node of a Set; a Get reads 'now' only */
 	const struct cc_node *now;
 	uint32_t row;
 	uint32_t modifier;
@@ -68,7 +68,7 @@ static struct cc_node *cc_node_make(struct pma *p, uint32_t row)
 	return n;
 }
 
-/* ---- attributes; each gets the data cleared if it is a Get ---- */
+/* ---- attributes; a Get of each gets cleared data ---- */
 
 static unsigned cc_info(struct cc_request *r)
 {
@@ -83,7 +83,7 @@ static unsigned cc_key_info(struct cc_request *r)
 	uint32_t violations = prm_get32(r->now->key_info, CC_KEY_INFO_VIOLATIONS);
 
 	if (r->set) {
-		/* 0 resets the count; nothing else changes it. */
+		/* Writing 0 resets the count; nothing else changes it. */
 		if (prm_get32(r->data, CC_KEY_INFO_VIOLATIONS))
 			prm_set(r->data, CC_KEY_INFO_VIOLATIONS, violations);
 		memcpy(r->node->key_info, r->data, CC_KEY_BYTES);
@@ -114,7 +114,7 @@ static unsigned cc_log(struct cc_request *r)
 	return MAD_STATUS_OK;
 }
 
-/* The map's bits say which of these ranges are meant. */
+/* The map's bits say which of these ranges the request means. */
 static unsigned cc_switch_setting(struct cc_request *r)
 {
 	static const struct {
@@ -169,7 +169,7 @@ static unsigned cc_table(struct cc_request *r)
 	if (r->set)
 		memcpy(r->node->table[r->modifier], r->data, CC_BLOCK_BYTES);
 	memcpy(r->data, r->now->table[r->modifier], CC_BLOCK_BYTES);
-	/* The limit is one for all blocks. */
+	/* All blocks share the limit. */
 	if (r->set)
 		for (uint32_t i = 0; i < CC_TABLE_BLOCKS; i++)
 			memcpy(r->node->table[i], r->data, 2);
@@ -223,7 +223,7 @@ static const struct cc_row *cc_row_find(unsigned attribute, bool is_switch)
 
 /* ---- keys and requests ---- */
 
-/* Sets need the key, and Gets too if it is protected (A10.4.2). */
+/* Sets need the key, and so do Gets if it is protected (A10.4.2). */
 static bool cc_admits(struct cc_node *node, const uint8_t *mad)
 {
 	uint64_t key = node ? prm_get(node->key_info, CC_KEY_INFO_KEY) : 0;

@@ -47,17 +47,17 @@ void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned s
 	uint64_t **cleared = &n->ports[row].counters_cleared;
 	uint64_t base = pma_total(n, row, source) - value;
 
-	/* Most ports are never cleared, or have nothing to clear. */
+	/* Most ports are never cleared, or have nothing to clear, so they have no memory for it. */
 	if (!*cleared && !base)
 		return;
 	if (!*cleared)
 		*cleared = calloc(group_place(PMA_GROUPS, 0), sizeof(**cleared));
-	/* Without memory it counts on. */
+	/* Without memory the counter simply counts on. */
 	if (*cleared)
 		(*cleared)[group_place(group, source)] = base;
 }
 
-/* The attribute that has the most digits of it. */
+/* Returns the attribute that holds the most digits of the counter. */
 static enum pma_group count_group(enum net_counter c)
 {
 	return c < NET_XMIT_DISCARDS ? PMA_GROUP_EXTENDED : PMA_GROUP_BASIC;

@@ -24,7 +24,7 @@ static unsigned pma_class_port_info(const struct pma_request *r)
 	return MAD_STATUS_OK;
 }
 
-/* A switch tells of all its ports, others of the port that is asked. */
+/* A switch tells of all its ports, another node only of the port that is asked. */
 static bool pma_select_port(struct pma_request *r, bool all_allowed)
 {
 	const struct net_node *node = net_node_of(r->net, r->node_row);

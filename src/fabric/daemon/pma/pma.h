@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The performance management agents of all ports, and the vendor's and congestion's that share their
- * counters. */
+/* The performance management agents of all ports, with those of the vendor's class and of
+ * congestion control, which share their counters. */
 #pragma once
 
 #include "fabric/daemon/mad/agent.h"
@@ -16,27 +16,27 @@ struct pma {
 	struct port_agent congestion; /* 0x21 */
 	struct mad_fabric *fabric;
 	uint64_t opened_ns;
-	struct sampler *samplers; /* of ports that have been asked for samples */
-	/* Nodes that congestion control has been set up at, by row. */
+	struct sampler *samplers; /* samplers of ports that somebody has asked for samples */
+	/* Nodes at which somebody has set up congestion control, by row. */
 	struct cc_node *cc_nodes[PMA_BUCKETS];
 };
 
 int pma_open(struct pma *p, struct mad_fabric *f) must_check;
-/* Before the net and the loop end. */
+/* Call this before the net and the loop end. */
 void pma_close(struct pma *p);
 
-/* What PMA reports: 64-bit running counts less what was cleared; files in sysfs use it too. */
+/* What PMA reports: 64-bit running counts less what was cleared.  Files in sysfs show it too. */
 uint64_t pma_count(const struct net *n, uint32_t row, enum net_counter c);
 void pma_clear(struct net *n, uint32_t row, enum net_counter c);
 
 /* ---- among the files of this folder ---- */
 
-/* Where a count comes from: NET's, or one that follows from those. */
+/* Where a count comes from: from NET, or computed from NET's. */
 enum pma_source {
 	PMA_UNICAST_XMIT = NET_COUNTERS,
 	PMA_UNICAST_RCV,
 	PMA_SOURCES,
-	/* Of a service level and those after it; of the groups of these names alone. */
+	/* Counts of a service level, and those after it; only for the groups of these names. */
 	PMA_XMIT_SL = PMA_SOURCES,
 	PMA_RCV_SL = PMA_XMIT_SL + NET_SLS,
 };
@@ -50,13 +50,13 @@ enum pma_group {
 	PMA_GROUP_XMIT_SL,
 	PMA_GROUP_RCV_SL,
 	PMA_GROUPS,
-	PMA_GROUP_NONE = PMA_GROUPS, /* an attribute of counters that cannot rise here */
+	PMA_GROUP_NONE = PMA_GROUPS, /* an attribute whose counters cannot rise here */
 };
 
 /* counters.c */
 uint64_t pma_total(const struct net *n, uint32_t row, unsigned source);
 uint64_t pma_group_get(const struct net *n, uint32_t row, enum pma_group group, unsigned source);
-/* From now on the count goes on from 'value'. */
+/* From now on the count continues from 'value'. */
 void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned source,
 		   uint64_t value);
 
@@ -64,13 +64,13 @@ void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned s
 struct pma_request {
 	struct pma *pma;
 	struct net *net;
-	uint32_t node_row; /* where the MAD came in */
+	uint32_t node_row; /* node that the MAD came in at */
 	uint32_t row;	   /* the port, or SUBNET_NONE: all external ones */
 	bool set;
-	uint8_t *data; /* MAD_GMP_BYTES, in and out */
+	uint8_t *data; /* MAD_GMP_BYTES, both in and out */
 };
 
-/* attributes.c: those that are counters.  A mad_status. */
+/* attributes.c: attributes that are counters.  Returns a mad_status. */
 unsigned pma_attribute(struct pma_request *r, unsigned attribute);
 
 /* samples.c */

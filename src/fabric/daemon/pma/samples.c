@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * PortSamplesControl and PortSamplesResult (IBTA 16.1.3.2, 16.1.3.4): so long after a Set the port's
- * mechanism begins to count what has been selected, and so long it counts.  A node has one
- * mechanism, which works for one port at a time.
+ * PortSamplesControl and PortSamplesResult (IBTA 16.1.3.2, 16.1.3.4): some time after a Set, the
+ * port's mechanism begins to count what the Set has selected, and counts for as long as the Set
+ * says.  A node has one mechanism, which works for one port at a time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define SAMPLE_TICK	100u /* of 10 ns each */
 #define SAMPLE_TICK_NS	1000ull
 #define SAMPLE_WIDTH_32 4u
-#define SAMPLE_ANY	1u /* a counter's mask: it can count all that is in psc_select */
+#define SAMPLE_ANY	1u /* mask of a counter that can count all that is in psc_select */
 /* Optional attributes that the node has: bits of OptionMask. */
 #define SAMPLE_OPTIONS (1u << 0 | 1u << 1 | 1u << 3 | 1u << 6 | 1u << 7)
 
@@ -54,7 +54,7 @@ static struct sampler *sampler_make(const struct pma_request *r)
 	return s;
 }
 
-/* What is not in the list, waiting among it, never happens. */
+/* Returns the total of counter i.  What is not in the list, waiting among it, never happens. */
 static uint64_t sampler_total(const struct sampler *s, unsigned i)
 {
 	static const uint8_t sources[] = {
@@ -132,7 +132,7 @@ static void sampler_write(const struct sampler *s, uint8_t *data)
 		prm_set(data, PSC_SELECT(i), s->select[i]);
 }
 
-/* One mask of three bits for each of so many counters. */
+/* Returns one mask of three bits for each counter. */
 static uint32_t sample_masks(unsigned counters)
 {
 	uint32_t masks = 0;
@@ -146,7 +146,7 @@ unsigned pma_samples_control(struct pma_request *r)
 {
 	struct sampler *s = sampler_find(r);
 
-	/* While it works it is left alone; the answer says so. */
+	/* A Set leaves a working mechanism alone; the answer says so. */
 	if (r->set && (!s || s->status == PSC_DONE)) {
 		if (!s)
 			s = sampler_make(r);

@@ -18,7 +18,7 @@ static const struct model *vendor_model(const struct net_node *node)
 	return NULL;
 }
 
-/* The short numbers have room for the low bits. */
+/* The short numbers have room only for the low bits. */
 static void vendor_firmware(uint8_t *data, const struct model *model)
 {
 	prm_set(data, VGI_FW_MAJOR, model->fw_major);
