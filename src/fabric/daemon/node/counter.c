@@ -8,7 +8,7 @@ void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add)
 {
 	struct net_port *p = &n->ports[row];
 
-	/* Most ports of a large fabric never count anything. */
+	/* Most ports of a large fabric never count anything, so they have no memory for it. */
 	if (!p->counters)
 		p->counters = calloc(NET_COUNTERS, sizeof(*p->counters));
 	if (p->counters)
@@ -26,7 +26,9 @@ static bool row_of_switch(const struct net *n, uint32_t row)
 	return n->subnet->nodes[n->ports[row].node].kind == SUBNET_SWITCH;
 }
 
-/* Nearly all data is of service level 0, which is what is left of the total. */
+/*
+ * Nearly all data has service level 0, so this counts only the other levels; level 0 is the rest.
+ */
 static void sl_count(struct net *n, uint32_t row, enum net_way way, const struct net_carried *c)
 {
 	struct net_port *p = &n->ports[row];
@@ -39,7 +41,7 @@ static void sl_count(struct net *n, uint32_t row, enum net_way way, const struct
 		p->sl_words[way * NET_SLS + c->sl] += c->words;
 }
 
-/* From one end of a cable to the other; ends of hosts are counted by their processes. */
+/* Counts at both ends of a cable; the processes of a host count at its ends. */
 static void link_count(struct net *n, uint32_t row, uint32_t peer, const struct net_carried *c)
 {
 	sl_count(n, row, NET_OUT, c);
@@ -89,7 +91,7 @@ void net_carry(struct net *n, uint32_t row, const struct net_carried *c)
 				    group_link_count, &g);
 		return;
 	}
-	/* To itself, past all cables: both counts are the port's. */
+	/* A port that sends to itself passes no cable, and counts both. */
 	if (subnet_port_by_lid(n->subnet, c->dlid) == row) {
 		sl_count(n, row, NET_OUT, c);
 		sl_count(n, row, NET_IN, c);
@@ -109,7 +111,7 @@ void net_carry(struct net *n, uint32_t row, const struct net_carried *c)
 	}
 }
 
-/* As what a process counts it: PORT_COUNTERS, it does not. */
+/* The name under which a process counts it; PORT_COUNTERS: processes do not. */
 static const enum port_counter host_counters[NET_COUNTERS] = {
 	[NET_XMIT_DATA] = PORT_XMIT_DATA,
 	[NET_RCV_DATA] = PORT_RCV_DATA,
@@ -127,7 +129,7 @@ static const enum port_counter host_counters[NET_COUNTERS] = {
 	[NET_RCV_CONSTRAINT_ERRORS] = PORT_COUNTERS,
 };
 
-/* What has left one end of a cable has come to the other. */
+/* What has left one end of a cable has come to the other, so this names the count there. */
 static const enum port_counter peer_counters[NET_COUNTERS] = {
 	[NET_XMIT_DATA] = PORT_RCV_DATA,
 	[NET_RCV_DATA] = PORT_XMIT_DATA,
@@ -142,7 +144,7 @@ static bool row_of_host(const struct net *n, uint32_t row)
 	return row != SUBNET_NONE && n->subnet->nodes[n->ports[row].node].kind == SUBNET_HCA;
 }
 
-/* Does what processes have sent count, too? */
+/* Tells whether data that processes have sent counts, too. */
 static bool counter_is_settled(enum net_counter c)
 {
 	return c <= NET_MULTICAST_RCV_PACKETS || c == NET_XMIT_CONSTRAINT_ERRORS ||
@@ -163,7 +165,8 @@ uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 		return host_counters[c] == PORT_COUNTERS
 			       ? own
 			       : own + n->host_count(n->user, row, host_counters[c]);
-	/* Data passes no daemon: a switch's port has carried what the host's own port says. */
+	/* No data passes through the daemon: a switch's port has carried what the host's own port
+	 * says. */
 	if (c <= NET_MULTICAST_RCV_PACKETS && row_of_host(n, p->cable))
 		own += n->host_count(n->user, p->cable, peer_counters[c]);
 	return own;

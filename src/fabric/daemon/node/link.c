@@ -9,7 +9,7 @@ static enum ib_port_state port_state(const struct net *n, uint32_t row)
 	return (enum ib_port_state)net_info(n, row, PI_STATE);
 }
 
-/* Ports of switches' own have no link; ports of Ethernet have none that we know of. */
+/* A switch's own port has no link, and Ethernet ports have none that we know of. */
 static bool port_has_link(const struct net *n, uint32_t row)
 {
 	return !n->subnet->ports[row].ethernet && !(net_is_switch(n, row) && !n->ports[row].number);
@@ -33,8 +33,8 @@ static void phys_store(struct net *n, uint32_t row, enum smp_phys_state phys)
 	atomic_store_explicit(&n->subnet->ports[row].phys_state, phys, memory_order_release);
 }
 
-/* What a link does because the SM that sets it up wants it to train again, the SM knows: it is no
- * event of the link, and neither PortStateChange (IBTA 14.2.5.4) nor a counter tells of it. */
+/* An SM knows what a link does because the SM makes it train again.  That is no event of the link,
+ * so neither PortStateChange (IBTA 14.2.5.4) nor a counter tells of it. */
 enum link_cause { LINK_BY_ITSELF, LINK_BY_SM };
 
 static void state_store(struct net *n, uint32_t row, enum ib_port_state state,
@@ -62,7 +62,9 @@ static void end_down(struct net *n, uint32_t row, enum link_cause cause)
 	state_store(n, row, IB_PORT_DOWN, cause);
 }
 
-/* The best that both ends have enabled; the slowest, which all have, if they have nothing in common. */
+/*
+ * Returns the best that both ends have enabled, or the slowest, which all have, if they share none.
+ */
 static uint32_t best_common(uint32_t a, uint32_t b, const uint8_t *order, uint32_t slowest)
 {
 	for (; *order; order++)
@@ -71,7 +73,7 @@ static uint32_t best_common(uint32_t a, uint32_t b, const uint8_t *order, uint32
 	return slowest;
 }
 
-/* 30 says that none is (IBTA 14.2.5.6, LinkSpeedExtEnabled). */
+/* The value 30 means that none is enabled (IBTA 14.2.5.6, LinkSpeedExtEnabled). */
 static uint32_t ext_enabled(const struct net *n, uint32_t row)
 {
 	uint32_t v = net_info(n, row, PI_EXT_SPEED_ENABLED);
@@ -117,7 +119,7 @@ static void link_down(struct net *n, uint32_t row, enum link_cause cause)
 {
 	uint32_t peer = n->ports[row].cable;
 
-	/* Before either end forgets the other. */
+	/* Told before either end forgets the other. */
 	if (port_state(n, row) > IB_PORT_DOWN)
 		net_settle(n);
 	end_down(n, row, cause);
@@ -125,7 +127,7 @@ static void link_down(struct net *n, uint32_t row, enum link_cause cause)
 		end_down(n, peer, cause);
 }
 
-/* Brings the link up if nothing hinders it and it is not up, and down if it may not be up. */
+/* Brings the link up if nothing hinders it and it is down, and down if it may not be up. */
 static void link_train(struct net *n, uint32_t row, enum link_cause cause)
 {
 	uint32_t peer = n->ports[row].cable;
@@ -180,8 +182,8 @@ void net_remove(struct net *n, uint32_t node_row, bool removed)
 
 /* ---- what a Set of PortInfo says ---- */
 
-/* A link that was in use, whoever takes it down, its SM has to hear of: it does not come back to
- * what it was. */
+/* The SM of a link that was in use has to hear of it, whoever takes the link down, because the link
+ * does not come back to what it was. */
 static bool end_is_in_use(const struct net *n, uint32_t row)
 {
 	return row != SUBNET_NONE && port_state(n, row) > IB_PORT_INIT;
@@ -200,7 +202,7 @@ int net_set_state(struct net *n, uint32_t row, enum ib_port_state state)
 {
 	enum ib_port_state now = port_state(n, row);
 
-	/* The state of a switch's own port is not the SM's. */
+	/* An SM cannot set the state of a switch's own port. */
 	if (state == IB_PORT_NOP || !port_has_link(n, row))
 		return 0;
 	if (state == IB_PORT_DOWN) {

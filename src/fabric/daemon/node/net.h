@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hardware of the subnet as the daemon knows it: nodes, ports, cables, tables.  Rows of nodes and
- * ports are those of subnet/subnet.h, which has the part that processes see; the functions here keep
- * both alike.  Nobody else writes to either.  No MADs here: SMA and built-in SM are callers.
+ * The hardware of the subnet as the daemon knows it: nodes, ports, cables, tables.  Rows of nodes
+ * and ports are those of subnet/subnet.h, which has the part that processes see; the functions here
+ * keep both alike, and nobody else writes to either.  There are no MADs here: SMA and built-in SM
+ * are callers.
  */
 #pragma once
 
@@ -20,30 +21,32 @@
 #define NET_MFT_SLICES	  SUBNET_MFT_SLICES
 #define NET_DROP	  SUBNET_DROP
 #define NET_GUIDS	  SUBNET_IB_GIDS
-#define NET_VLARB_BYTES	  64u /* of one block */
+#define NET_VLARB_BYTES	  64u /* in one block */
 
 struct net_switch {
 	uint16_t linear_top, multicast_top;
 	uint8_t default_port, mc_primary, mc_not_primary, life_time;
 	bool port_change, enhanced_port0;
 	uint8_t mft_slices;
-	struct subnet_switch *tables; /* that processes see */
+	struct subnet_switch *tables; /* the tables that processes see */
 };
 
 struct net_node {
 	enum smp_node_type type;
-	uint32_t first_port; /* row of port 0 of a switch, of port 1 of others */
-	uint8_t nports;	     /* as NodeInfo counts: without port 0 */
+	uint32_t first_port; /* row of a switch's port 0, or of port 1 of another node */
+	uint8_t nports;	     /* as NodeInfo counts them: without port 0 */
 	uint16_t partition_cap, device_id;
 	uint32_t vendor_id, revision;
 	uint64_t guid, system_guid;
 	bool removed;
-	struct net_switch *sw; /* NULL: none */
-	char id[64];	       /* in the topology file */
+	struct net_switch *sw; /* NULL: no switch */
+	char id[64];	       /* id in the topology file */
 	char description[64];
 };
 
-/* What NET counts itself: MADs, and data that a switch passes on.  Saturation is the reader's. */
+/*
+ * What NET itself counts: MADs, and data that a switch passes on.  The reader lets counts saturate.
+ */
 enum net_counter {
 	NET_XMIT_DATA, /* in 4-byte words, of all classes that PMA counts */
 	NET_RCV_DATA,
@@ -69,24 +72,25 @@ enum net_way { NET_OUT, NET_IN, NET_WAYS };
 struct net_port {
 	uint32_t node;
 	uint8_t number;
-	bool disabled;	/* by PhysState */
-	bool pulled;	/* by the user: no cable for now */
-	uint8_t issm;	/* programs and built-in SM that hold the bit */
+	bool disabled;	/* its PhysState says so */
+	bool pulled;	/* a user has pulled the cable for now */
+	uint8_t issm;	/* how many programs and built-in SMs hold the bit */
 	uint32_t cable; /* row at the other end, or SUBNET_NONE */
-	/* What the cable is good for: what was enabled when it was plugged in.  0: no cable. */
+	/* What the cable is good for: what was enabled when somebody plugged it in.  0: there is no
+	 * cable. */
 	uint8_t fit_width, fit_speed, fit_ext_speed;
 	uint64_t guid;
 	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
 	/* Allocated when they first differ from what NULL means. */
 	uint64_t *counters;	    /* NULL: all 0 */
-	uint64_t *sl_words;	    /* [NET_WAYS][NET_SLS]: data of service levels but 0 */
-	uint64_t *counters_cleared; /* what PMA subtracts, by its own numbering (pma.h) */
+	uint64_t *sl_words;	    /* [NET_WAYS][NET_SLS]: data of all service levels but 0 */
+	uint64_t *counters_cleared; /* what PMA subtracts, in its own numbering (pma.h) */
 	uint8_t *sl2vl;		    /* 8 bytes for each ingress port; NULL: the start values */
 	uint8_t *vlarb;		    /* 4 blocks; NULL: the start values */
 };
 
 enum net_event {
-	NET_STATE, /* logical state; 'what' is the old one */
+	NET_STATE, /* the logical state; 'what' is the old one */
 	NET_LID,   /* LID, LMC or prefix */
 	NET_SM,	   /* SM LID or SL */
 	NET_REREGISTER,
@@ -94,7 +98,7 @@ enum net_event {
 	NET_GIDS,
 	NET_CAPABILITY,	   /* CapabilityMask */
 	NET_WIDTH_SPEED,   /* what is enabled */
-	NET_DESCRIPTION,   /* 'row': an end port of the node; each of them is told of */
+	NET_DESCRIPTION,   /* 'row': an end port of the node; each is told of */
 	NET_SWITCH_CHANGE, /* row: port 0; 'what': number of the external port that went up or down */
 	NET_MKEY_VIOLATION,
 	NET_PKEY_VIOLATION,
@@ -102,7 +106,10 @@ enum net_event {
 	NET_EVENTS,
 };
 
-/* Hears of changes, in the call that makes them.  It may change nothing itself: it queues work. */
+/*
+ * Hears of changes, in the call that makes them.  A listener must not change anything: it queues
+ * work.
+ */
 struct net_listener {
 	struct net_listener *next;
 	void (*event)(struct net_listener *l, enum net_event event, uint32_t row, uint32_t what);
@@ -112,12 +119,13 @@ struct net {
 	struct subnet *subnet;
 	struct net_node *nodes;
 	struct net_port *ports;
-	uint32_t nnodes, nports; /* that the subnet has room for */
-	bool like_ibsim;	 /* start values of ports; set it before nodes are added */
+	uint32_t nnodes, nports; /* how many the subnet has room for */
+	bool like_ibsim;	 /* ports start like ibsim's; set it before nodes are added */
 	struct net_listener *listeners;
-	/* Totals of a host's port in its processes (slots.c); NULL: none. */
+	/* Totals of a host's port over its processes (slots.c); NULL: there are none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
-	/* Calls net_carry for what processes have sent since; NULL: nothing ever. */
+	/* Calls net_carry for what processes have sent since the last call; NULL: they never
+	 * send. */
 	void (*settle)(void *user);
 	void *user;
 };
@@ -132,7 +140,10 @@ static inline bool net_is_switch(const struct net *n, uint32_t row)
 	return net_node_of(n, row)->type == SMP_NODE_SWITCH;
 }
 
-/* The port that LIDs, GIDs and MADs of this port's node lead to: port 0 of a switch, else itself. */
+/*
+ * The port that has the LIDs, GIDs and MADs of this port's node: port 0 of a switch, else the port
+ * itself.
+ */
 static inline uint32_t net_end_port(const struct net *n, uint32_t row)
 {
 	return net_is_switch(n, row) ? net_node_of(n, row)->first_port : row;
@@ -140,7 +151,7 @@ static inline uint32_t net_end_port(const struct net *n, uint32_t row)
 
 /* ---- node.c ---- */
 
-/* For the rows that the subnet has room for. */
+/* Opens the net for the rows that the subnet has room for. */
 int net_open(struct net *n, struct subnet *s) must_check;
 void net_close(struct net *n);
 /*
@@ -150,39 +161,41 @@ void net_close(struct net *n);
  */
 int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node) must_check;
 void net_listen(struct net *n, struct net_listener *l);
-/* Tells all listeners; for events that change nothing here (violations). */
+/* Tells all listeners of events that change nothing here (violations). */
 void net_tell(const struct net *n, enum net_event event, uint32_t row, uint32_t what);
-/* Row of a node's port, or SUBNET_NONE. */
+/* Returns the row of a node's port, or SUBNET_NONE. */
 uint32_t net_port_row(const struct net *n, const struct net_node *node, uint32_t number);
-/* Of the node that the port is of: up to 64 bytes, the rest zeroes; -EINVAL longer. */
+/* Describes the node of the port: up to 64 bytes, the rest becomes zeroes; -EINVAL longer. */
 int net_set_description(struct net *n, uint32_t row, const char *text) must_check;
-/* Takes the node out of the subnet (all its links go down), or puts it back where it was. */
+/* Takes the node out of the subnet, with all its links going down, or puts it back where it was. */
 void net_remove(struct net *n, uint32_t node_row, bool removed);
 
 /* ---- link.c: cables and the states of links (IBTA 7.2) ---- */
 
-void net_cable(struct net *n, uint32_t a, uint32_t b); /* and trains */
+void net_cable(struct net *n, uint32_t a, uint32_t b); /* and trains the link */
 void net_pull(struct net *n, uint32_t row, bool pulled);
-/* What a Set of PortInfo does to state and phys state. 0 or -EINVAL: refused (status 7). */
+/* Changes state and phys state as a Set of PortInfo does.  0, or -EINVAL: refused (status 7). */
 int net_set_state(struct net *n, uint32_t row, enum ib_port_state state) must_check;
 int net_set_phys(struct net *n, uint32_t row, enum smp_phys_state phys) must_check;
-/* The port that a packet leaving 'row' arrives at, or SUBNET_NONE: no link, or not this state. */
+/*
+ * The port at which a packet that leaves 'row' arrives, or SUBNET_NONE: no link, or not this state.
+ */
 uint32_t net_peer(const struct net *n, uint32_t row, enum ib_port_state at_least);
 
-/* ---- port.c: fields of PortInfo that change more than themselves ---- */
+/* ---- port.c: fields of PortInfo whose change has consequences ---- */
 
 int net_set_lid(struct net *n, uint32_t row, uint32_t lid, uint32_t lmc) must_check;
 void net_set_sm(struct net *n, uint32_t row, uint32_t lid, uint32_t sl);
 int net_set_prefix(struct net *n, uint32_t row, uint64_t prefix) must_check;
-/* 'held' more or fewer programs hold the IsSM bit. */
+/* Adds 'held' to the number of programs that hold the IsSM bit. */
 void net_hold_issm(struct net *n, uint32_t row, int held);
 void net_reregister(struct net *n, uint32_t row);
-/* NeighborMTU. */
+/* Sets NeighborMTU. */
 void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu);
-/* What an external port of a switch enforces, as PI_PARTITION_FLAGS has it. */
+/* Sets what an external port of a switch enforces, as PI_PARTITION_FLAGS has it. */
 void net_set_partition(struct net *n, uint32_t row, uint32_t flags);
-/* What is enabled; takes effect when the link trains next.  0: stays as it is.  All ones: all that
- * port and cable can do. */
+/* Sets what is enabled, which takes effect when the link trains next.  0: leaves it as it is.  All
+ * ones: all that port and cable can do. */
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
 		     uint32_t ext_speed);
 void net_set_cap_mask(struct net *n, uint32_t row, uint32_t mask);
@@ -190,7 +203,7 @@ static inline uint32_t net_info(const struct net *n, uint32_t row, struct prm_fi
 {
 	return prm_get32(n->ports[row].info, f);
 }
-/* Fields that concern nobody but the reader of PortInfo. */
+/* Sets a field that concerns only the reader of PortInfo. */
 static inline void net_info_set(struct net *n, uint32_t row, struct prm_field f, uint64_t v)
 {
 	prm_set(n->ports[row].info, f, v);
@@ -204,20 +217,20 @@ static inline uint8_t net_lft(const struct net_switch *sw, uint32_t lid)
 		return NET_DROP;
 	return atomic_load_explicit(&sw->tables->linear[lid], memory_order_relaxed) ^ NET_DROP;
 }
-/* 64 entries as in the attribute.  Raises the epoch if any differs. */
+/* Takes 64 entries as in the attribute.  Raises the epoch if any differs. */
 void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, const uint8_t *ports);
 void net_lft_block_get(const struct net_switch *sw, uint32_t block, uint8_t *ports);
 void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top);
-/* 32 masks of 16 ports, in network order as in the attribute. */
+/* Takes 32 masks of 16 ports, in network order as in the attribute. */
 void net_mft_block_set(struct net *n, struct net_switch *sw, uint32_t block, uint32_t slice,
 		       const uint8_t *masks);
 void net_multicast_top_set(struct net *n, struct net_switch *sw, uint32_t top);
 void net_mft_block_get(const struct net_switch *sw, uint32_t block, uint32_t slice, uint8_t *masks);
 bool net_mft(const struct net_switch *sw, uint32_t lid, uint32_t port);
-/* Blocks of 32. -ERANGE: past the port's table. */
+/* Both work on blocks of 32.  -ERANGE: past the end of the port's table. */
 int net_pkeys_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out) must_check;
 int net_pkeys_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
-/* GUIDInfo, blocks of 8; entry 0 of block 0 cannot be set. */
+/* GUIDInfo, in blocks of 8; entry 0 of block 0 cannot be set. */
 int net_guids_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out) must_check;
 int net_guids_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
 void net_sl2vl_get(const struct net *n, uint32_t row, uint32_t in_port, uint8_t out[8]);
@@ -227,16 +240,17 @@ int net_vlarb_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in
 
 /* ---- start.c ---- */
 
-/* What PortInfo and the subnet's row say of a port that was just made. */
+/* Sets what PortInfo and the subnet's row say of a port that was just made. */
 void net_port_start(struct net *n, uint32_t row);
 
 /* ---- counter.c ---- */
 
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
 /*
- * Counts data that a port of a host has sent to that LID at the ports between switches that it has
- * passed, as the tables are now.  Ports that hosts are cabled to show what the host's port says.  What a port did
- * not let pass is counted there (PortXmitConstraintErrors, PortRcvConstraintErrors) and went no further.
+ * Counts data that a host's port has sent to that LID, at the ports between switches that it has
+ * passed, as the tables are now.  Ports with cables to hosts show what the host's port says.  A
+ * port that did not let data pass counts it (PortXmitConstraintErrors, PortRcvConstraintErrors),
+ * and the data went no further.
  */
 struct net_carried {
 	uint16_t dlid;
@@ -245,11 +259,17 @@ struct net_carried {
 	uint64_t words, packets;
 };
 void net_carry(struct net *n, uint32_t row, const struct net_carried *c);
-/* Words of a service level that have left or reached a port; what no other level has is level 0's. */
+/*
+ * Words of a service level that have left or reached a port; level 0 has all that no other level
+ * has.
+ */
 uint64_t net_sl_total(const struct net *n, uint32_t row, enum net_way way, uint32_t sl);
-/* What was sent went as tables, LIDs and links are now: call it before one of them changes. */
+/*
+ * Data that was sent went as tables, LIDs and links are now, so call this before one of them
+ * changes.
+ */
 void net_settle(const struct net *n);
-/* Of NET and, on a host's port, of its processes. */
+/* Sum of what NET counts and, on a host's port, of what its processes count. */
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c);
-/* Of NET alone, by the processes' name for it; 0 if NET does not count that. */
+/* What NET alone counts, by the processes' name for it; 0 if NET does not count that. */
 uint64_t net_own(const struct net *n, uint32_t row, enum port_counter counter);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The nodes of the subnet, and who listens to what becomes of them; see net.h. */
+/* The nodes of the subnet, and who listens to their changes; see net.h. */
 #include "fabric/daemon/node/net.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node)
 	return node_ports_add(n, node_row);
 }
 
-/* Each end port has an agent that says so. */
+/* Tells it at each end port, because each has an agent that says so. */
 static void node_tell_description(const struct net *n, const struct net_node *node)
 {
 	uint32_t ports = node->sw ? 1 : node->nports;
@@ -149,7 +149,8 @@ void net_listen(struct net *n, struct net_listener *l)
 {
 	struct net_listener **at = &n->listeners;
 
-	/* Behind the others: they hear in the order in which they came. */
+	/* Adds the listener behind the others, because they hear in the order in which they
+	 * came. */
 	while (*at)
 		at = &(*at)->next;
 	l->next = NULL;

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "fabric/daemon/node/net.h"
 
-/* A mistake of the subnet's manager, whose consequences look like packets that get lost. */
+/* Warns of a mistake of the subnet's manager, whose consequences look like lost packets. */
 static void lid_contest_warn(const struct net *n, uint32_t row, uint32_t lid)
 {
 	uint32_t owner = lid ? subnet_port_by_lid(n->subnet, (uint16_t)lid) : SUBNET_NONE;
@@ -170,8 +170,9 @@ void net_set_partition(struct net *n, uint32_t row, uint32_t flags)
 	subnet_raise_epoch(n->subnet);
 }
 
-/* All bits that the field has stand for all that is supported (IBTA 14.2.5.6): by the port and by its
- * cable, 'fit'.  An SM writes them everywhere, and a topology's links keep what the topology says. */
+/* If all bits of the field are set, it means all that is supported (IBTA 14.2.5.6) by the port and
+ * by its cable, 'fit'.  An SM writes that everywhere, and a topology's links keep what the topology
+ * says. */
 static bool enabled_store(struct net *n, uint32_t row, struct prm_field enabled,
 			  struct prm_field supported, uint32_t fit, uint32_t v)
 {

@@ -4,12 +4,12 @@
 
 #include "fabric/daemon/node/net.h"
 
-/* What the two kinds of fabric differ in. */
+/* What differs between the two kinds of fabric. */
 struct port_start {
 	uint32_t cap_mask, cap_mask2;
 	uint8_t widths, width;	 /* supported, enabled */
-	uint8_t speeds, speed;	 /* the same */
-	uint8_t ext_speeds, ext; /* the same */
+	uint8_t speeds, speed;	 /* supported, enabled */
+	uint8_t ext_speeds, ext; /* supported, enabled */
 	uint8_t mtu;
 };
 
@@ -39,7 +39,7 @@ static void info_start(uint8_t *info, const struct port_start *from)
 	prm_set(info, PI_VL_ARB_LOW_CAP, 8);
 }
 
-/* What only ports have that LIDs lead to. */
+/* Sets what only ports with LIDs have. */
 static void info_start_end_port(uint8_t *info, const struct port_start *from)
 {
 	prm_set(info, PI_CAP_MASK, from->cap_mask);
@@ -48,7 +48,7 @@ static void info_start_end_port(uint8_t *info, const struct port_start *from)
 	prm_set(info, PI_SUBNET_TIMEOUT, 31);
 }
 
-/* Tens of thousands of ports begin alike: the fields are set once for each kind. */
+/* Tens of thousands of ports begin alike, so the fields are set once for each kind. */
 static const uint8_t *info_template(bool like_ibsim, bool end_port)
 {
 	static uint8_t made[2][2][MAD_ATTRIBUTE_BYTES];

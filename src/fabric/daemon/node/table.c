@@ -4,7 +4,7 @@
 
 #define LFT_BLOCK 64u
 #define MFT_BLOCK SUBNET_MFT_BLOCK
-#define MFT_PORTS 16u /* in a mask */
+#define MFT_PORTS 16u /* ports in one mask */
 
 /* ---- linear ---- */
 
@@ -18,7 +18,7 @@ void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, con
 	for (uint32_t i = 0; i < LFT_BLOCK; i++) {
 		uint8_t v = ports[i] ^ NET_DROP;
 
-		/* A store of what is there would make a page of zeroes real. */
+		/* Storing what is there already would make a page of zeroes real. */
 		if (atomic_load_explicit(&at[i], memory_order_relaxed) == v)
 			continue;
 		if (!changed)
@@ -112,7 +112,7 @@ bool net_mft(const struct net_switch *sw, uint32_t lid, uint32_t port)
 
 	if (lid < MAD_LID_MULTICAST || !mft_block_valid(sw, at / MFT_BLOCK, slice))
 		return false;
-	/* Top 0: the SM has not set it, and all entries count (IBTA 14.2.5.4). */
+	/* Top 0: the SM has not set it, so all entries count (IBTA 14.2.5.4). */
 	if (sw->multicast_top && lid > sw->multicast_top)
 		return false;
 	return atomic_load_explicit(&mft_block(sw, at / MFT_BLOCK, slice)[at % MFT_BLOCK],

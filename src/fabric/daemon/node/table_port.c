@@ -52,7 +52,7 @@ int net_pkeys_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in
 
 #define SL2VL_BYTES 8u
 
-/* A channel adapter has one table; a switch one for each port that a packet came in by. */
+/* A channel adapter has one table; a switch has one for each port that a packet came in by. */
 static bool sl2vl_place(const struct net *n, uint32_t row, uint32_t in_port, uint32_t *at)
 {
 	bool per_port = net_is_switch(n, row) && n->ports[row].number;
@@ -68,7 +68,7 @@ static size_t sl2vl_bytes(const struct net *n, uint32_t row)
 
 static void sl2vl_default(uint8_t out[SL2VL_BYTES])
 {
-	/* SL n to VL n, but no data goes by VL 15. */
+	/* SL n maps to VL n, but no data goes by VL 15. */
 	static const uint8_t start[SL2VL_BYTES] = {0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xe7};
 
 	memcpy(out, start, sizeof(start));
@@ -113,7 +113,10 @@ int net_sl2vl_set(struct net *n, uint32_t row, uint32_t in_port, const uint8_t i
 
 #define VLARB_WEIGHT 4u
 
-/* Blocks count from 1: low, low from entry 32 on, high, the same.  VL 0 comes first, the others share. */
+/*
+ * Blocks count from 1: low, low from entry 32 on, high, high from entry 32 on.  VL 0 comes first,
+ * and the others share.
+ */
 static void vlarb_default(uint32_t block, uint8_t out[NET_VLARB_BYTES])
 {
 	bool high = block == 3;
