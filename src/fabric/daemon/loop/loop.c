@@ -88,7 +88,9 @@ void loop_unqueue(struct loop *l, struct loop_work *w)
 	loop_work_take(l, at);
 }
 
-/* What work queues now is done in the next round, after the descriptors that are ready by then. */
+/*
+ * Work that work queues now runs in the next round, after the descriptors that are ready by then.
+ */
 static void loop_work_run(struct loop *l)
 {
 	l->round++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The daemon's one thread: descriptors that epoll watches, timers, and work that is left for later
+ * The daemon's one thread: descriptors that epoll watches, timers, and work that is left for later,
  * so that nothing recurses and no client waits for the whole of a long computation.
  */
 #pragma once
@@ -18,18 +18,20 @@ struct source {
 	int fd;
 };
 
-/* Due times are of loop_now.  A wheel of 1 ms; arming and cancelling take tens of nanoseconds. */
+/*
+ * Due times are times of loop_now.  The wheel turns in 1 ms; arming and cancelling take tens of ns.
+ */
 struct loop_timer {
 	struct loop_timer *next, **prev; /* NULL prev: not armed */
 	uint64_t due_ns;
 	void (*fire)(struct loop *l, struct loop_timer *t);
 };
 
-/* Work to be done soon.  'run' does a bounded part and queues itself again for the rest. */
+/* Work to be done soon.  'run' does a bounded part of it and queues itself again for the rest. */
 struct loop_work {
 	struct loop_work *next;
 	bool queued;
-	uint32_t round; /* of the loop in which it was queued */
+	uint32_t round; /* the loop's round in which it was queued */
 	void (*run)(struct loop *l, struct loop_work *w);
 };
 
@@ -45,14 +47,14 @@ struct loop_grave {
 struct loop {
 	int epoll;
 	struct loop_timer *wheel[LOOP_LEVELS][LOOP_SLOTS];
-	/* Slots that may hold timers; one that proves empty is struck out when it is looked at. */
+	/* Slots that may hold timers; a look that finds one empty strikes it out. */
 	uint64_t filled[LOOP_LEVELS][LOOP_SLOTS / 64];
-	uint64_t wheel_ms; /* up to here the wheel has turned */
+	uint64_t wheel_ms; /* the wheel has turned up to here */
 	uint32_t ntimers;
-	uint32_t round; /* goes on before the work of a round begins */
+	uint32_t round; /* rises before the work of a round begins */
 	struct loop_work *work, **work_end;
 	struct loop_grave *graves;
-	uint64_t still_ns; /* not 0: a test's time, which stands */
+	uint64_t still_ns; /* not 0: a test's time, which stands still */
 };
 
 static inline uint64_t loop_now(const struct loop *l)
@@ -61,31 +63,37 @@ static inline uint64_t loop_now(const struct loop *l)
 }
 
 int loop_open(struct loop *l) must_check;
-/* What is armed or queued is forgotten; what is buried is freed.  All zero but epoll -1: not open. */
+/*
+ * Forgets what is armed or queued, and frees what is buried.  A loop that is all zero but for epoll
+ * -1 is not open.
+ */
 void loop_close(struct loop *l);
 
 /* 0 or negative errno. */
 int loop_watch(struct loop *l, struct source *src, uint32_t events) must_check;
-/* Events other than before; false: that was not possible. */
+/* Watches other events than before; false: that was not possible. */
 bool loop_rewatch(struct loop *l, struct source *src, uint32_t events);
-/* At the end of this round. */
+/* Frees the memory at the end of this round. */
 void loop_bury(struct loop *l, struct loop_grave *g);
 
 /* Arms it, or moves it if it is armed. */
 void loop_timer_arm(struct loop *l, struct loop_timer *t, uint64_t due_ns);
-/* Not armed: nothing happens. */
+/* Does nothing if the timer is not armed. */
 void loop_timer_cancel(struct loop *l, struct loop_timer *t);
-/* Queued already: nothing happens. */
+/* Does nothing if the work is queued already. */
 void loop_queue(struct loop *l, struct loop_work *w);
 void loop_unqueue(struct loop *l, struct loop_work *w);
 
-/* One round: waits at most so long (-1: for ever) for events, timers or work, and does them.  How
- * many events there were, or negative errno. */
+/* Does one round: waits at most timeout_ms (-1: for ever) for events, timers or work, and does
+ * them.  Returns how many events there were, or a negative errno. */
 int loop_round(struct loop *l, int timeout_ms);
 
 /* ---- timer.c, for loop.c ---- */
 
-/* Fires all that is due. */
+/* Fires all timers that are due. */
 void loop_timers_run(struct loop *l);
-/* Until the next timer, rounded up; -1: there is none.  Never too long, perhaps too short. */
+/*
+ * Milliseconds until the next timer, rounded up; -1: there is none.  Never too long, perhaps too
+ * short.
+ */
 int loop_timers_wait(struct loop *l);

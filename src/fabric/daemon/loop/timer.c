@@ -28,7 +28,8 @@ static void timer_put(struct loop *l, struct loop_timer *t, uint64_t earliest_ms
 		due = earliest_ms;
 	while (level < LOOP_LEVELS && (due ^ l->wheel_ms) >> (level + 1) * LEVEL_BITS)
 		level++;
-	/* After the top level's last slot comes its first; from there it is put anew. */
+	/* After the last slot of the top level comes its first; when the timer is found there, it
+	 * is put anew. */
 	if (level == LOOP_LEVELS) {
 		level--;
 		slot = 0;
@@ -59,7 +60,7 @@ void loop_timer_arm(struct loop *l, struct loop_timer *t, uint64_t due_ns)
 	else
 		l->ntimers++;
 	t->due_ns = due_ns;
-	/* The slot of the present is being emptied, or has been. */
+	/* The present slot is being emptied, or has been, so the timer goes into the next one. */
 	timer_put(l, t, l->wheel_ms + 1);
 }
 
@@ -71,7 +72,7 @@ void loop_timer_cancel(struct loop *l, struct loop_timer *t)
 	l->ntimers--;
 }
 
-/* The first slot of a level from 'from' on that holds a timer, or LOOP_SLOTS. */
+/* Returns the first slot of a level from 'from' on that holds a timer, or LOOP_SLOTS. */
 static uint32_t level_next(struct loop *l, uint32_t level, uint32_t from)
 {
 	while (from < LOOP_SLOTS) {
@@ -89,12 +90,12 @@ static uint32_t level_next(struct loop *l, uint32_t level, uint32_t from)
 	return LOOP_SLOTS;
 }
 
-/* When the next slot begins that has something in it; UINT64_MAX: none has. */
+/* Returns when the next slot begins that holds something; UINT64_MAX: none does. */
 static uint64_t wheel_next_ms(struct loop *l)
 {
 	if (!l->ntimers)
 		return UINT64_MAX;
-	/* A slot of a lower level comes before all of those above. */
+	/* A slot of a lower level comes before all slots of higher levels. */
 	for (uint32_t level = 0; level < LOOP_LEVELS; level++) {
 		uint32_t slot = level_next(l, level, timer_byte(l->wheel_ms, level) + 1);
 
@@ -120,7 +121,7 @@ static void slot_spread(struct loop *l, uint32_t level, uint32_t slot)
 	}
 }
 
-/* The slot of this millisecond, once all slots above that begin with it are spread. */
+/* Fires the slot of this millisecond, after it has spread all higher slots that begin with it. */
 static void wheel_step(struct loop *l, uint64_t ms)
 {
 	struct loop_timer **head = &l->wheel[0][timer_byte(ms, 0)];
