@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Can a plan be built?  See plan.h. */
+/* Checks that a plan can be built; see plan.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- cables ---- */
 
-/* Its number on its node. */
+/* Returns the port's number on its node. */
 static uint32_t port_number(const struct plan_node *node, uint32_t port)
 {
 	return port - node->first_port + (node->type == SMP_NODE_SWITCH ? 0 : 1);
@@ -74,7 +74,7 @@ static int guid_set_open(struct guid_set *s, uint32_t count)
 	return s->places ? 0 : -ENOMEM;
 }
 
-/* The node that has that GUID already, or PLAN_NONE: it is taken for 'node'. */
+/* Claims the GUID for 'node'.  Returns the node that has it already, or PLAN_NONE. */
 static uint32_t guid_claim(struct guid_set *s, uint64_t guid, uint32_t node)
 {
 	uint32_t i = (uint32_t)(guid * 0x9e3779b97f4a7c15ull >> 32) & s->mask;

@@ -2,8 +2,8 @@
 /*
  * Switches for fabrics that nobody has described: one, or a fat tree that blocks nothing.
  *
- * A port of a host is a leaf's; the leaves of a pod have a cable to each spine of the pod; spine n of each
- * pod has its cables to the cores of group n.
+ * A port of a host goes to a leaf; the leaves of a pod have a cable to each spine of the pod; spine
+ * n of each pod has its cables to the cores of group n.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "fabric/daemon/topology/plan.h"
 #include "subnet/subnet.h"
 
-/* OUI, 0x0300, then what no host's card reaches (daemon/address.c). */
+/* OUI, 0x0300, then numbers that no host's card reaches (daemon/address.c). */
 #define SWITCH_GUIDS 0x0c42a10300800000ull
 
 #define SMALL_RADIX 36u
@@ -19,14 +19,14 @@
 
 struct tree {
 	struct plan *plan;
-	uint32_t hosts; /* ports of them */
+	uint32_t hosts; /* how many ports hosts have */
 	uint32_t radix;
-	uint32_t leaves, pods, group; /* group: cores that spine n of the pods share */
+	uint32_t leaves, pods, group; /* group: how many cores spine n of the pods share */
 	uint32_t first_leaf, first_spine, first_core;
 	uint32_t made;
 };
 
-/* Its index among the nodes, or -ENOMEM. */
+/* Adds a switch; returns its index among the nodes, or -ENOMEM. */
 static int64_t switch_add(struct tree *t, const char *kind, uint32_t number)
 {
 	struct plan_node node = {
@@ -104,8 +104,9 @@ static void spines_connect(struct tree *t, uint32_t half)
 }
 
 /*
- * Cores of a group.  A spine has as many cables to one as to another, so that OpenSM's ftree takes it for a fat tree; but
- * that takes more cores than the cables need, and where there are no LIDs for them there are only those.
+ * Returns the number of cores of a group.  A spine has as many cables to one core as to another, so
+ * that OpenSM's ftree takes it for a fat tree.  That takes more cores than the cables need, and
+ * where there are no LIDs for them, only the needed ones exist.
  */
 static uint32_t tree_group(const struct tree *t, uint32_t half)
 {
@@ -159,7 +160,7 @@ int plan_add_switches(struct plan *p)
 
 	if (t.hosts <= SMALL_RADIX)
 		return t.hosts ? one_switch(&t) : 0;
-	/* All ports of a spine go down where there is but one pod. */
+	/* With a single pod, all ports of a spine go down. */
 	if (t.hosts <= SMALL_RADIX * SMALL_RADIX / 2)
 		return fat_tree(&t, SMALL_RADIX, SMALL_RADIX);
 	return fat_tree(&t, LARGE_RADIX, LARGE_RADIX / 2);

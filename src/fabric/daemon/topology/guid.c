@@ -25,7 +25,7 @@ uint64_t guid_rule_take(struct guid_rule *g, enum smp_node_type type, uint32_t n
 {
 	uint64_t guid = g->next[type];
 
-	/* A switch's ports have its own; those of others count up from it. */
+	/* Ports of a switch have its GUID; those of other nodes count up from the node's. */
 	g->next[type] += type == SMP_NODE_SWITCH ? 1 : nports + 1;
 	return guid;
 }

@@ -11,10 +11,10 @@
 
 struct guid_rule {
 	uint64_t next[GUID_KINDS];
-	uint64_t base[GUID_KINDS]; /* the last that was given, for what is given relative to it */
+	uint64_t base[GUID_KINDS]; /* the last that was given, to which relative ones are added */
 };
 
 void guid_rule_start(struct guid_rule *g);
 void guid_rule_set(struct guid_rule *g, enum smp_node_type type, uint64_t guid, bool relative);
-/* The GUID of the next node of its type. */
+/* Returns the GUID of the next node of its type. */
 uint64_t guid_rule_take(struct guid_rule *g, enum smp_node_type type, uint32_t nports);

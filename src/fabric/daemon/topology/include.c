@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads network files from the disk, and those that they include; see plan.h. */
+/* Reads network files from the disk, with the files that they include; see plan.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int file_fill(int fd, char *text, size_t bytes)
 	return 0;
 }
 
-/* The file's bytes and room for one more. */
+/* Reads the file's bytes, into memory with room for one more. */
 static int file_read(const char *path, char **text, size_t *bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
@@ -54,7 +54,7 @@ static int file_read(const char *path, char **text, size_t *bytes)
 	return ret;
 }
 
-/* A name without '/' in front is beside the file that names it. */
+/* A name without '/' in front lies beside the file that names it. */
 static bool path_beside(const char *of, const char *name, char path[FILE_NAME_BYTES])
 {
 	const char *slash = strrchr(of, '/');

@@ -2,7 +2,7 @@
 /*
  * Finds things by name: an index over an array that its owner keeps.  Names are added in the order
  * of the array and never leave.  Each program that starts makes a search, in tables of tens of
- * thousands of names.
+ * thousands of names, so the index is a hash table.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct names {
 /* The name of element 'index' of the owner's array. */
 typedef const char *name_of(const void *array, uint32_t index);
 
-/* The name becomes element n->count. 0, -EEXIST if it is there already, or -ENOMEM. */
+/* Adds the name as element n->count.  0, -EEXIST if it is there already, or -ENOMEM. */
 int names_add(struct names *n, const void *array, name_of *of, const char *name) must_check;
-/* Its index, or -ENOENT. */
+/* Returns the name's index, or -ENOENT. */
 int64_t names_find(const struct names *n, const void *array, name_of *of,
 		   const char *name) must_check;
 void names_free(struct names *n);

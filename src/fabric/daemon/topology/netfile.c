@@ -34,7 +34,7 @@ static int no_memory(struct netfile *n)
 
 /* ---- names ---- */
 
-/* A name without '#' is one of the module that is being described; '#' alone before it: of none. */
+/* A name without '#' belongs to the module being described; one with '#' in front to none. */
 static int name_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 {
 	char whole[PLAN_NAME_BYTES + NETFILE_PREFIX_BYTES];
@@ -51,7 +51,10 @@ static int name_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 	return 0;
 }
 
-/* An alias belongs to the module that defines it, as ids do.  '@' in front tells it from them. */
+/*
+ * An alias belongs to the module that defines it, as ids do.  '@' in front tells an alias from an
+ * id.
+ */
 static int alias_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 {
 	char bare[PLAN_NAME_BYTES];
@@ -77,7 +80,7 @@ static const struct netfile_alias *alias_find(const struct netfile *n, const cha
 
 /* ---- nodes ---- */
 
-/* The parallel array of where ports lead to. */
+/* Grows the parallel array that says where ports lead to. */
 static int remotes_grow(struct netfile *n)
 {
 	void *p;
@@ -228,7 +231,7 @@ static int alias_line(struct netfile *n, const char *text)
 
 /* ---- everything else ---- */
 
-/* Is it this keyword, with nothing but blanks before its '=' or '+'? */
+/* Tells whether this is the keyword, with only blanks before its '=' or '+'. */
 static bool is_assignment(const char *text, const char *word, const char **at)
 {
 	size_t n = strlen(word);
@@ -327,7 +330,7 @@ static int top_line(struct netfile *n, const char *text)
 	for (unsigned i = 0; i < array_size(numbers); i++)
 		if (is_assignment(text, numbers[i], &at))
 			return number_line(n, numbers[i], at);
-	/* "do" is for ibsim's console, and whatever else there is means nothing to ibsim either. */
+	/* "do" is for ibsim's console, and any other line means nothing to ibsim either. */
 	return 0;
 }
 

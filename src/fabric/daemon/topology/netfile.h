@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A network file being read, with those that it includes. */
+/* A network file while it is read, with the files that it includes. */
 #pragma once
 
 #include "fabric/daemon/topology/guid.h"
@@ -7,7 +7,7 @@
 
 #define NETFILE_PREFIX_BYTES 21u
 
-/* Where a port leads to, until all nodes are known. */
+/* Where a port leads to, kept until all nodes are known. */
 struct netfile_remote {
 	char id[PLAN_NAME_BYTES];
 	uint8_t number;
@@ -20,20 +20,20 @@ struct netfile_alias {
 
 struct netfile {
 	struct plan *plan;
-	char *error; /* of PLAN_ERROR_BYTES */
-	/* Reads another file, named in a line of ours; NULL: none can be. */
+	char *error; /* has PLAN_ERROR_BYTES */
+	/* Reads another file that a line of ours names; NULL: no file can be included. */
 	int (*include)(struct netfile *n, const char *name);
 	uint32_t depth;
 	uint32_t file, line;
 
-	char prefix[NETFILE_PREFIX_BYTES]; /* of the ids of nodes that have none */
+	char prefix[NETFILE_PREFIX_BYTES]; /* goes in front of ids without one */
 	struct guid_rule guids;
-	uint64_t system_guid; /* of the next node; 0: its own */
+	uint64_t system_guid; /* of the next node; 0: its own GUID */
 	uint32_t vendor_id, device_id;
-	uint8_t width, speed, ext_speed; /* of ports that say nothing; 0: the start values */
+	uint8_t width, speed, ext_speed; /* for ports that say nothing; 0: the start values */
 
-	int64_t node;			/* whose ports the lines are about; -1: none */
-	struct netfile_remote *remotes; /* of each port of the plan */
+	int64_t node;			/* node that the lines are about; -1: none */
+	struct netfile_remote *remotes; /* one for each port of the plan */
 	uint32_t remotes_room;
 	struct netfile_alias *aliases;
 	uint32_t naliases;
@@ -41,7 +41,7 @@ struct netfile {
 
 void netfile_open(struct netfile *n, struct plan *plan, char error[PLAN_ERROR_BYTES]);
 void netfile_close(struct netfile *n);
-/* Reads the lines of a file; 'text' is changed.  A file that is included is read in between. */
+/* Reads the lines of a file, and changes 'text'.  An included file is read in between. */
 int netfile_lines(struct netfile *n, const char *name, char *text, size_t bytes) must_check;
-/* Connects what leads to each other, when all is read. */
+/* Connects the ports that lead to each other, when all is read. */
 int netfile_connect(struct netfile *n) must_check;

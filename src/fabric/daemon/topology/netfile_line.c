@@ -18,7 +18,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Moves *at behind a number of C's notation. */
+/* Moves *at behind a number in C's notation. */
 static bool number_take(const char **at, uint64_t max, uint64_t *out)
 {
 	char *end;
@@ -60,7 +60,7 @@ const char *quoted_read(const char **at, char out[PLAN_NAME_BYTES])
 	return NULL;
 }
 
-/* "[7]" */
+/* Reads "[7]". */
 static const char *bracket_read(const char **at, uint32_t *out)
 {
 	const char *p = skip_blanks(*at);
@@ -79,7 +79,7 @@ static const char *bracket_read(const char **at, uint32_t *out)
 	return NULL;
 }
 
-/* "(guid)" says nothing that is not known. */
+/* Skips "(guid)", which says only what is known. */
 static const char *skip_guid(const char *at)
 {
 	const char *end;
@@ -89,7 +89,7 @@ static const char *skip_guid(const char *at)
 	return end ? end + 1 : at;
 }
 
-/* The number behind a word that stands by itself, if it is there. */
+/* Finds the number behind a word that stands by itself. */
 static bool attribute_find(const char *text, const char *word, uint32_t *out)
 {
 	size_t n = strlen(word);
@@ -119,7 +119,7 @@ static const struct {
 	{"Rt", SMP_NODE_ROUTER},
 };
 
-/* NULL: none.  *at moves behind the word. */
+/* Reads the word for a type of node; NULL: there is none.  *at moves behind the word. */
 static const enum smp_node_type *node_word(const char **at)
 {
 	for (unsigned i = 0; i < array_size(node_words); i++) {
@@ -139,7 +139,7 @@ bool node_line_begins(const char *line)
 	return node_word(&line);
 }
 
-/* Where words begin that are no part of a description without quotes. */
+/* Finds where words begin that are not part of a description without quotes. */
 static size_t description_length(const char *text)
 {
 	static const char *const ends[] = {" enhanced port ", " base port ", " lid ", " lmc "};
@@ -202,7 +202,7 @@ const char *node_line_read(const char *line, struct node_line *out)
 
 /* ---- ports ---- */
 
-/* " w=2 s=4 e=1": masks as in PortInfo. */
+/* Reads " w=2 s=4 e=1": masks as in PortInfo. */
 static const char *options_read(const char **at, struct port_line *out)
 {
 	for (;;) {
@@ -223,7 +223,7 @@ static const char *options_read(const char **at, struct port_line *out)
 	}
 }
 
-/* "4xSDR" */
+/* Reads "4xSDR". */
 static bool rate_read(const char *word, size_t n, struct port_line *out)
 {
 	static const struct {
@@ -254,7 +254,10 @@ static bool rate_read(const char *word, size_t n, struct port_line *out)
 	return false;
 }
 
-/* Behind '#': "lid 1 lmc 0 "description" lid 7 4xSDR"; the LID behind the description is the other's. */
+/*
+ * Reads what follows '#': "lid 1 lmc 0 "description" lid 7 4xSDR"; the LID behind the description
+ * is that of the other end.
+ */
 static void tail_read(const char *tail, struct port_line *out)
 {
 	const char *quote = strchr(tail, '"'), *end = quote ? strchr(quote + 1, '"') : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Single lines of a network file, without what lines before them say. */
+/* Reads single lines of a network file, without regard to the lines before. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct port_line {
 	uint32_t number, remote_number;
 	char remote[PLAN_NAME_BYTES];
 	uint32_t lid, lmc;
-	uint8_t width, speed, ext_speed; /* 0: not said */
+	uint8_t width, speed, ext_speed; /* 0: the line does not say */
 };
 
 /* "@[1] "alias"" */
@@ -31,13 +31,13 @@ struct alias_line {
 	char name[PLAN_NAME_BYTES];
 };
 
-/* Each returns NULL, or what is wrong. */
+/* Each returns NULL, or says what is wrong. */
 const char *node_line_read(const char *line, struct node_line *out);
 const char *port_line_read(const char *line, bool is_switch, struct port_line *out);
 const char *alias_line_read(const char *line, struct alias_line *out);
-/* Is it a line that begins a node? */
+/* Tells whether a line begins a node. */
 bool node_line_begins(const char *line);
-/* After a keyword: '=' or '+' and a number; what follows it is not looked at. */
+/* Reads '=' or '+' and a number after a keyword; it does not look at what follows. */
 const char *number_read(const char *at, bool *relative, uint64_t *out);
-/* The next quoted text; *at moves behind it. */
+/* Reads the next quoted text, and moves *at behind it. */
 const char *quoted_read(const char **at, char out[PLAN_NAME_BYTES]);

@@ -97,7 +97,7 @@ uint32_t plan_node_of(const struct plan *p, uint32_t port)
 {
 	uint32_t low = 0, high = p->nnodes;
 
-	/* The last node that begins at or before the port. */
+	/* Finds the last node that begins at or before the port. */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -109,7 +109,7 @@ uint32_t plan_node_of(const struct plan *p, uint32_t port)
 	return low;
 }
 
-/* ---- where it was read from ---- */
+/* ---- files that it was read from ---- */
 
 int64_t plan_add_file(struct plan *p, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fabric as it is to be built: nodes in the order of the file, their ports, and cables.  Readers of
- * files and the generator make it; fabric_create builds hosts, subnet and net from it.
+ * A fabric as it is to be built: nodes in the order of the file, their ports, and cables.  Readers
+ * of files and the generator make a plan; fabric_create builds hosts, subnet and net from it.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 struct plan_port {
 	uint32_t cable; /* index of the port at the other end, or PLAN_NONE */
-	uint32_t line;	/* that says so, in the file of its node; 0: none */
+	uint32_t line;	/* line that says so, in its node's file; 0: none */
 	uint16_t lid;
 	uint8_t lmc;
 	uint8_t width, speed, ext_speed; /* enabled, as in PortInfo */
@@ -43,40 +43,43 @@ struct plan {
 	struct plan_port *ports;
 	uint32_t nnodes, nports;
 	uint32_t nodes_room, ports_room;
-	char **files; /* that it was read from */
+	char **files; /* files that it was read from */
 	uint32_t nfiles, files_room;
 	struct names ids; /* of the nodes */
-	bool like_ibsim;  /* GUIDs and start values of ports are those of ibsim */
+	bool like_ibsim;  /* GUIDs and start values of ports follow ibsim */
 };
 
 void plan_free(struct plan *p);
-/* Adds a node with its ports, not cabled.  Its index, -EEXIST if its id is there, or -ENOMEM. */
+/*
+ * Adds a node with its ports, without cables.  Returns its index, -EEXIST if its id is there, or
+ * -ENOMEM.
+ */
 int64_t plan_add_node(struct plan *p, const struct plan_node *node) must_check;
-/* Index of a node by id, or -ENOENT. */
+/* Returns the index of a node by its id, or -ENOENT. */
 int64_t plan_find_id(const struct plan *p, const char *id) must_check;
-/* The same by id, else by description. */
+/* The same by the id, else by the description. */
 int64_t plan_find(const struct plan *p, const char *name) must_check;
 
-/* Index of a node's port of that number, or PLAN_NONE. */
+/* Returns the index of a node's port of that number, or PLAN_NONE. */
 uint32_t plan_port_index(const struct plan_node *node, uint32_t number);
 /* The node that a port belongs to. */
 uint32_t plan_node_of(const struct plan *p, uint32_t port);
 
-/* generate.c: puts all nodes that are there below one switch, or a fat tree of two or three levels. */
+/* generate.c: puts all nodes below one switch, or below a fat tree of two or three levels. */
 int plan_add_switches(struct plan *p) must_check;
 
-/* What is wrong with a file, for people: "FILE:LINE: reason". */
+/* Says for people what is wrong with a file: "FILE:LINE: reason". */
 #define PLAN_ERROR_BYTES 512u
-/* include.c: reads ibsim's network files and ibnetdiscover's output, whole and 'include'd.  0 or
- * negative errno with text. */
+/* include.c: reads ibsim's network files and ibnetdiscover's output, with the files that they
+ * include.  0, or a negative errno with a text. */
 int plan_read(struct plan *p, const char *path, char error[PLAN_ERROR_BYTES]) must_check;
 /* The same from memory, without includes. */
 int plan_parse(struct plan *p, const char *name, const char *text, size_t bytes,
 	       char error[PLAN_ERROR_BYTES]) must_check;
-/* check.c: cables that both ends agree on, GUIDs that are unique.  As plan_read. */
+/* check.c: checks that both ends agree on each cable, and that GUIDs are unique.  As plan_read. */
 int plan_check(const struct plan *p, char error[PLAN_ERROR_BYTES]) must_check;
 /* Writes "FILE:LINE: reason" and returns -EINVAL. */
 int plan_error(const struct plan *p, uint32_t file, uint32_t line, char error[PLAN_ERROR_BYTES],
 	       const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Index of a file of that name, which is added, or -ENOMEM. */
+/* Adds a file of that name and returns its index, or -ENOMEM. */
 int64_t plan_add_file(struct plan *p, const char *name) must_check;
