@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages that are too long for the stream wait here until a reader comes for them with room enough. */
+/*
+ * Messages that are too long for the stream wait here until a reader with enough room comes for
+ * them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +38,7 @@ static void long_free(struct umad_file *f, struct umad_long **at)
 	free(l);
 }
 
-/* The message as it is, or a copy of it. */
+/* Takes the message as it is, or a copy of it. */
 static bool long_fill(struct umad_long *l, struct mad_message *m)
 {
 	const struct rmpp_message *lent = m->lent ? &m->lent->message : NULL;
@@ -103,8 +106,9 @@ void umad_long_forget(struct umad_file *f)
 		long_free(f, &f->longs);
 }
 
-/* The file that its sender has made, of which the reader gets what he does not get with the reply; else one of its own.
- * To a reader whose buffer is too small the beginning says how much is needed.  Its descriptor, or negative errno. */
+/* Returns a descriptor, or a negative errno.  It is the file that the sender has made, if the
+ * reader gets the beginning with the reply; else a file of the daemon's.  A reader whose buffer is
+ * too small learns from the beginning how much it needs. */
 static int long_file(const struct umad_file *f, const struct umad_long *l,
 		     struct msg_umad_fetch_reply *reply)
 {

@@ -63,7 +63,7 @@ static void page_describe(struct umad_page *page, const struct net *net, uint32_
 	};
 }
 
-/* A socket whose other end is the program's. */
+/* Makes a socket whose other end is the program's. */
 static int stream_open(struct umad_file *f, int *other)
 {
 	const int room = STREAM_ROOM;
@@ -156,7 +156,7 @@ int umad_file_adopt(const struct umad_file *f, uint64_t *token, uint32_t *row, i
 
 /* ---- agents ---- */
 
-/* Would it get what a subnet manager gets? */
+/* Tells whether the agent would get what a subnet manager gets. */
 static bool agent_manages(const struct mad_agent_attr *attr)
 {
 	const uint64_t sm_methods = 1ull << MAD_GET | 1ull << MAD_TRAP;
@@ -186,7 +186,10 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 static const struct mad_agent_ops agent_ops = {
 	.receive = agent_receive, .sent = agent_sent, .borrows = true};
 
-/* The built-in subnet manager stands back before, because it may be on the port with the same methods. */
+/*
+ * The built-in subnet manager stands back before, because it may have the same methods at this
+ * port.
+ */
 static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)
 {
 	if (!a->manages)
@@ -247,7 +250,7 @@ static struct mad_agent_attr agent_attr(const struct umad_file *f,
 		.user_rmpp = r->flags & IB_USER_MAD_USER_RMPP,
 	};
 
-	/* Without a class there is nothing to be asked for. */
+	/* An agent without a class gets no requests. */
 	if (r->class)
 		memcpy(attr.methods, r->methods, sizeof(attr.methods));
 	return attr;
@@ -259,7 +262,10 @@ static void header_set(struct umad_file *f, uint32_t bytes)
 	atomic_store_explicit(&f->page->header_bytes, bytes, memory_order_release);
 }
 
-/* The kernel's communication manager has them on each port, whether a program uses it or not. */
+/*
+ * The kernel's communication manager has these methods on each port, whether a program uses it or
+ * not.
+ */
 static bool methods_are_kernels(const struct mad_agent_attr *attr)
 {
 	return attr->class == MAD_CLASS_CM && attr->class_version == CM_CLASS_VERSION &&

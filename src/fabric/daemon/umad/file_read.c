@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From the socket to the agents: what the program writes.  Its own end has looked at it already; here
- * it is looked at again, and what fails is dropped without a word, as the program expects no answer.
+ * From the socket to the agents: what the program writes.  Its own end has checked it already; the
+ * daemon checks it again, and drops what fails without a word, because the program expects no
+ * answer.
  */
 #include <endian.h>
 #include <errno.h>
@@ -17,8 +18,8 @@
 #include "fabric/daemon/mad/rmpp.h"
 #include "fabric/daemon/umad/file.h"
 
-#define BATCH 64u /* so that one program does not keep the others waiting */
-/* A socket of STREAM_ROOM bytes, which the kernel doubles, has fewer. */
+#define BATCH 64u /* limit, so that one program does not keep the others waiting */
+/* A socket of STREAM_ROOM bytes, which the kernel doubles, has fewer messages. */
 #define MOST_THERE 4096u
 #define SL_MAX	   15u
 #define MAX_FILE   (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
@@ -35,7 +36,7 @@ struct letter {
 	} control;
 };
 
-/* The daemon has one thread. */
+/* One set is enough, because the daemon has one thread. */
 static struct letter letters[LETTERS];
 static struct mmsghdr inbox[LETTERS];
 
@@ -60,7 +61,9 @@ static struct mad_address address_of(const struct umad_file *f, const struct ib_
 	return to;
 }
 
-/* There was no memory for it.  Programs count on an end of each request that has a time limit. */
+/*
+ * There was no memory for the message.  Programs count on an end of each request with a time limit.
+ */
 static void message_lost(struct umad_file *f, const struct mad_send_attr *send, uint32_t agent)
 {
 	uint8_t header[MAD_HEADER_BYTES];
@@ -90,11 +93,11 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 		return -EIO;
 	if ((h->grh_present && h->gid_index >= gids) || h->sl > SL_MAX)
 		return -EINVAL;
-	/* Reports that nobody reads count, or they would have no bound. */
+	/* Reports that nobody reads count, because they would have no bound otherwise. */
 	if (length < mad_data_at(mad[MAD_AT_CLASS]) || f->sends + f->reports >= UMAD_MOST_SENDS)
 		return -EINVAL;
 	memcpy(send.note, h, sizeof(*h));
-	/* Before, because the send may be over at once. */
+	/* Counted before, because the send may be over at once. */
 	f->sends++;
 	ret = mad_agent_send(&f->agents[h->id]->mad, &send);
 	if (!ret)
@@ -105,7 +108,10 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 	return ret;
 }
 
-/* Returns false if no program of ours writes such a thing.  'source', if there is one, has what is behind the header. */
+/*
+ * Returns false if no program of ours writes such a message.  'source', if it is not NULL, has what
+ * follows the header.
+ */
 static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n,
 			 struct rmpp_source *source)
 {
@@ -120,7 +126,10 @@ static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n,
 	return true;
 }
 
-/* Bytes of a file, behind those of 'head'; only of a file that cannot make us wait for its contents: one in memory. */
+/*
+ * Loads bytes of a file, behind those of 'head'.  It takes only a file in memory, because any other
+ * could make us wait for its contents.
+ */
 static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t nhead,
 			  uint64_t length)
 {
@@ -144,8 +153,9 @@ static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t n
 	return bytes;
 }
 
-/* What a program has written to the end of a file, as it lies there if the file stays; else a copy.  What is looked at
- * is a copy always, as the program could change it between two looks. */
+/* Takes what a program has written to the end of a file: as it lies there if the file stays, else
+ * as a copy.  Checks always look at a copy, because the program could change the file between two
+ * looks. */
 static bool file_take(struct umad_file *f, uint64_t length, int file)
 {
 	uint8_t first[UMAD_HEADER_NEW + MAD_BYTES] = {0};
@@ -171,7 +181,10 @@ static bool file_take(struct umad_file *f, uint64_t length, int file)
 	return ok;
 }
 
-/* What a reader could not keep: all of it here, or the beginning, and the rest at the end of the file. */
+/*
+ * Takes back what a reader could not keep: all of it is here, or the beginning, with the rest at
+ * the end of the file.
+ */
 static bool returned_take(struct umad_file *f, uint64_t length, const uint8_t *more, size_t n,
 			  int file)
 {
@@ -210,7 +223,7 @@ static bool bytes_take(struct umad_file *f, const uint8_t *bytes, size_t n, int 
 	return message_take(f, bytes, (uint32_t)n, NULL);
 }
 
-/* The descriptor that came along, or -1; others are closed. */
+/* Returns the descriptor that came along, or -1; closes others. */
 static int attached_take(struct msghdr *mh)
 {
 	int first = -1;
@@ -233,7 +246,7 @@ static int attached_take(struct msghdr *mh)
 	return first;
 }
 
-/* A place of the inbox as the kernel is to find it. */
+/* Prepares a place of the inbox for the kernel. */
 static void inbox_prepare(uint32_t i)
 {
 	struct letter *letter = &letters[i];
@@ -245,7 +258,10 @@ static void inbox_prepare(uint32_t i)
 					   .msg_controllen = sizeof(letter->control.buf)};
 }
 
-/* Messages into the inbox: how many, or negative errno.  One without bytes is the end. */
+/*
+ * Receives messages into the inbox: returns how many, or a negative errno.  One without bytes is
+ * the end.
+ */
 static int stream_receive(const struct umad_file *f, uint32_t most)
 {
 	int n;
@@ -256,12 +272,12 @@ static int stream_receive(const struct umad_file *f, uint32_t most)
 			inbox_prepare(i);
 	do {
 		n = recvmmsg(f->sock.fd, inbox, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
-		/* The program closed with something unread; what it wrote before comes all the same. */
+		/* The program closed with something unread; what it wrote before still comes. */
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	return n < 0 ? -errno : n;
 }
 
-/* The file has come to its end, or it is one that nobody needs. */
+/* Ends a file that has come to its end, or that nobody needs. */
 static void file_fail(struct umad_file *f, bool bad)
 {
 	if (bad)
@@ -269,7 +285,7 @@ static void file_fail(struct umad_file *f, bool bad)
 	umad_file_end(f);
 }
 
-/* What has been attached is closed, whatever becomes of the file. */
+/* Takes a message.  It closes the descriptor that came along, whatever happens to the file. */
 static void letter_take(struct umad_file *f, uint32_t i)
 {
 	struct msghdr *mh = &inbox[i].msg_hdr;
@@ -294,7 +310,7 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 
 		if (n == -EAGAIN)
 			return true;
-		/* What the kernel has no memory for now waits. */
+		/* Messages that the kernel has no memory for now wait. */
 		if (n == -ENOMEM || n == -ENOBUFS)
 			return false;
 		if (n < 0) {
@@ -303,7 +319,7 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 		}
 		for (int i = 0; i < n; i++)
 			letter_take(f, (uint32_t)i);
-		/* The kernel has found no more; what comes now is an event. */
+		/* The kernel found no more messages; the next one makes an event. */
 		if ((uint32_t)n < asked)
 			return true;
 		taken += (uint32_t)n;
@@ -330,7 +346,7 @@ void umad_file_ready(struct loop *l, struct source *src, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		umad_file_flush(f);
-	/* The rest is an event of the next round; without it there would be none. */
+	/* The rest makes an event of the next round; without the watch there would be none. */
 	while (!umad_file_take(f, BATCH) && !umad_file_watch(f))
 		;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the agents to the socket: what the program reads, in the layout that it reads it in.  What the
- * socket has no room for waits in a queue that is bounded: of MADs here, of reports of timeouts by what
- * a program may send. */
+/* From the agents to the socket: what the program reads, in the layout in which it reads it.  What
+ * the socket has no room for waits in a queue with a bound: for MADs the one below, for reports of
+ * timeouts the number of sends that a program may have. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static struct ib_user_mad_hdr header_of(const struct umad_file *f, uint32_t agen
 
 /* ---- the queue ---- */
 
-/* -EAGAIN: later; the kernel's memory will not be short for ever. */
+/* -EAGAIN: send it later, because the kernel will not be short of memory for ever. */
 static int stream_send(const struct umad_file *f, const void *bytes, uint32_t n)
 {
 	if (send(f->sock.fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
@@ -47,8 +47,9 @@ static int stream_send(const struct umad_file *f, const void *bytes, uint32_t n)
 	return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
 }
 
-/* A report counts from before the end of its send until it is in the socket, in the batch or in the queue: a
- * program that sends at its limit is told so, and nothing that it was allowed to send is left out. */
+/* A report counts from before the end of its send until it is in the socket, in the batch or in the
+ * queue.  So a program that sends at its limit hears of that, and no send that it was allowed is
+ * left out. */
 static void report_count(struct umad_file *f)
 {
 	f->reports++;
@@ -75,7 +76,7 @@ static void queue_pop(struct umad_file *f)
 	free(p);
 }
 
-/* One line for a file: a program that does not read would fill the log. */
+/* Logs one line for a file, because a program that does not read would fill the log. */
 static void file_drop(struct umad_file *f)
 {
 	atomic_fetch_add_explicit(&f->page->dropped, 1, memory_order_relaxed);
@@ -116,14 +117,14 @@ static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool 
 	return true;
 }
 
-/* At once. */
+/* Posts at once. */
 static bool stream_post(struct umad_file *f, const void *bytes, uint32_t n, bool received)
 {
 	int ret = f->queue ? -EAGAIN : stream_send(f, bytes, n);
 
 	if (!ret)
 		return true;
-	/* Otherwise the program has gone, and the socket's end is about to come. */
+	/* Otherwise the program has gone, and the socket's end comes soon. */
 	if (ret == -EAGAIN && (!received || queue_has_room(f, n)) &&
 	    queue_push(f, bytes, n, received))
 		return true;
@@ -146,7 +147,7 @@ void umad_file_flush(struct umad_file *f)
 
 /* ---- the batch ---- */
 
-/* Reports that have come into the queue count there. */
+/* Empties the batch.  Reports that have come into the queue count there. */
 static void batch_clear(struct umad_file *f)
 {
 	struct umad_batch *b = &f->batch;
@@ -157,7 +158,7 @@ static void batch_clear(struct umad_file *f)
 	b->n = 0;
 }
 
-/* How many of them the socket takes. */
+/* Returns how many messages of the batch the socket takes. */
 static uint32_t batch_try(struct umad_file *f)
 {
 	struct umad_batch *b = &f->batch;
@@ -254,7 +255,7 @@ static void message_post(struct umad_file *f, const uint8_t *header, struct mad_
 		memcpy(l->bytes + f->header_bytes, m->data, m->length);
 		return;
 	}
-	/* It is counted with those that wait. */
+	/* The message counts with those that wait. */
 	batch_send(f);
 	if (!queue_has_room(f, m->length) || !umad_long_keep(f, header, m, &marker))
 		file_drop(f);

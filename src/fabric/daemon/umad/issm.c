@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The token of a port's IsSM bit.  A holder is a socket, and its end gives the token to the next who
- * waits; a byte lies in it for ever, so that it is ready whenever the program polls it.
+ * The token of a port's IsSM bit.  A holder is a socket, whose end gives the token to the next one
+ * that waits.  A byte lies in the socket for ever, so that it is ready whenever the program polls
+ * it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void holder_unlink(struct issm_file *h)
 	h->umad->nfiles--;
 }
 
-/* Without granting it to the next. */
+/* Ends the holder without granting the token to the next. */
 static void holder_end(struct issm_file *h)
 {
 	struct umad *u = h->umad;
@@ -68,7 +69,7 @@ static void holder_end(struct issm_file *h)
 
 static int holder_begin(struct umad *u, uint32_t row, int *fd);
 
-/* One who gets an error instead lets the next have it. */
+/* Passes the token on.  A waiter that gets an error instead lets the next one have it. */
 static void token_pass(struct umad *u, uint32_t row)
 {
 	struct issm_waiter *w;
@@ -92,7 +93,7 @@ static void holder_ready(struct loop *l, struct source *src, uint32_t events)
 	(void)l, (void)events;
 	if (h->ended)
 		return;
-	/* What a program wrote that took it for a socket is nothing to us. */
+	/* Drops what a program wrote that took it for a socket. */
 	do {
 		n = recv(h->sock.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	} while (n > 0 || (n < 0 && errno == EINTR));

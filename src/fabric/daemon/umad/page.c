@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The page that a umad file shares with its program; nothing that stands there is believed. */
+/*
+ * The page that a umad file shares with its program; the daemon believes nothing that it reads
+ * there.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +19,7 @@ int umad_page_open(struct umad_page **page, int *fd)
 	if (*fd < 0)
 		return -errno;
 	ret = memory_file_resize(*fd, sizeof(**page));
-	/* A page that a program has cut short would end us. */
+	/* If a program cut the page short, the next access would kill us. */
 	if (!ret && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		ret = -ENOMEM;
 	if (!ret) {
@@ -36,7 +39,7 @@ void umad_page_close(struct umad_page *page)
 	munmap(page, sizeof(*page));
 }
 
-/* A program that wrote without counting (after execve, say) must not bring it below zero. */
+/* A program that wrote without counting (after execve, say) must not bring the count below zero. */
 static void word_uncount(_Atomic(uint32_t) *word)
 {
 	uint32_t n = atomic_load_explicit(word, memory_order_relaxed);
