@@ -11,7 +11,7 @@
 #include "fabric/daemon/netdev.h"
 
 #define OUI_MELLANOX  0x0c42a1ull
-#define CARD_GUIDS    16u /* a card's functions and ports count up */
+#define CARD_GUIDS    16u /* the GUIDs of a card's functions and ports count up */
 #define INVENTED_GIDS 4u  /* the MAC's own address and the IPv4 address, each as RoCE v1 and v2 */
 
 /* 198.18.0.0/15: 9 bits name 512 blocks of 256 addresses; a block serves 85 hosts with 3 each. */
@@ -76,7 +76,10 @@ static int gid_refused(const struct fabric *f, uint32_t row, const union ib_gid 
 	return -EADDRINUSE;
 }
 
-/* A port's table may be too small for all addresses of its network interface. */
+/*
+ * Reports an address that is left out, because a port's table may be too small for all addresses of
+ * its network interface.
+ */
 static void gid_left_out(const struct fabric *f, uint32_t row, const union ib_gid *gid)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -105,7 +108,7 @@ static int gid_append(struct fabric *f, uint32_t row, const union ib_gid *gid, e
 	return ret == -EADDRINUSE ? gid_refused(f, row, gid, owner) : ret;
 }
 
-/* In the kernel's order: each address as RoCE v1, then v2. */
+/* Appends an address as RoCE v1 and then as v2, which is the kernel's order. */
 static int gid_append_both(struct fabric *f, uint32_t row, union ib_gid gid)
 {
 	int ret = gid_append(f, row, &gid, GID_IB_ROCE_V1);
@@ -115,7 +118,10 @@ static int gid_append_both(struct fabric *f, uint32_t row, union ib_gid gid)
 
 /* ---- Ethernet ---- */
 
-/* 198.18.hh.pp and 198.19.hh.pp; the hosts from 512 on have the next three pp of those before. */
+/*
+ * Gives 198.18.hh.pp and 198.19.hh.pp; the hosts from 512 on have the next three pp of those
+ * before.
+ */
 static int netdev_invent(const struct fabric *f, struct netdev *nd, uint32_t host, uint32_t row)
 {
 	uint32_t last = f->subnet.ports[row].host_index + 1 + IPV4_PORTS * (host / IPV4_HOSTS);
@@ -150,7 +156,10 @@ static int netdev_gids(struct fabric *f, uint32_t row, const struct netdev *nd)
 	return ret;
 }
 
-/* Of its host's Ethernet ports; with mlx5_1 at the machine's interface, it stays so whatever mlx5_0 is. */
+/*
+ * Tells whether the port is the last of its host's Ethernet ports, which is the one at the
+ * machine's interface: so mlx5_1 stays there, whatever mlx5_0 is.
+ */
 static bool is_last_ethernet(const struct fabric *f, uint32_t row)
 {
 	const struct topology_host *host =

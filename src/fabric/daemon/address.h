@@ -13,7 +13,7 @@
 
 #include "fabric/daemon/fabric.h"
 
-/* Room that a port of that host needs in the pool of GIDs. */
+/* How many entries a port of that host needs in the pool of GIDs. */
 uint32_t address_gids(uint32_t host, bool ethernet);
 uint64_t address_guid(uint32_t host, uint32_t host_index);
 int address_ethernet(struct fabric *f, uint32_t row) must_check;

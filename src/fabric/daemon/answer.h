@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the daemon answers: the functions that requests.c finds by the type of a message. */
+/* How the daemon answers: requests.c finds these functions by the type of a message. */
 #pragma once
 
 #include "fabric/daemon/server.h"
@@ -8,10 +8,13 @@
 struct attached {
 	int fds[MSG_MAX_FDS];
 	unsigned n;
-	bool given; /* they are closed when the reply has gone; else the fabric keeps them */
+	bool given; /* the daemon closes them when the reply has gone; else the fabric keeps them */
 };
 
-/* The request becomes its reply.  Status of the reply, or ANSWER_LATER: there is none yet. */
+/*
+ * Turns the request into its reply.  Returns the reply's status, or ANSWER_LATER: there is none
+ * yet.
+ */
 typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
 #define ANSWER_LATER 1
 

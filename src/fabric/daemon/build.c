@@ -13,7 +13,7 @@
 #include "prm/model.h"
 
 #define VENDOR_MELLANOX 0x2c9u
-#define DEVICE_SWITCH	0xd2f2u /* of the switches that we invent */
+#define DEVICE_SWITCH	0xd2f2u /* device number of the switches that we invent */
 #define REVISION	0xa1u
 
 /* ---- a plan for hosts that nobody has described ---- */
@@ -58,7 +58,10 @@ static bool name_free(const struct fabric *f, const char *name)
 	return fabric_name_ok(name) && topology_find_host(&f->topology, name) < 0;
 }
 
-/* Its description, else its id, else its GUID: names of hosts are short, and those of files. */
+/*
+ * Names the host by the node's description, else by its id, else by its GUID: names of hosts are
+ * short, and safe in paths.
+ */
 static void host_name(const struct fabric *f, const struct plan_node *node,
 		      char name[PLAN_NAME_BYTES])
 {
@@ -147,8 +150,8 @@ struct subnet_shape build_shape(const struct fabric *f)
 
 struct builder {
 	struct fabric *f;
-	uint32_t *rows; /* of nodes of the plan: of their first ports */
-	uint32_t lids;	/* ports that need one */
+	uint32_t *rows; /* rows of the first ports of the plan's nodes */
+	uint32_t lids;	/* how many ports need a LID */
 };
 
 static int lid_due(struct builder *b, uint32_t row)
@@ -161,7 +164,7 @@ static int lid_due(struct builder *b, uint32_t row)
 	return -ENOSPC;
 }
 
-/* What a file says of the port. */
+/* Takes over what a file says of the port. */
 static int port_plan(struct builder *b, uint32_t row, const struct plan_port *p)
 {
 	struct net *n = &b->f->net;
@@ -197,14 +200,14 @@ static struct net_node node_of_plan(const struct fabric *f, const struct plan_no
 		to.device_id =
 			node->type == SMP_NODE_SWITCH ? DEVICE_SWITCH : model_at(f->model)->device;
 	}
-	/* 64 bytes that need no NUL. */
+	/* The id has 64 bytes and needs no NUL. */
 	memcpy(to.id, node->id, sizeof(to.id));
 	memcpy(to.description, node->description, sizeof(to.description));
 	to.id[sizeof(to.id) - 1] = '\0';
 	return to;
 }
 
-/* Adds the node of the plan to net, once the subnet has its rows from first_port on. */
+/* Adds the plan's node to net, once the subnet has its rows from first_port on. */
 static int node_build(struct builder *b, uint32_t index, uint32_t node_row)
 {
 	const struct plan_node *node = &b->f->plan.nodes[index];
@@ -225,7 +228,7 @@ static int node_build(struct builder *b, uint32_t index, uint32_t node_row)
 
 /* ---- hosts ---- */
 
-/* Rows and addresses of the ports before net knows them. */
+/* Gives the ports rows and addresses before net knows them. */
 static int ports_name(struct fabric *f, uint32_t host, uint32_t first, bool ethernet)
 {
 	int ret = 0;
@@ -297,7 +300,7 @@ static int hosts_build(struct builder *b)
 
 /* ---- switches and routers ---- */
 
-/* host: SUBNET_NONE of routers. */
+/* host: SUBNET_NONE for routers. */
 static int between_build(struct builder *b, uint32_t index, uint32_t host)
 {
 	struct fabric *f = b->f;

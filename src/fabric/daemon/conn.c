@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Connections: what they are sent, and their end; see server.h. */
+/* Connections: what the daemon sends them, and their end; see server.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "fabric/daemon/descriptor.h"
 #include "fabric/daemon/server.h"
 
-#define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
+#define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel makes one */
 
 struct outgoing {
 	struct outgoing *next;
@@ -39,7 +39,8 @@ static bool conn_queue(struct conn *c, const struct msg *m, const int *fds, unsi
 	if (!o)
 		return false;
 	memcpy(&o->m, m, m->head.length);
-	/* The owner may give its use up before this message leaves. */
+	/* The owner may give the descriptor up before this message leaves, so the message holds
+	 * it. */
 	while (o->nfds < nfds) {
 		if (!descriptor_hold(fds[o->nfds])) {
 			outgoing_free(o);
@@ -81,7 +82,7 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 		log_warn("process %d does not read what it is told: cut off", (int)c->pid);
 		ret = -ENOBUFS;
 	}
-	/* Does not end the connection, because the caller may be in the middle of a walk over
+	/* This does not end the connection, because the caller may be in the middle of a walk over
 	 * slots.  The shutdown makes the loop come back to it. */
 	if (ret)
 		shutdown(c->sock.fd, SHUT_RDWR);
@@ -132,7 +133,7 @@ static void conn_bury(struct loop_grave *g)
 	free(container_of(g, struct conn, grave));
 }
 
-/* struct slot_notes */
+/* The functions of struct slot_notes. */
 static void conn_note_gone(void *user, uint32_t to, uint32_t peer)
 {
 	struct server *s = user;
@@ -182,7 +183,7 @@ void conn_watch_life(struct server *s, struct conn *c)
 {
 	c->life.fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->life.fd < 0)
-		return; /* an old kernel: the end of the connection must do */
+		return; /* the kernel is old, so only the connection's end tells */
 	c->life.ready = life_ready;
 	if (loop_watch(&s->fabric->loop, &c->life, EPOLLIN)) {
 		close(c->life.fd);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writers of a node's description.  To the program it is the file node_desc of sysfs, where each write
- * is a new text, wherever the file stands: so it gets one end of a socket that keeps records apart, and
- * any process that it hands the descriptor to, a shell's command, writes there without our help.
+ * Writers of a node's description.  To the program it is the file node_desc of sysfs, where each
+ * write is a new text, wherever the file stands.  So the program gets one end of a socket that
+ * keeps records apart, and any process that it hands the descriptor to, for example a shell's
+ * command, writes there without our help.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "fabric/daemon/fabric.h"
 
-#define DESCRIPTION_RECORDS 64u /* that are taken before others have their turn */
+#define DESCRIPTION_RECORDS 64u /* how many are taken before others have their turn */
 
 struct description_file {
 	struct source sock;
@@ -41,18 +42,18 @@ static void description_end(struct description_file *d)
 	loop_bury(&d->fabric->loop, &d->grave);
 }
 
-/* As the kernel does it: what is beyond 64 bytes is lost, a newline is kept. */
+/* Does as the kernel does: it drops what is beyond 64 bytes, and keeps a newline. */
 static void description_set(struct description_file *d, const char *record, size_t bytes)
 {
 	char text[SUBNET_NAME_BYTES + 1] = {0};
 
 	memcpy(text, record, bytes);
-	/* 64 bytes fit. */
+	/* 64 bytes always fit. */
 	if (net_set_description(&d->fabric->net, d->row, text))
 		return;
 }
 
-/* A write of nothing is told from the end by its sender, which each record has. */
+/* Takes a record.  Each record has a sender, which tells a write of nothing from the end. */
 static ssize_t record_take(int fd, char record[SUBNET_NAME_BYTES], bool *ended)
 {
 	union {
@@ -80,7 +81,8 @@ static void description_ready(struct loop *l, struct source *src, uint32_t event
 	ssize_t n = 0;
 
 	(void)l, (void)events;
-	/* A program that ends without having read its end resets it, before its last record. */
+	/* A program that ends without having read from its end resets it, and its last record comes
+	 * after that. */
 	for (unsigned i = 0; i < DESCRIPTION_RECORDS && !d->ended && !ended &&
 			     (n >= 0 || n == -EINTR || n == -ECONNRESET);
 	     i++) {
@@ -92,7 +94,7 @@ static void description_ready(struct loop *l, struct source *src, uint32_t event
 		description_end(d);
 }
 
-/* Who opens it for reading too finds the text of that moment, and then the end. */
+/* A program that opens it for reading too finds the text of that moment, and then the end. */
 static int description_offer(struct description_file *d, int fd)
 {
 	const char *text = net_node_of(&d->fabric->net, d->row)->description;

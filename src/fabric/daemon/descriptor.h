@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Descriptors that several parts of the daemon use at once; the last user closes them.  A message
- * that waits in a queue holds its descriptors like this.  Duplicates would need a number each just
- * when the daemon has none left.
+ * that waits in a queue holds its descriptors in this way.  Duplicates would need more numbers,
+ * just when the daemon has none left.
  */
 #pragma once
 

@@ -180,6 +180,6 @@ const char *fabric_host_name(const struct fabric *f, uint32_t row)
 {
 	const struct subnet_node *node = subnet_node_of(&f->subnet, row);
 
-	/* Nothing runs on a router. */
+	/* No program runs on a router. */
 	return node->host == SUBNET_NONE ? node->id : f->topology.hosts[node->host].name;
 }

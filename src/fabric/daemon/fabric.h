@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The daemon's picture of a fabric.  One thread uses it, without locks.  What clients see of it
+ * The daemon's picture of a fabric.  One thread uses it, without locks.  The part that clients see
  * lies in the three shared segments, see registry/registry.h and subnet/subnet.h.
  */
 #pragma once
@@ -25,7 +25,7 @@
 #include "subnet/subnet.h"
 #include "registry/registry.h"
 
-/* Where a host of the topology lies in the subnet, whose rows have its order. */
+/* Where a host of the topology lies in the subnet, whose rows have the same order. */
 struct fabric_host {
 	uint32_t first_node;
 	uint32_t first_port;
@@ -57,7 +57,10 @@ struct slot_row {
 	uint16_t next_free;
 };
 
-/* Chunks of a number space.  First in, first out: a number is reused as late as possible. */
+/*
+ * Free chunks of a number space.  They go out in the order in which they came back, so that a
+ * number is reused as late as possible.
+ */
 struct numbers {
 	uint16_t fifo[REGISTRY_CHUNKS];
 	uint32_t head;
@@ -65,30 +68,30 @@ struct numbers {
 	uint16_t owner_plus_1[REGISTRY_CHUNKS];
 };
 
-/* The other end of an Ethernet port, as users have it. */
+/* The other end of an Ethernet port's cable, as users set it. */
 struct port_end {
 	bool pulled;
 	bool tied;
-	uint32_t peer; /* the port that its cable leads to; SUBNET_NONE: it has a carrier */
-	uint32_t carrier_plus_1;	/* slot; 0: it has ended */
-	bool carrier_up;		/* the link that the carrier leads to */
-	char text[FABRIC_TIE_BYTES];	/* what the carrier says that it leads to */
-	char warning[FABRIC_TIE_BYTES]; /* and what has gone wrong there */
+	uint32_t peer;		 /* port that its cable leads to; SUBNET_NONE: a carrier has it */
+	uint32_t carrier_plus_1; /* slot of the carrier; 0: the carrier has ended */
+	bool carrier_up;	 /* whether the link behind the carrier is up */
+	char text[FABRIC_TIE_BYTES];	/* what the carrier leads to, in its words */
+	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong there */
 };
 
 struct fabric {
-	struct loop loop; /* of all that the daemon does */
+	struct loop loop; /* runs all that the daemon does */
 	char dir[RUNDIR_BYTES];
 	char name[FABRIC_NAME_BYTES];
-	/* For fabric_create, which takes one of them over: hosts, or a plan that was read from a file. */
+	/* For fabric_create, which takes one of them over: hosts, or a plan read from a file. */
 	struct topology topology;
 	struct plan plan;
-	char topology_path[FABRIC_PATH_BYTES]; /* of the file; empty: none */
-	char link_types[LINK_TYPES_BYTES]; /* of hosts that are all alike; empty: it was a file */
+	char topology_path[FABRIC_PATH_BYTES]; /* the topology's file; empty: none */
+	char link_types[LINK_TYPES_BYTES];     /* if all hosts are alike; empty: a file says them */
 	enum sm_mode sm_mode;
-	uint32_t sm_priority; /* of the built-in one; 0: it stands back for all others */
+	uint32_t sm_priority; /* of the built-in SM; 0: it stands back for all others */
 	struct fabric_host *hosts;
-	uint32_t model; /* what the devices are taken for, see prm/model.h */
+	uint32_t model; /* the model that devices say they are, see prm/model.h */
 
 	struct segment registry_segment, subnet_segment, slots_segment;
 	struct registry *registry;
@@ -101,22 +104,25 @@ struct fabric {
 	struct sm sm;
 	struct umad umad;
 	struct description_file *descriptions;
-	bool managed; /* the five are open */
+	bool managed; /* whether the five are open */
 
 	struct port_end *ends;		 /* per port */
-	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
+	uint64_t (*base)[PORT_COUNTERS]; /* per port: counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
-	uint32_t first_number; /* where numbers begin; any value */
+	uint32_t first_number; /* the first number that is given out; any value */
 	struct function_file *functions;
 };
 
 /* ---- function.c: PCI functions that cards emulate ---- */
 
-/* Does this device of the host emulate one? */
+/* Tells whether this device of the host emulates a function. */
 bool function_is_there(const struct fabric *f, uint32_t host, uint32_t device);
-/* Its memory, which is made for whoever asks first, a descriptor of the fabric's; -ENODEV, or another negative errno. */
+/*
+ * Returns a descriptor of its memory, which the fabric owns and makes for the first who asks;
+ * -ENODEV, or another negative errno.
+ */
 int function_memory(struct fabric *f, uint32_t host, uint32_t device) must_check;
 void functions_free(struct fabric *f);
 
@@ -125,42 +131,48 @@ void functions_free(struct fabric *f);
 /* 0, or negative errno after it has logged what is wrong with the topology. */
 int fabric_create(struct fabric *f) must_check;
 void fabric_destroy(struct fabric *f);
-/* Index of the host, the first one if name is empty, or -ENOENT. */
+/* Index of the host, or of the first host if name is empty; or -ENOENT. */
 int64_t fabric_find_host(const struct fabric *f, const char *name) must_check;
-/* The same, and the row of a node of InfiniBand, by anything that users call it (names.c).  -ENOENT;
- * -ENOTUNIQ: it is the description of several. */
+/* The same for any name by which users call a host (names.c), and the row of a node of InfiniBand.
+ * -ENOENT; -ENOTUNIQ: several have that description. */
 int64_t fabric_called_host(const struct fabric *f, const char *name) must_check;
 int64_t fabric_called_node(const struct fabric *f, const char *name) must_check;
 /* Row of a port of that host, or SUBNET_NONE. */
 uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
-/* The port that an attribute is of, the first of its device if it is the device's; or SUBNET_NONE. */
+/*
+ * Row of the attribute's port, or of the first port of its device if it is the device's; or
+ * SUBNET_NONE.
+ */
 uint32_t fabric_find_attr(const struct fabric *f, uint32_t host, const struct attr *a);
 /* The name of the host that a port is plugged into. */
 const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
-/* ---- build.c: hosts, subnet and net of a plan ---- */
+/* ---- build.c: makes hosts, subnet and net from a plan ---- */
 
-/* Completes topology and plan, one from the other. */
+/* Completes the topology from the plan, or the plan from the topology. */
 int build_plan(struct fabric *f) must_check;
 struct subnet_shape build_shape(const struct fabric *f);
 int build_subnet(struct fabric *f) must_check;
 
 /* ---- manage.c: who manages the subnet ---- */
 
-/* Agents of the ports, the subnet manager, the device files' other ends. */
+/* Opens the agents of the ports, the subnet manager, and the other ends of the device files. */
 int manage_open(struct fabric *f) must_check;
 void manage_close(struct fabric *f);
-/* Cables have been pulled or put back: what the SM can do about it in a moment is done on return. */
+/*
+ * Somebody has pulled cables or put them back: on return the SM has done all that it can do in a
+ * moment.
+ */
 void manage_links(struct fabric *f);
 
 /* ---- port.c: state of a port ---- */
 
-/* Pulls the cable of a port or puts it back; 1 if that was a change, 0 if not; -ENOENT no such row,
- * -EINVAL no state that can be set. */
+/* Pulls the cable of a port or puts it back.  Returns 1 if that was a change, 0 if not; -ENOENT no
+ * such row, -EINVAL no state that can be set. */
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
 /* Gives a port of Ethernet the state that follows from both ends of its cable; 1 or 0 as above. */
 int port_settle(struct fabric *f, uint32_t row);
-/* The same for a port of InfiniBand.  To put a cable back is to put both of its ends back. */
+/* The same for a port of InfiniBand.  Putting a cable back puts back both of its ends. */
 bool port_pull(struct fabric *f, uint32_t row, bool down);
 
 /* ---- description.c: writers of a node's description ---- */
@@ -171,41 +183,47 @@ void descriptions_close(struct fabric *f);
 
 /* ---- slots.c: processes, their channels, their counters ---- */
 
-/* What the server sends to clients; NULL where nobody listens. */
+/* What the server sends to clients; NULL: nobody listens. */
 struct slot_notes {
 	void (*gone)(void *user, uint32_t to, uint32_t peer);
 	void *user;
 };
 
 void slots_init(struct fabric *f);
-/* The slot index or -ENOSPC. */
+/* Returns the slot's index, or -ENOSPC. */
 int slot_take(struct fabric *f, uint32_t host, pid_t pid) must_check;
 void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes);
-/* 'slot' has forgotten 'peer'. */
+/* The process in 'slot' has forgotten 'peer'. */
 void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer);
 /* Counts for each slot how many other slots wait only for its acknowledgement to be free. */
 void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS]);
-/* The channel's descriptor, which stays the fabric's, or negative errno.  *fresh: just created. */
+/*
+ * Returns the channel's descriptor, which the fabric keeps, or a negative errno.  *fresh: it was
+ * just created.
+ */
 int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
-/* First number of a chunk, or negative errno. */
+/* Returns the first number of a chunk, or a negative errno. */
 int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind) must_check;
-/* Of its processes and of what the daemon itself counts there. */
+/* Sum of the port's counter over its processes, with what the daemon itself counts there. */
 uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter);
-/* Of its processes, also those that are gone. */
+/* Sum over its processes alone, also those that are gone. */
 uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_counter counter);
 
 /* ---- traffic.c: what processes have sent, by destination ---- */
 
-/* Counts it at all ports that it has passed; call it before anything that ways depend on changes. */
+/*
+ * Counts what was sent at all ports that it passed.  Call this before any change of what ways
+ * depend on.
+ */
 void traffic_settle(struct fabric *f);
-/* The same for a process that is gone, and frees its cells. */
+/* The same for a process that is gone; also frees its cells. */
 void traffic_end(struct fabric *f, uint32_t slot);
-/* What a port has sent that is not settled; 0 for counters other than data and packets sent. */
+/* What a port has sent and nobody has settled; 0 for counters other than data and packets sent. */
 uint64_t traffic_pending(const struct fabric *f, uint32_t row, enum port_counter counter);
 
 /* ---- text.c: attributes as text ---- */
 
-/* Length, or -ENOENT. */
+/* Returns the length, or -ENOENT. */
 int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
 	      char *buf, size_t size) must_check;
 int guid_text(uint64_t guid, char *buf, size_t size);
@@ -217,5 +235,5 @@ int attr_text_by_path(const struct fabric *f, const char *host, const char *path
 
 /* Makes the directory for the trees. */
 int trees_open(const struct fabric *f) must_check;
-/* Writes a host's tree unless it is there. */
+/* Writes a host's tree, unless it has been written. */
 int tree_write(struct fabric *f, uint32_t host) must_check;

@@ -10,7 +10,10 @@
 
 #include "fabric/rundir.h"
 
-/* A directory that is moved with one above it is not told of that itself. */
+/*
+ * Watches the directory and the one above it, because a directory that moves with the one above it
+ * gets no event itself.
+ */
 static bool watch_both(int fd, const char *dir)
 {
 	const uint32_t moved = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;

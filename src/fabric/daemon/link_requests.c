@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What users do to the subnet's hardware: cables that are pulled, nodes that are taken out or renamed. */
+/* What users do to the subnet's hardware: they pull cables, take nodes out and rename them. */
 #include <errno.h>
 #include <string.h>
 
 #include "fabric/daemon/answer.h"
 #include "fabric/daemon/mad/impair.h"
 
-/* Row of a node's port that has a cable. */
+/* Finds the row of a node's port that has a cable. */
 static int port_find(const struct fabric *f, const char *name, uint32_t port, uint32_t *row)
 {
 	int64_t node = fabric_called_node(f, name);
@@ -74,7 +74,7 @@ int answer_describe(struct server *s, struct conn *c, struct msg *m, struct atta
 	return 0;
 }
 
-/* Begins anew with another seed; what is late meanwhile is lost. */
+/* Begins anew with another seed; packets that are late at that time are lost. */
 static int impair_begin(struct mad_fabric *mad, uint32_t seed)
 {
 	struct impair *fresh;

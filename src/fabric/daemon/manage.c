@@ -2,7 +2,7 @@
 /* Opens what manages the subnet, from the bottom to the top; see fabric.h. */
 #include "fabric/daemon/fabric.h"
 
-/* Agents that every port has. */
+/* Opens the agents that every port has. */
 static int agents_open(struct fabric *f)
 {
 	int ret = sma_open(&f->sma, &f->mad);

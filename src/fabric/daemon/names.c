@@ -11,7 +11,7 @@
 
 #define GUID_DIGITS 16u
 
-/* A number with 0x before it, or 16 digits; 0: neither. */
+/* Reads a number with 0x before it, or 16 digits; 0: the name is neither. */
 static uint64_t name_guid(const char *name)
 {
 	bool marked = name[0] == '0' && (name[1] == 'x' || name[1] == 'X');
@@ -63,7 +63,7 @@ static int64_t node_by_description(const struct subnet *s, const char *name)
 	return found;
 }
 
-/* Row of a node, which is no host's name. */
+/* Returns the row of a node that is not called by a host's name. */
 static int64_t node_called(const struct subnet *s, const char *name)
 {
 	int64_t node = name[0] ? node_by_guid(s, name_guid(name)) : -ENOENT;
@@ -95,7 +95,7 @@ int64_t fabric_called_host(const struct fabric *f, const char *name)
 	node = node_called(&f->subnet, name);
 	if (node < 0)
 		return node;
-	/* Nothing runs on a router. */
+	/* No program runs on a router. */
 	return f->subnet.nodes[node].host == SUBNET_NONE ? -ENOENT
 							 : (int64_t)f->subnet.nodes[node].host;
 }

@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <stdint.h>
 
-/* More addresses of a family than a GID table has room for. */
+/* More addresses of a family than a GID table can hold. */
 #define NETDEV_ADDRESSES 16u
 
 struct netdev {
@@ -13,9 +13,9 @@ struct netdev {
 	uint8_t mac[6];
 	uint32_t nipv4;
 	uint8_t ipv4[NETDEV_ADDRESSES][4];
-	uint32_t nipv6; /* without link-local ones: the default GID covers those */
+	uint32_t nipv6; /* without link-local ones, because the default GID covers those */
 	uint8_t ipv6[NETDEV_ADDRESSES][16];
-	uint32_t nleft_out; /* addresses for which the arrays have no room */
+	uint32_t nleft_out; /* how many addresses the arrays have no room for */
 };
 
 /* The first interface that is up, has an IPv4 address and is no loopback; else the loopback. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The state of a port.  It lies in the subnet, where the wires of all processes read it per packet,
- * so traffic stops without a message to anybody.
+ * The state of a port.  It lies in the subnet, where the wires of all processes read it for each
+ * packet, so traffic stops without a message to anybody.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ static bool other_end_up(const struct fabric *f, uint32_t row)
 					: !f->ends[end->peer].pulled;
 }
 
-/* Ethernet needs nobody to be brought up. */
+/* An Ethernet port comes up without a manager. */
 int port_settle(struct fabric *f, uint32_t row)
 {
 	bool up = !f->ends[row].pulled && other_end_up(f, row);
@@ -49,7 +49,7 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 
 	if (row >= f->subnet.nports)
 		return -ENOENT;
-	/* What lies between is the subnet manager's business. */
+	/* The subnet manager sets the states in between. */
 	if (!down && state != IB_PORT_ACTIVE)
 		return -EINVAL;
 	if (f->subnet.ports[row].ethernet) {

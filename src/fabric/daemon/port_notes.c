@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Asynchronous events of ports, to the processes of their hosts; see server.h. */
+/* Tells the processes of a host the asynchronous events of its ports; see server.h. */
 #include <stddef.h>
 
 #include "fabric/daemon/server.h"
@@ -16,7 +16,7 @@ void port_note(struct server *s, uint32_t row, enum ib_event event)
 			conn_send(s, s->by_slot[i], &note, NULL, 0);
 }
 
-/* INIT and ARMED lie between: programs hear of both ends of the way only. */
+/* INIT and ARMED lie between DOWN and ACTIVE, and programs hear only of these two. */
 static void port_note_state(struct server *s, uint32_t row)
 {
 	uint32_t state = net_info(&s->fabric->net, row, PI_STATE);
@@ -33,7 +33,7 @@ static void port_notes_hear(struct net_listener *l, enum net_event event, uint32
 	struct server *s = (struct server *)((char *)l - offsetof(struct server, port_notes));
 
 	(void)what;
-	/* Most ports of a subnet are of switches, where no process is told anything. */
+	/* Most ports of a subnet are switches', where no process hears anything. */
 	if (subnet_node_of(&s->fabric->subnet, row)->kind != SUBNET_HCA)
 		return;
 	switch (event) {

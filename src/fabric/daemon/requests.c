@@ -17,8 +17,8 @@ static void request_terminate(char *s, size_t size)
 }
 
 /*
- * A client that is stopped, by a debugger perhaps, does not acknowledge that peers have ended, and
- * their slots stay taken.  We leave it alone for as long as there are other slots.
+ * A client that is stopped, by a debugger perhaps, does not acknowledge that peers have ended, so
+ * their slots stay taken.  We leave it alone as long as there are other slots.
  */
 static bool debtor_cut_off(struct server *s)
 {
@@ -215,7 +215,7 @@ static int answer_host(struct server *s, struct conn *c, struct msg *m, struct a
 
 	(void)c, (void)a;
 	request_terminate(m->host.name, sizeof(m->host.name));
-	/* Switches are found by name alone. */
+	/* Only the name finds a switch. */
 	if (m->host.name[0])
 		host = fabric_called_host(f, m->host.name);
 	else if (host >= f->topology.nhosts)
@@ -292,7 +292,7 @@ static int answer_shutdown(struct server *s, struct conn *c, struct msg *m, stru
 	return 0;
 }
 
-/* Every process of the port's host is told; others see it in the subnet. */
+/* Tells every process of the port's host; others see it in the subnet. */
 static int answer_set_port(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	uint32_t row = m->set_port.row;
@@ -306,7 +306,7 @@ static int answer_set_port(struct server *s, struct conn *c, struct msg *m, stru
 		tie_settle_peer(s, row);
 	if (!changed)
 		return 0;
-	/* What becomes of a link of InfiniBand is told when it does. */
+	/* A change of an InfiniBand link is told when it happens. */
 	if (s->fabric->subnet.ports[row].ethernet)
 		tie_tell(s, row);
 	return 0;
@@ -344,7 +344,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_ADOPT] = answer_umad_adopt,
 };
 
-/* Of the process's own ports only. */
+/* A process may tell this of its own ports only. */
 static void key_violated(struct server *s, const struct conn *c, const struct key_violation *v)
 {
 	struct fabric *f = s->fabric;

@@ -19,12 +19,15 @@
 #include "fabric/daemon/home.h"
 
 #define BACKLOG 4096
-/* Where something fails that cannot be waited for, and how often so for memory for one client. */
+/*
+ * How long the daemon rests when something fails that it cannot wait for, and how often it does so
+ * for memory for one client.
+ */
 #define REST_US		1000
 #define NO_MEMORY_TRIES 200u
 #define BATCH		64 /* messages of a client, before others have their turn */
 
-/* Whoever started us connects at once; if it died instead, nobody needs us. */
+/* The program that started us connects at once; if it died instead, nobody needs us. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
 
 #define DEAF_MS 1000
@@ -39,8 +42,8 @@ static void server_refuse(int sock, int status)
 		log_debug("cannot tell a client why it is refused");
 }
 
-/* Reads what the client may have asked already: closing with it unread would turn our answer into
- * an error. */
+/* Reads what the client may have asked already, because a close with unread data would turn our
+ * answer into an error. */
 static void turn_off(int sock, int status)
 {
 	struct msg m;
@@ -71,7 +74,7 @@ static void conn_ready(struct loop *l, struct source *src, uint32_t events)
 		if (ret == -EAGAIN)
 			return;
 		if (ret == -ENOMEM && c->no_memory++ < NO_MEMORY_TRIES) {
-			/* What was sent is still there, and we come back for it. */
+			/* What the client sent is still there, and we come back for it. */
 			usleep(REST_US);
 			return;
 		}
@@ -147,9 +150,9 @@ static int spare_open(void)
 }
 
 /*
- * Tells a client that connects when no descriptor is left.  If it waited instead, it would keep the
- * listener ready. 0, -EAGAIN if there is nobody (without a descriptor accept does not say so), or
- * why not even that is possible.
+ * Answers a client that connects when no descriptor is left.  If it waited instead, it would keep
+ * the listener ready.  0, -EAGAIN if there is nobody (without a descriptor accept does not say so),
+ * or the reason why not even that is possible.
  */
 static int turn_away(struct server *s, int why)
 {
@@ -165,7 +168,7 @@ static int turn_away(struct server *s, int why)
 	return sock < 0 ? sock : 0;
 }
 
-/* All who have connected until now. */
+/* Accepts all clients that have connected until now. */
 static void listener_accept_all(struct server *s)
 {
 	int ret;
@@ -180,7 +183,7 @@ static void listener_accept_all(struct server *s)
 	if (ret == -EAGAIN)
 		return;
 	log_warn("cannot accept: %s", strerror(-ret));
-	/* One that stays in the watch is ready at once and each time. */
+	/* A listener that stays in the watch would be ready at once, again and again. */
 	if (!loop_rewatch(&s->fabric->loop, &s->listener, 0))
 		usleep(REST_US);
 	s->deaf = true;
@@ -195,7 +198,7 @@ static void listener_ready(struct loop *l, struct source *src, uint32_t events)
 		listener_accept_all(s);
 }
 
-/* Tries again: something has happened or time has passed, so there may be descriptors. */
+/* Tries again: something has happened or time has passed, so descriptors may be free. */
 static void listener_try(struct server *s)
 {
 	s->deaf = false;
@@ -225,7 +228,7 @@ static void home_ready(struct loop *l, struct source *src, uint32_t events)
 	s->leave = true;
 }
 
-/* Not to be had, the fabric works all the same. */
+/* Watches the directory; if that is not possible, the fabric works all the same. */
 static void home_open(struct server *s)
 {
 	int fd = home_watch(s->fabric->dir);
@@ -288,8 +291,8 @@ int server_open(struct server *s, struct fabric *f, int lock)
 	return listener_open(s);
 }
 
-/* Is it time to go?  Clients that have connected but are not accepted yet count, and so do files
- * that programs hold without a connection. */
+/* Tells whether it is time to go.  Clients that have connected but are not accepted yet count, and
+ * so do files that programs hold without a connection. */
 static bool nobody_left(struct server *s)
 {
 	if (s->nconns || s->fabric->umad.nfiles || s->stay || !s->served)
@@ -298,7 +301,7 @@ static bool nobody_left(struct server *s)
 	return !s->nconns;
 }
 
-/* How long a round may wait.  0: nobody has come in time. */
+/* Returns how long a round may wait.  0: nobody has come in time. */
 static int round_wait_ms(const struct server *s, uint64_t first_client_ns)
 {
 	uint64_t now;
@@ -324,7 +327,7 @@ void server_run(struct server *s)
 			log_error("epoll_wait: %s", strerror(-n));
 			return;
 		}
-		/* Nothing interrupts us in earnest, so this costs nobody anything. */
+		/* A round that fails is rare, so this rest costs nobody anything. */
 		if (n < 0)
 			usleep(REST_US);
 		if (n == 0 && timeout == 0)

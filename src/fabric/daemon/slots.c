@@ -42,7 +42,7 @@ static bool bits_none(const uint64_t *words)
 
 /* ---- numbers ---- */
 
-/* All chunks from first to end, beginning at one of them. */
+/* Puts all chunks from first to end into the list, beginning at one of them. */
 static void numbers_init(struct numbers *n, uint32_t first, uint32_t end, uint32_t begin)
 {
 	for (n->count = 0; n->count < end - first; n->count++)
@@ -116,8 +116,8 @@ void slots_init(struct fabric *f)
 	f->free_head = NO_SLOT;
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
 		free_list_append(f, i);
-	/* Chunk 0 of each kind has the reserved numbers: QP 0 and 1, mkey index 0.  The last
-	 * QPN chunk holds the multicast QPN. */
+	/* Chunk 0 of each kind holds the reserved numbers: QP 0 and 1, mkey index 0.  The last QPN
+	 * chunk holds the multicast QPN. */
 	numbers_init(&f->numbers[NUMBER_QPN], 1, REGISTRY_CHUNKS - 1, f->first_number);
 	for (uint32_t kind = NUMBER_QPN + 1; kind < NUMBER_KINDS; kind++)
 		numbers_init(&f->numbers[kind], 1, REGISTRY_CHUNKS, f->first_number);
@@ -137,7 +137,7 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 	row->host = host;
 	row->pid = pid;
 	if (!++row->generation)
-		row->generation = 1; /* 0 says free */
+		row->generation = 1; /* 0 means free */
 	s = &f->slots[i];
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
@@ -246,7 +246,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 	struct slot_row *row = &f->rows[slot];
 
 	traffic_end(f, slot);
-	/* Releases its numbers first, so that nothing more is sent to it; then the slot. */
+	/* Releases its numbers first, so that nobody sends to it any more; then the slot. */
 	numbers_release(f, slot);
 	atomic_fetch_and(&f->registry->slots_used[slot / 64], ~(1ull << slot % 64));
 	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
@@ -259,7 +259,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 			bit_set(row->acks_due, peer);
 			notes->gone(notes->user, peer, slot);
 		}
-		/* It will not acknowledge any more that others have ended. */
+		/* A process that has ended will not acknowledge any more that others have. */
 		slot_acked(f, slot, peer);
 	}
 	free(row->channel);
@@ -288,7 +288,7 @@ static int channel_create(struct slot_row *low, uint32_t high)
 		close(fd);
 		return ret;
 	}
-	/* Neither side can make the other's mapping fault. */
+	/* The seals keep either side from making the other's mapping fault. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
 	low->channel[high] = fd;
 	return fd;

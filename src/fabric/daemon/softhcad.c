@@ -32,7 +32,7 @@ struct options {
 	const char *dir;
 	const char *fabric;
 	bool stay;
-	int ready_fd; /* or -1: stay in the foreground */
+	int ready_fd; /* -1: stay in the foreground */
 };
 
 /* Large tables; as static memory their unused pages cost nothing. */
@@ -93,7 +93,10 @@ static void limit_lift(__rlimit_resource_t what)
 	setrlimit(what, &limit);
 }
 
-/* The daemon serves everybody, so it keeps nothing of the program that happened to start it. */
+/*
+ * The daemon serves everybody, so it drops all that it has of the program that happened to start
+ * it.
+ */
 static void forget_parent(int keep_fd)
 {
 	cpu_set_t all;
@@ -101,7 +104,7 @@ static void forget_parent(int keep_fd)
 
 	do {
 		null = open("/dev/null", O_RDWR);
-	} while (null >= 0 && null <= STDERR_FILENO); /* so that no file opened later is stdio */
+	} while (null >= 0 && null <= STDERR_FILENO); /* so that no later file becomes stdio */
 	if (keep_fd > STDERR_FILENO) {
 		if (keep_fd > 3)
 			close_range(3, (unsigned)keep_fd - 1, 0);
@@ -115,9 +118,10 @@ static void forget_parent(int keep_fd)
 	umask(0); /* the device trees have exactly the modes given */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	/* We need a descriptor per process and per pair of processes that talk. */
+	/* The daemon needs a descriptor per process and per pair of processes that talk. */
 	limit_lift(RLIMIT_NOFILE);
-	/* A device tree that is too long for a file is an error and not our death. */
+	/* A device tree that is too long for a file must be an error, and must not kill the
+	 * daemon. */
 	limit_lift(RLIMIT_FSIZE);
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -132,7 +136,10 @@ static void stdio_replace(int fd, int first, int last)
 		close(fd);
 }
 
-/* Up to here somebody reads the errors; from now on the log in our directory does, if anything. */
+/*
+ * Up to here somebody reads the errors; from now on only the log in our directory does, if
+ * anything.
+ */
 static void stdio_leave(const char *dir)
 {
 	char path[RUNDIR_BYTES + 8];
@@ -144,8 +151,8 @@ static void stdio_leave(const char *dir)
 }
 
 /*
- * A pipe wants memory for what is written to it.  A starter that hears nothing takes us for dead,
- * so a failure is one of the daemon; but it does not matter that nobody listens any more.
+ * A pipe needs memory for what is written to it.  A starter that hears nothing takes us for dead,
+ * so a failure is one of the daemon; but it does not matter if nobody listens any more.
  */
 static int tell_ready(int fd, int status)
 {
@@ -178,8 +185,8 @@ static bool somebody_listens(const char *dir)
 }
 
 /*
- * Takes the lock; 0, negative errno, or FABRIC_ANOTHER_SERVES.  The holder of the lock may also be
- * coming up, leaving or cleaning up, each of which takes milliseconds.
+ * Takes the lock: 0, a negative errno, or FABRIC_ANOTHER_SERVES.  The holder of the lock may also
+ * be coming up, leaving or cleaning up, each of which takes milliseconds.
  */
 static int become_daemon(const char *dir, int *lock, bool *remains)
 {
@@ -296,12 +303,12 @@ static int choose_topology(struct fabric *f)
 }
 
 /*
- * Removes files before connections end, so that whoever waits for the end finds nothing left.  Only
- * the lock stays if programs go on without us.
+ * Removes files before connections end, so that a program that waits for the end finds nothing
+ * left.  Only the lock stays if programs go on without us.
  */
 static void home_leave(const char *dir, int lock)
 {
-	/* Another daemon's, if ours was removed. */
+	/* The directory belongs to another daemon if ours was removed. */
 	if (!rundir_lock_stands(dir, lock))
 		return;
 	if (server_has_programs(&server))
@@ -326,13 +333,13 @@ static int daemon_serve(const struct options *o)
 	ret = become_daemon(o->dir, &lock, &remains);
 	if (ret)
 		return ret;
-	rundir_clear(o->dir); /* what a killed daemon left */
+	rundir_clear(o->dir); /* removes what a killed daemon left */
 	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
 	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
 	/*
-	 * Programs of the killed daemon may live on.  If two queue pairs, each of another daemon's
-	 * fabric, had the same number, each would take a connection to the other for one to itself.
-	 * So begin anywhere the former daemon is unlikely to have begun.
+	 * Programs of the killed daemon may live on.  If two queue pairs, each in the fabric of
+	 * another daemon, had the same number, each would take a connection to the other for one to
+	 * itself.  So this daemon begins where the former one is unlikely to have begun.
 	 */
 	if (remains)
 		fabric.first_number = (uint32_t)(clock_ns() / 1000);
@@ -358,7 +365,8 @@ static int daemon_serve(const struct options *o)
 destroy:
 	server_close(&server);
 	fabric_destroy(&fabric);
-	/* What did not come up goes last: removing it takes descriptors, which may have lacked. */
+	/* What did not come up goes last: removing it takes descriptors, which may have been
+	 * short. */
 	if (ret)
 		home_leave(o->dir, lock);
 	close(lock);

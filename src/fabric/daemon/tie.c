@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ties of Ethernet ports: where their cables lead instead of the segment that all share; see server.h. */
+/*
+ * Ties of Ethernet ports: where their cables lead instead of to the segment that all share; see
+ * server.h.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,7 +37,7 @@ static struct conn *tie_carrier(struct server *s, const struct port_end *end)
 	return end->carrier_plus_1 ? s->by_slot[end->carrier_plus_1 - 1] : NULL;
 }
 
-/* The end of its connection is how a carrier hears that it has nothing to do any more. */
+/* Ends the carrier's connection, which tells it that it has nothing to do any more. */
 static void carrier_dismiss(struct server *s, struct port_end *end)
 {
 	struct conn *c = tie_carrier(s, end);
@@ -45,7 +48,7 @@ static void carrier_dismiss(struct server *s, struct port_end *end)
 	shutdown(c->sock.fd, SHUT_RDWR);
 }
 
-/* Back to the segment.  Its state follows when the caller settles it. */
+/* Returns the port to the segment.  The caller settles its state. */
 static void tie_undo(struct server *s, uint32_t row)
 {
 	struct port_end *end = &s->fabric->ends[row];
@@ -63,7 +66,7 @@ static int tie_port(const struct fabric *f, uint32_t row)
 	return f->subnet.ports[row].ethernet ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Two ports, as with a cable between them. */
+/* Ties two ports, as a cable between them would. */
 static int tie_cable(struct server *s, uint32_t row, uint32_t peer)
 {
 	struct fabric *f = s->fabric;
@@ -85,7 +88,7 @@ static int tie_cable(struct server *s, uint32_t row, uint32_t peer)
 	return 0;
 }
 
-/* Before its slot is given back. */
+/* Called before the carrier's slot is given back. */
 static void tie_carrier_gone(struct conn *c)
 {
 	struct server *s = c->server;
@@ -105,7 +108,7 @@ static void tie_carrier_gone(struct conn *c)
 	}
 }
 
-/* The first request of a carrier makes the tie, the next ones say how its link is. */
+/* The first request of a carrier makes the tie, and later ones say how its link is. */
 static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *tie)
 {
 	struct fabric *f = s->fabric;
@@ -117,7 +120,7 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	if (f->rows[c->slot].host != subnet_node_of(&f->subnet, tie->row)->host)
 		return -EXDEV;
 	carrier = (uint32_t)c->slot + 1;
-	/* One that has ended may be followed by another. */
+	/* A carrier that has ended may be followed by another. */
 	if (end->tied &&
 	    (end->peer != SUBNET_NONE || (end->carrier_plus_1 && end->carrier_plus_1 != carrier)))
 		return -EBUSY;

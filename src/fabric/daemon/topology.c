@@ -34,7 +34,7 @@ static int array_grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
 	return 0;
 }
 
-/* Adds a name behind the others. */
+/* Adds a host's name behind the others. */
 static int host_add(struct topology *t, const char *name)
 {
 	uint32_t at = t->nhosts + t->nswitches;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a fabric consists of, as data: hosts and their HCAs.  A generator builds it; fabric_create
- * makes the subnet from it.  Everything in the subnet follows from it, so two daemons with the same
- * topology make the same fabric.
+ * What a fabric consists of, as data: hosts and their HCAs.  A generator builds it, and
+ * fabric_create makes the subnet from it.  It determines the whole subnet, so two daemons with the
+ * same topology make the same fabric.
  */
 #pragma once
 
@@ -18,17 +18,17 @@ struct topology_hca {
 	char name[16]; /* "mlx5_0" */
 	uint32_t nports;
 	bool ethernet;
-	uint32_t node; /* of the plan; Ethernet has none */
+	uint32_t node; /* node of the plan; Ethernet has none */
 };
 
 struct topology_host {
 	char name[FABRIC_NAME_BYTES];
-	uint32_t first_hca; /* the others follow */
+	uint32_t first_hca; /* the host's other HCAs follow */
 	uint32_t nhcas;
-	uint32_t nports; /* of all of them */
+	uint32_t nports; /* ports of all its HCAs */
 };
 
-/* Programs can run on switches too, at their port 0; those are hosts behind all others. */
+/* Programs can run on switches too, at their port 0; such hosts come after all others. */
 struct topology {
 	struct topology_host *hosts;
 	uint32_t nhosts, nswitches, hosts_room;
@@ -37,19 +37,19 @@ struct topology {
 	struct names names; /* of the hosts */
 };
 
-/* Begins a host.  0; -EINVAL not a name, -EEXIST another host has it, -ENOMEM. */
+/* Begins a host.  0; -EINVAL: not a name; -EEXIST: another host has it; -ENOMEM. */
 int topology_add_host(struct topology *t, const char *name) must_check;
 /*
- * One more HCA of the host that was begun last.  0; -EINVAL not a name or no port, -EEXIST another
- * HCA of that host has it, -ENOSPC more ports than a host can have, -ENOMEM.
+ * Adds an HCA to the host that was begun last.  0; -EINVAL: not a name or no port; -EEXIST: another
+ * HCA of that host has the name; -ENOSPC: more ports than a host can have; -ENOMEM.
  */
 int topology_add_hca(struct topology *t, const char *name, uint32_t nports,
 		     bool ethernet) must_check;
-/* After all hosts.  As topology_add_host. */
+/* Adds a switch as a host, after all hosts.  Errors as of topology_add_host. */
 int topology_add_switch(struct topology *t, const char *name, uint32_t node) must_check;
-/* Hosts "host1" to "hostN", each with mlx5_0, mlx5_1, ... of these types. */
+/* Makes hosts "host1" to "hostN", each with mlx5_0, mlx5_1, ... of these types. */
 int topology_generate(struct topology *t, uint32_t hosts,
 		      const struct link_types *types) must_check;
-/* Index of the host, or -ENOENT. */
+/* Returns the index of the host, or -ENOENT. */
 int64_t topology_find_host(const struct topology *t, const char *name) must_check;
 void topology_free(struct topology *t);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What processes have sent, by destination (wire/traffic.h), becomes counts of ports: of the port that
- * sent it and of switches' ports on the way.  The way is that of the present tables.  So whoever
- * changes tables, LIDs or links has all that is counted settled first.
+ * What processes have sent, by destination (wire/traffic.h), becomes counts of ports: of the port
+ * that sent it and of switches' ports on the way.  The way is that of the present tables, so before
+ * a change of tables, LIDs or links the caller has all counts settled.
  */
 #include "fabric/daemon/fabric.h"
 
@@ -23,7 +23,7 @@ static uint32_t cells_used(const struct traffic *w)
 	return min_u32(atomic_load_explicit(&w->used, memory_order_acquire), TRAFFIC_CELLS);
 }
 
-/* The port that sends there; SUBNET_NONE: the cell is not ready, or says what cannot be. */
+/* Returns the port that sends there; SUBNET_NONE: the cell is not ready, or says what cannot be. */
 static uint32_t cell_row(const struct fabric *f, uint64_t key)
 {
 	uint32_t row = traffic_key_row(key);
@@ -34,7 +34,7 @@ static uint32_t cell_row(const struct fabric *f, uint64_t key)
 	return row;
 }
 
-/* Of a cell, less what is settled. */
+/* Returns what a cell has counted and nobody has settled. */
 static struct traffic_sum cell_unsettled(const struct traffic *w, uint32_t cell)
 {
 	struct traffic_sum sum = {0};
@@ -52,7 +52,7 @@ static struct traffic_sum cell_unsettled(const struct traffic *w, uint32_t cell)
 
 static void count_add(_Atomic(uint64_t) *at, uint64_t n)
 {
-	/* One writer. */
+	/* A plain sum is enough, because there is one writer. */
 	atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
@@ -109,12 +109,12 @@ void traffic_end(struct fabric *f, uint32_t slot)
 	struct traffic *w = slot_traffic(f, slot);
 
 	slot_settle_traffic(f, slot);
-	/* Slots are used one after the other: what each keeps would add up to many MiB. */
+	/* Slots are used one after the other, so what each keeps would add up to many MiB. */
 	if (madvise(w, sizeof(*w), MADV_REMOVE))
 		cells_clear(w, cells_used(w));
 }
 
-/* Of one process. */
+/* Sums what one process has sent. */
 static struct traffic_sum slot_sent(const struct fabric *f, uint32_t slot, uint32_t row)
 {
 	const struct traffic *w = slot_traffic(f, slot);

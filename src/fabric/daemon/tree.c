@@ -39,9 +39,9 @@
 struct tree {
 	const struct fabric *fabric;
 	uint32_t host;
-	int root; /* of the host */
+	int root; /* root of the host's tree */
 	int error;
-	/* Texts written lately, and the files that have them. */
+	/* Texts that were written lately, and the files that have them. */
 	struct {
 		char text[LINK_TEXT_BYTES];
 		char path[TREE_PATH_BYTES];
@@ -49,7 +49,7 @@ struct tree {
 	unsigned next;
 };
 
-/* Keeps the first error, which makes everything after it do nothing, so one check at the end is
+/* Keeps the first error, which makes every later call do nothing, so one check at the end is
  * enough. */
 static void tree_failed(struct tree *t, const char *path)
 {
@@ -120,7 +120,7 @@ static void file_create(struct tree *t, const char *path, const char *text, mode
 		close(fd);
 }
 
-/* A read-only attribute. */
+/* Writes a read-only attribute. */
 static void printf_like(3, 4) tree_file(struct tree *t, const char *text, const char *fmt, ...)
 {
 	bool small = strlen(text) < LINK_TEXT_BYTES && text[0];
@@ -223,7 +223,7 @@ static void port_write(struct tree *t, const char *ibdev, uint32_t row)
 
 /* ---- a device ---- */
 
-/* A device in software is local to every CPU. */
+/* The device is software, so it is local to every CPU. */
 static void cpus_write(struct tree *t, const char *pci)
 {
 	char mask[CPU_WORDS * 9 + 2], list[256];
@@ -303,7 +303,7 @@ static bool is_switch(const struct subnet_node *node)
 	return node->kind == SUBNET_SWITCH;
 }
 
-/* Of a switch only port 0 is a host's. */
+/* Only port 0 of a switch is a host's. */
 static uint32_t node_host_ports(const struct subnet_node *node)
 {
 	return is_switch(node) ? 1 : node->nports;
@@ -341,7 +341,7 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 
 /* ---- the files that carry MADs ---- */
 
-/* One of a port: umad3 or issm3. */
+/* Writes one device of a port: umad3 or issm3. */
 static void mad_device_write(struct tree *t, const char *pci, const char *kind, unsigned minor,
 			     const struct subnet_port *p)
 {
@@ -401,7 +401,7 @@ static void uverbs_write(struct tree *t, const char *pci, const struct subnet_no
 
 /* ---- PCI functions that the card emulates ---- */
 
-/* As the kernel shows files of userspace I/O. */
+/* Writes the entries by which the kernel shows files of userspace I/O. */
 static void uio_write(struct tree *t, const char *pci, uint32_t number)
 {
 	char dir[TREE_PATH_BYTES], text[TREE_PATH_BYTES];
@@ -426,7 +426,7 @@ static void uio_write(struct tree *t, const char *pci, uint32_t number)
 		file_create(t, text, "", FILE_DEVICE_NODE);
 }
 
-/* The device's directory leads there, as it does to the functions of a device with SR-IOV. */
+/* The device's directory leads to the function, as it does to those of a device with SR-IOV. */
 static void function_write(struct tree *t, const char *device_pci, uint32_t number)
 {
 	char pci[64], text[64];
@@ -519,7 +519,7 @@ int tree_write(struct fabric *f, uint32_t host)
 	ret = root < 0 ? -errno : host_write(f, host, root);
 	if (root >= 0)
 		close(root);
-	/* The next lease begins again. */
+	/* The next lease begins again, so nothing may stay. */
 	if (ret)
 		rundir_remove_tree(path);
 	f->hosts[host].tree_written = !ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What programs ask about their umad and issm files.  A file is named by a token: the program that asks
- * need not be the one that opened it. */
+/* Requests of programs about their umad and issm files.  A token names a file, because the program
+ * that asks need not be the one that opened it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "fabric/daemon/answer.h"
 #include "fabric/daemon/descriptor.h"
 
-/* "umad3": the row of the host's fourth port, or SUBNET_NONE. */
+/* Returns the row of the host's fourth port for "umad3", or SUBNET_NONE. */
 static uint32_t row_of_name(const struct fabric *f, struct msg_umad_open *r, const char *prefix)
 {
 	unsigned long number;
@@ -108,7 +108,9 @@ int answer_umad_in_flight(struct server *s, struct conn *c, struct msg *m, struc
 	return f ? umad_file_in_flight(f, &m->umad_in_flight) : -ESTALE;
 }
 
-/* A program has the descriptor, by execve or from another one, and nothing else. */
+/*
+ * Adopts a file of which the program has only the descriptor, from execve or from another program.
+ */
 int answer_umad_adopt(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
@@ -160,7 +162,7 @@ static void issm_granted(struct issm_waiter *w, int fd)
 	request_free(r);
 }
 
-/* Who waited has gone. */
+/* The client that waited has gone. */
 static void issm_conn_ended(struct conn *c)
 {
 	struct issm_request *r = c->waiting;
@@ -188,7 +190,7 @@ static int issm_wait_for(struct server *s, struct conn *c, uint32_t row, uint32_
 	return ANSWER_LATER;
 }
 
-/* Ports of Ethernet have no subnet manager. */
+/* Opens an issm file; ports of Ethernet have no subnet manager, and so none. */
 int answer_issm_open(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
