@@ -104,7 +104,7 @@ static bool counter_find(const struct counter_attr *table, uint32_t n, const cha
 	return false;
 }
 
-/* A table index as the kernel names its files: decimal, no leading zero. */
+/* Reads a table index as the kernel names its files: decimal, without a leading zero. */
 static bool index_parse(const char *s, uint32_t limit, uint32_t *index)
 {
 	*index = 0;
@@ -130,7 +130,7 @@ static bool attr_prefix(const char **s, const char *with)
 	return true;
 }
 
-/* "<port>/", up to what NodeInfo can count (IBTA 14.2.5.3); 0 is a switch's own. */
+/* Reads "<port>/", up to what NodeInfo can count (IBTA 14.2.5.3); 0 is a switch's own port. */
 static bool port_parse(const char **s, uint32_t *port)
 {
 	const char *slash = strchr(*s, '/');

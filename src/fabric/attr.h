@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names of a port's attributes, below .../infiniband/<hca>/ports/<port>/, and of its device's.  The daemon writes
- * files by these tables and renders their text; clients use them to tell which paths are worth
- * asking about.
+ * The names of a port's attributes, below .../infiniband/<hca>/ports/<port>/, and of its device's.
+ * The daemon writes files by these tables and renders their text; clients use them to tell which
+ * paths are worth asking about.
  */
 #pragma once
 
@@ -28,12 +28,13 @@ enum port_attr {
 };
 
 extern const char *const port_attr_name[PORT_ATTRS];
-/* GROUP_DEVICE has this one alone. */
+/* The only attribute of GROUP_DEVICE. */
 #define ATTR_DESCRIPTION "node_desc"
 
 /*
- * A file of counters/ or hw_counters/.  A counter of what cannot happen to the software device (a
- * symbol error, a congestion notification) reads as the constant that idle hardware shows.
+ * A file of counters/ or hw_counters/.  A counter of something that cannot happen to the software
+ * device (a symbol error, a congestion notification) reads as the constant that idle hardware
+ * shows.
  */
 struct counter_attr {
 	const char *name;
@@ -47,7 +48,9 @@ extern const struct counter_attr counter_attrs[];
 extern const uint32_t ncounter_attrs;
 extern const struct counter_attr hw_counter_attrs[];
 extern const uint32_t nhw_counter_attrs;
-/* What a port's query gives and no file has (PortInfo, IBTA 14.2.5.6), by the names of verbs. */
+/*
+ * What a port's query gives and no file has (PortInfo, IBTA 14.2.5.6), by the names that verbs use.
+ */
 extern const struct counter_attr violation_attrs[];
 extern const uint32_t nviolation_attrs;
 
@@ -62,12 +65,12 @@ enum attr_group {
 
 struct attr {
 	char hca[16];
-	uint32_t port; /* from 1; of GROUP_DEVICE 0 */
+	uint32_t port; /* from 1; 0 for GROUP_DEVICE */
 	enum attr_group group;
 	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
 };
 
-/* The text of an attribute, with its newline.  Its length, or -ENOENT. */
+/* Writes the text of an attribute, with its newline.  Returns its length, or -ENOENT. */
 int port_attr_text(const struct subnet_port *p, enum port_attr attr, char *buf,
 		   size_t size) must_check;
 

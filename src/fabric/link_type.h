@@ -9,9 +9,9 @@
 #include "registry/registry.h"
 
 #define LINK_TYPES_DEFAULT "ib,eth"
-#define LINK_TYPES_BYTES   24u /* of the longest list, with its NUL */
+#define LINK_TYPES_BYTES   24u /* bytes of the longest list, with its NUL */
 
-/* What the ports of a host's devices are; each device has one port. */
+/* The link types of a host's devices; each device has one port. */
 struct link_types {
 	uint32_t ndevices;
 	bool ethernet[SLOT_PORTS];

@@ -138,7 +138,7 @@ int msg_send(int sock, const struct msg *m, const int *fds, unsigned nfds, int f
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(MSG_MAX_FDS * sizeof(int))];
 	} control = {0};
-	struct msg copy = *m; /* sendmsg reads only, but struct iovec cannot say so */
+	struct msg copy = *m; /* sendmsg only reads, but struct iovec cannot say so */
 	struct iovec iov = {&copy, m->head.length};
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
@@ -197,7 +197,7 @@ static unsigned take_fds(struct msghdr *mh, int fds[MSG_MAX_FDS])
 	return nfds;
 }
 
-/* lost: descriptors came with the message that could not be taken. */
+/* lost: descriptors that could not be taken came with the message. */
 static int msg_check(const struct msg *m, size_t bytes, unsigned nfds, bool lost, unsigned allowed)
 {
 	const struct shape *s;

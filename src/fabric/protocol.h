@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What processes and softhcad say to each other: fixed-size messages on a SOCK_SEQPACKET socket,
- * descriptors attached (SCM_RIGHTS).  A request carries a sequence number that its reply repeats;
- * a notification from the daemon has sequence number 0.
+ * with descriptors attached (SCM_RIGHTS).  A request carries a sequence number that its reply
+ * repeats; a notification from the daemon has sequence number 0.
  *
  * Neither end trusts the other: a message is malformed if its length, type, number of descriptors
  * or strings differ from the table in protocol.c, and its connection is closed.
@@ -19,7 +19,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 11u		/* of everything below, and of registry/registry.h */
+#define MSG_VERSION 11u		/* version of all that follows, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
@@ -28,9 +28,12 @@
 #define FABRIC_DEFAULT_HOST    "host1"
 #define FABRIC_MAX_HOSTS       65535u
 #define FABRIC_SM_PRIORITY_MAX 15u   /* of a subnet manager (IBTA 14.2.5.13) */
-#define FABRIC_TIMEOUT_MS      10000 /* for an answer, and for a daemon to come up */
+#define FABRIC_TIMEOUT_MS      10000 /* for an answer, and for the start of a daemon */
 
-/* What a daemon tells its starter: 0 once it serves, else why it ends: a negative errno, or */
+/*
+ * What a daemon tells its starter: 0 once it serves, a negative errno that says why it ends, or
+ * this:
+ */
 #define FABRIC_ANOTHER_SERVES 1
 
 #define FABRIC_CHANNEL_BYTES (1u << 20) /* of the memory that two processes share */
@@ -43,39 +46,39 @@
 enum hello_fd { HELLO_FD_REGISTRY, HELLO_FD_SUBNET, HELLO_FD_SLOTS, HELLO_FDS };
 
 enum msg_type {
-	MSG_HELLO,   /* take a slot */
-	MSG_LEASE,   /* hold the daemon, without a slot, and have a host's device tree */
-	MSG_NUMBERS, /* a chunk of QPNs, SRQNs or mkey indices */
-	MSG_CHANNEL, /* shared memory with a peer; as a notification: a peer opened one */
-	MSG_FUNCTION, /* memory of a PCI function that our host's card emulates (registry/emulation.h) */
-	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
+	MSG_HELLO,    /* take a slot */
+	MSG_LEASE,    /* hold the daemon without a slot, and have a host's device tree */
+	MSG_NUMBERS,  /* get a chunk of QPNs, SRQNs or mkey indices */
+	MSG_CHANNEL,  /* get shared memory with a peer; as a notification: a peer opened it */
+	MSG_FUNCTION, /* get the memory of a PCI function that our host's card emulates */
+	MSG_GONE,     /* notification: a peer is gone; as a request: we have forgotten it */
 	MSG_PORT,     /* notification: a port changed */
-	MSG_VIOLATED, /* a packet had a bad key; it has no reply */
-	MSG_ATTR,     /* text of a live attribute */
-	MSG_DESCRIBE, /* a stream whose every record becomes a node's description */
-	MSG_INFO,     /* about the fabric; its shared memory for reading */
-	MSG_HOST,     /* row of the host table */
-	MSG_SLOT,     /* who has a slot */
-	MSG_COUNTERS, /* totals of a port */
-	MSG_SENT,     /* bytes that ports have sent, of many rows */
+	MSG_VIOLATED, /* a packet had a bad key; this has no reply */
+	MSG_ATTR,     /* read the text of a live attribute */
+	MSG_DESCRIBE, /* open a stream whose every record becomes a node's description */
+	MSG_INFO,     /* read about the fabric, and get its shared memory for reading */
+	MSG_HOST,     /* read a row of the host table */
+	MSG_SLOT,     /* read who has a slot */
+	MSG_COUNTERS, /* read the totals of a port */
+	MSG_SENT,     /* read the bytes that ports have sent, for many rows */
 	MSG_STAY,     /* do not leave with the last connection */
 	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
 	MSG_SET_PORT, /* take a port down or up */
 	MSG_LINK,     /* pull a cable of the subnet or put it back */
 	MSG_NODE,     /* take a node out of the subnet or put it back */
-	MSG_IMPAIR,   /* MADs are lost, late or doubled on a link or on all */
-	MSG_TIE, /* an Ethernet port leaves the segment that all share; or its carrier's link changes */
-	MSG_UNTIE, /* it comes back */
-	MSG_TIED,  /* what it is tied to */
-	/* Of files that carry MADs; fabric/umad.h. */
+	MSG_IMPAIR,   /* lose, delay or double MADs on a link or on all links */
+	MSG_TIE,      /* tie an Ethernet port, or say that its carrier's link changed */
+	MSG_UNTIE,    /* bring it back to the segment that all share */
+	MSG_TIED,     /* read what it is tied to */
+	/* For files that carry MADs; fabric/umad.h. */
 	MSG_UMAD_OPEN,
 	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
 	MSG_UMAD_REGISTER,
 	MSG_UMAD_UNREGISTER,
-	MSG_UMAD_PKEY,	    /* new layout of the header */
-	MSG_UMAD_FETCH,	    /* a received message that is too long for the socket */
-	MSG_UMAD_IN_FLIGHT, /* would this send be a duplicate? */
-	MSG_UMAD_ADOPT, /* which file is this descriptor of, that came by execve or from a peer? */
+	MSG_UMAD_PKEY,	    /* change the layout of the header */
+	MSG_UMAD_FETCH,	    /* get a received message that is too long for the socket */
+	MSG_UMAD_IN_FLIGHT, /* ask whether this send would be a duplicate */
+	MSG_UMAD_ADOPT,	    /* ask which file a descriptor from execve or a peer belongs to */
 	MSG_TYPES,
 };
 /* For traces. */
@@ -90,7 +93,7 @@ struct msg_head {
 	uint32_t length; /* of the whole message */
 	uint32_t seq;
 	uint32_t reply;
-	int32_t status; /* of a reply: 0, or negative errno and then no body follows */
+	int32_t status; /* of a reply: 0, or a negative errno, and then no body follows */
 };
 
 struct msg_hello {
@@ -143,7 +146,7 @@ struct msg_set_port {
 	uint32_t state; /* IB_PORT_DOWN or IB_PORT_ACTIVE */
 };
 
-/* By name of a host, id or description. */
+/* Names the port by its host's name, or by id or description of its node. */
 struct msg_link {
 	char node[FABRIC_NAME_BYTES];
 	uint32_t port;
@@ -158,31 +161,31 @@ struct msg_node {
 struct msg_impair {
 	char node[FABRIC_NAME_BYTES]; /* empty: all links */
 	uint32_t port;
-	uint32_t seed; /* 0: go on; else forget what was set, and begin so */
+	uint32_t seed; /* 0: go on; else forget what was set, and begin with this */
 	uint32_t loss_ppm, duplicate_ppm;
 	uint32_t delay_us, jitter_us;
 };
 
-#define FABRIC_TIE_BYTES 128u /* what a port is tied to, in words, with the NUL */
+#define FABRIC_TIE_BYTES 128u /* bytes of the words that say what a port is tied to */
 
-/* From a carrier (tie/carrier.h), or of a cable. */
+/* Ties a port to a carrier (tie/carrier.h), or to another port by a cable. */
 struct msg_tie {
 	uint32_t row;
 	uint32_t peer; /* row of the port at the other end; SUBNET_NONE: we carry its frames */
 	uint32_t up;
 	uint32_t reserved;
 	char text[FABRIC_TIE_BYTES];
-	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing since the last one */
+	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing new */
 };
 
 struct msg_tied_reply {
 	uint32_t tied;
 	uint32_t peer;
-	int32_t pid;  /* of the carrier; 0: of a cable, or it has ended */
-	uint32_t all; /* all that is to come in has come */
+	int32_t pid;  /* of the carrier; 0: it is a cable, or the carrier has ended */
+	uint32_t all; /* all that is to come in has come in */
 	uint64_t carried[CARRIED_COUNTS];
 	char text[FABRIC_TIE_BYTES];
-	char warning[FABRIC_TIE_BYTES]; /* the last one of the carrier; empty: none */
+	char warning[FABRIC_TIE_BYTES]; /* the carrier's last warning; empty: it gave none */
 };
 
 struct msg_attr {
@@ -200,7 +203,7 @@ struct msg_index {
 };
 
 struct msg_host {
-	char name[FABRIC_NAME_BYTES]; /* or empty: */
+	char name[FABRIC_NAME_BYTES]; /* empty: the next field says which */
 	uint32_t index;
 };
 
@@ -215,9 +218,9 @@ struct msg_info_reply {
 	uint64_t registry_bytes;
 	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
-	char topology[FABRIC_PATH_BYTES];  /* the file it was made from, or empty */
-	char link_types[LINK_TYPES_BYTES]; /* of a host's devices; empty: as the topology says */
-	uint32_t external_sm;		   /* nobody manages the subnet but programs */
+	char topology[FABRIC_PATH_BYTES];  /* the file that it was made from, or empty */
+	char link_types[LINK_TYPES_BYTES]; /* a host's devices; empty: as in the topology */
+	uint32_t external_sm;		   /* only programs manage the subnet */
 	uint32_t sm_priority;		   /* of the built-in subnet manager; 0: it stands back */
 };
 
@@ -242,7 +245,7 @@ struct msg_counters_reply {
 #define FABRIC_SENT_ROWS 40u /* of a reply: no longer than others */
 
 struct msg_sent_reply {
-	uint64_t bytes[FABRIC_SENT_ROWS]; /* from the row asked for on; 0 beyond the last */
+	uint64_t bytes[FABRIC_SENT_ROWS]; /* from the requested row on; 0 beyond the last */
 };
 
 struct msg {
@@ -287,7 +290,9 @@ struct msg {
 
 enum msg_kind { MSG_REQUEST, MSG_REPLY, MSG_NOTE, MSG_KINDS };
 
-/* Fills the head; the body stays as it is.  status != 0 (replies only) leaves the body out. */
+/*
+ * Fills in the head and leaves the body as it is.  status != 0 (replies only) leaves the body out.
+ */
 void msg_prepare(struct msg *m, enum msg_type type, enum msg_kind kind, uint32_t seq, int status);
 enum msg_kind msg_kind(const struct msg *m);
 
@@ -305,5 +310,8 @@ int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, in
 
 void msg_close_fds(int fds[MSG_MAX_FDS]);
 
-/* Letters, digits, '.', '_' and '-', not beginning with '.' or '-': safe in paths, shells, JSON. */
+/*
+ * Allows letters, digits, '.', '_' and '-', not beginning with '.' or '-': safe in paths, shells,
+ * JSON.
+ */
 bool fabric_name_ok(const char *name);

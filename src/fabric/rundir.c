@@ -88,7 +88,7 @@ int rundir_make(const char *dir)
 	for (int attempt = 0; attempt < 100; attempt++) {
 		int made = mkdir(parent, 0700) ? -errno : 0;
 
-		/* Where nothing can be made it may be there all the same. */
+		/* Where we cannot make a directory, it may be there all the same. */
 		if (made && made != -EEXIST && made != -EROFS && made != -EACCES)
 			return made;
 		ret = parent_check(parent);
@@ -138,8 +138,8 @@ int rundir_lock(const char *dir, bool create)
 			close(fd);
 			return -err;
 		}
-		/* The owner before us may have unlinked the file after we opened it: then our
-		 * lock is on a file that nobody else will ever find. */
+		/* The owner before us may have unlinked the file after we opened it: then we hold a
+		 * lock on a file that nobody else will ever find. */
 		if (rundir_lock_stands(dir, fd))
 			return fd;
 		close(fd);
@@ -159,7 +159,7 @@ bool rundir_is_locked(const char *dir)
 	return lock == -EAGAIN;
 }
 
-/* Takes over fd.  Never follows a symbolic link; depth bounds what a hostile tree could cost. */
+/* Takes fd over.  It never follows a symbolic link; depth bounds what a hostile tree could cost. */
 static void remove_below(int fd, unsigned depth)
 {
 	DIR *d = fdopendir(fd);
@@ -231,7 +231,7 @@ void rundir_remove(const char *dir)
 	char path[RUNDIR_BYTES + 8];
 
 	rundir_clear(dir);
-	/* The lock goes last: a starter that comes now finds either it or nothing. */
+	/* The lock goes last, so that a starter that comes now finds either it or nothing. */
 	if (!lock_path(dir, path))
 		return;
 	unlink(path);

@@ -17,17 +17,26 @@
 
 #include "base/compiler.h"
 
-#define RUNDIR_BYTES 96u /* a socket address has 108 bytes for the path */
+#define RUNDIR_BYTES 96u /* because a socket address has 108 bytes for the path */
 
-/* Where the fabric of that name lives for this user. */
+/* Gives the directory of the fabric of that name for this user. */
 int rundir_path(const char *fabric, char *buf, size_t size) must_check;
-/* Makes the directory and its parent where missing. -EPERM: it belongs, or is open, to others. */
+/*
+ * Makes the directory and its parent if they are missing.  -EPERM: it belongs, or is open, to
+ * others.
+ */
 int rundir_make(const char *dir) must_check;
-/* Takes the lock.  The descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
+/*
+ * Takes the lock.  Returns the descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory
+ * went.
+ */
 int rundir_lock(const char *dir, bool create) must_check;
-/* Is the lock still the one that others find there? */
+/* Tells whether the lock is still the one that others find there. */
 bool rundir_lock_stands(const char *dir, int lock) must_check;
-/* Does somebody hold the lock?  Says no if directory or parent belong, or are open, to others. */
+/*
+ * Tells whether somebody holds the lock.  False if directory or parent belong, or are open, to
+ * others.
+ */
 bool rundir_is_locked(const char *dir);
 /* Removes what rundir_make made, if it is empty. */
 void rundir_abandon(const char *dir);

@@ -25,7 +25,7 @@ static struct smi_route smi_route_of(uint8_t *mad)
 	};
 }
 
-/* On to the port that the path names for the present hop. */
+/* Sends the MAD on to the port that the path names for the present hop. */
 static enum smi_way smi_out(const uint8_t *mad, const struct smi_route *r, uint8_t nports,
 			    uint8_t *port)
 {
@@ -33,7 +33,7 @@ static enum smi_way smi_out(const uint8_t *mad, const struct smi_route *r, uint8
 	return *port && *port <= nports ? SMI_OUT : SMI_DISCARD;
 }
 
-/* The first hop of a path that begins here. */
+/* Makes the first hop of a path that begins here. */
 static enum smi_way smi_begin(const uint8_t *mad, const struct smi_route *r, bool is_switch,
 			      uint8_t own, uint8_t *port)
 {
@@ -95,7 +95,7 @@ enum smi_way smi_send(uint8_t *mad, bool is_switch, uint8_t own, uint8_t *port)
 		      : smi_send_request(mad, &r, is_switch, own, port);
 }
 
-/* The end of the directed part: here, or on by LIDs, which only a switch does. */
+/* The directed part ends: handle the MAD here, or send it on by LIDs, which only a switch does. */
 static enum smi_way smi_end(const struct smi_route *r, bool is_switch)
 {
 	if (!r->lid_then)
@@ -118,7 +118,8 @@ static enum smi_way smi_receive_request(uint8_t *mad, const struct smi_route *r,
 		++*r->hop;
 		return smi_end(r, is_switch);
 	}
-	/* It has come by LIDs to where the directed part begins; else its sender forgot the hop. */
+	/* It has come by LIDs to where the directed part begins; otherwise its sender forgot the
+	 * hop. */
 	if (!is_switch || (!*r->hop && !r->lid_first))
 		return SMI_DISCARD;
 	if (*r->hop)

@@ -2,5 +2,5 @@
 /* What the device tree and the files of emulated PCI functions agree on. */
 #pragma once
 
-/* Of numbers that the kernel gives out as it goes. */
+/* One of the numbers that the kernel gives out as it goes. */
 #define UIO_MAJOR 241u
