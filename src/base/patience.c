@@ -10,33 +10,34 @@
 #include "base/starved.h"
 
 /*
- * A wait in vain costs so much at most.  It is as long as a processor that sleeps takes to run whom
- * the looker has just woken: a caller that slept is awaited for its next call.
+ * The most that a wait in vain costs.  It is as long as a sleeping processor takes to run a thread
+ * that the looker has just woken: so the looker also waits for the next call of a caller that
+ * slept.
  */
 #define LOOK_NS 50000u
-/* So long anybody may look; after that each needs a processor of its own. */
+/* Any thread may look for this long; after that each looker needs its own processor. */
 #define FIRST_NS 2000u
 #define LOOKS	 16u /* between two looks at the clock */
 
-/* After a look in vain there is none for so long, and twice as long after the next. */
+/* After a look in vain nobody looks for this long, and for twice as long after the next. */
 #define PENALTY_MIN_NS 50000u
 #define PENALTY_MAX_NS 10000000u
 
 /*
- * A thread that leaves its processor is at work on another after so long at most, which may have to
- * wake, too.  That pays after so many calls.
+ * A thread that leaves its processor works on another, which may have to wake, too, after this long
+ * at most.  Leaving pays after STAY_MIN calls.
  */
 #define MOVE_NS	   300000u
 #define STAY_MIN   32u
 #define STAY_MAX   8192u
-#define FOUND_MANY 64u /* looks: it did pay */
+#define FOUND_MANY 64u /* finds in a row, after which leaving has paid */
 
-/* Who is away so long between two looks is starved (base/starved.h). */
+/* A thread that is away this long between two looks is starved (base/starved.h). */
 #define AWAY_NS 200000u
 
 static struct {
 	_Atomic(uint32_t) processors;
-	_Atomic(uint32_t) lookers; /* those who have looked for longer than FIRST_NS */
+	_Atomic(uint32_t) lookers; /* threads that have looked for longer than FIRST_NS */
 	_Atomic(uint64_t) starved_until_ns;
 	_Atomic(uint64_t) starved_for_ns;
 } machine;
@@ -45,7 +46,7 @@ void patience_init(void)
 {
 	cpu_set_t set;
 
-	/* More than the set has room for are many. */
+	/* More processors than the set has room for count as many. */
 	atomic_store(&machine.processors, sched_getaffinity(0, sizeof(set), &set)
 						  ? CPU_SETSIZE
 						  : (uint32_t)CPU_COUNT(&set));
@@ -68,7 +69,7 @@ static bool may_look(const struct patience *p, uint64_t now)
 		atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1);
 }
 
-/* One of those who look. */
+/* One thread that looks. */
 struct look {
 	bool (*over)(const void *arg);
 	const void *arg;
@@ -76,7 +77,10 @@ struct look {
 	uint64_t now; /* the clock, which is then not looked at once more */
 };
 
-/* Between two looks at the clock.  True: it is over.  *worked: it has done something else, so time has passed. */
+/*
+ * Looks between two looks at the clock.  True: it is over.  *worked: it did other work, so time has
+ * passed.
+ */
 static bool look_some(struct look *l, bool *worked)
 {
 	for (unsigned i = 0; i < LOOKS; i++) {

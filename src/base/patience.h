@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking for a moment before sleeping.  What comes soon is found without the kernel: waking a
- * thread takes many times as long as a short call.  It is worth it only where the last wait would
- * have been over in that time, where it has not just been in vain, and where each who looks has a
+ * A thread looks for a moment before it sleeps, and so finds without the kernel what comes soon:
+ * waking a thread takes many times as long as a short call.  Looking pays only if the last wait
+ * would have been over in that time, if looking has not just been in vain, and if each looker has a
  * processor.
  *
- * Of two threads on one processor neither finds anything by looking.  If they go on like that one
- * of them leaves, which takes as long as many changes between them: so it is done after as many,
- * and after more if it did not help.
+ * Of two threads on one processor neither finds anything by looking.  If they go on like that, one
+ * of them leaves the processor.  That takes as long as many changes between the two, so it leaves
+ * after as many, and after more if leaving did not help.
  */
 #pragma once
 

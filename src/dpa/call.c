@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls from the host into device code.  Threads that answer calls are made when all others are
- * busy, and stay: so calls of several threads of the host run in parallel, and none waits for
+ * Calls from the host into device code.  When all threads that answer calls are busy, a new one is
+ * made, and it stays: so calls of several threads of the host run in parallel, and none waits for
  * another.
  */
 #include <stdlib.h>
@@ -12,19 +12,19 @@
 #include "dpa/place.h"
 #include "dpa/process.h"
 
-/* A call that takes longer is stopped.  SOFTHCA_DPA_CALL_SECONDS says otherwise; 0: never. */
+/* A call that takes longer is stopped.  SOFTHCA_DPA_CALL_SECONDS sets another limit; 0: none. */
 #define CALL_SECONDS 60u
 #define SECOND_NS    1000000000ull
 
-/* Of struct dpa_calling: a futex. */
+/* Values of dpa_calling.done, which is a futex. */
 enum call_done { CALL_RUNS, CALL_AWAITED /* the caller sleeps */, CALL_DONE };
 
-/* On the stack of the caller, who waits for done. */
+/* Lies on the stack of the caller, who waits for done. */
 struct dpa_calling {
-	const struct dpa_call *call; /* for arguments that are long */
+	const struct dpa_call *call; /* for long arguments */
 	enum dpa_outcome outcome;
 	uint64_t value;
-	uint64_t done_ns;	/* if the caller sleeps */
+	uint64_t done_ns;	/* when the call was done, if the caller sleeps */
 	_Atomic(uint32_t) done; /* enum call_done */
 } cacheline_aligned;
 
@@ -48,7 +48,7 @@ static uint64_t call_limit_ns(void)
 	return ns;
 }
 
-/* ---- who answers ---- */
+/* ---- the threads that answer ---- */
 
 static enum dpa_outcome answer_call(struct dpa_thread *t, const struct dpa_calling *c)
 {
@@ -58,7 +58,7 @@ static enum dpa_outcome answer_call(struct dpa_thread *t, const struct dpa_calli
 	enum dpa_outcome outcome;
 	uint64_t arg = 0;
 
-	/* A call has nothing of the one before it. */
+	/* A call begins with nothing of the call before it. */
 	dpa_windows_forget(t);
 	if (ask->unpack) {
 		memcpy(top->args, args, ask->bytes);
@@ -77,16 +77,16 @@ static void call_tell(struct dpa_calling *c, enum dpa_outcome outcome, uint64_t 
 	c->value = value;
 	if (atomic_load(&c->done) == CALL_AWAITED)
 		c->done_ns = clock_ns();
-	/* From then on it may be gone; a stranger at its place bears a wake-up that is not for
-	 * him. */
+	/* After this the caller may be gone.  If another thread's memory lies there by then, it
+	 * only gets a wake-up that is not for it. */
 	if (atomic_exchange(&c->done, CALL_DONE) == CALL_AWAITED)
 		dpa_futex_wake(&c->done);
 }
 
-/* It does not write what the next call is written to. */
+/* The answerer only reads what the next call writes, and writes this record instead. */
 struct answering {
 	struct dpa_thread *thread;
-	uint32_t count; /* of calls that are answered */
+	uint32_t count; /* how many calls are answered */
 };
 
 static bool answerer_wait_is_over(const void *arg)
@@ -114,18 +114,18 @@ static void *answerer_main(struct dpa_thread *t)
 		a.count++;
 		c = t->ask.calling;
 		outcome = answer_call(t, c);
-		value = t->value; /* an error handler leaves its own */
+		value = t->value; /* an error handler leaves its own value */
 		dpa_process_after(t, outcome);
 		call_tell(c, outcome, value);
 	}
 }
 
-/* What a caller has got. */
+/* The thread that answers a call, as the caller knows it. */
 struct answerer {
 	struct dpa_thread *thread; /* NULL: none */
 	struct patience patience;
 	bool sleeps;
-	uint32_t place; /* its processor */
+	uint32_t place; /* the thread's processor */
 };
 
 static bool call_ask(struct dpa_thread *t, struct dpa_calling *c)
@@ -143,7 +143,7 @@ static bool call_ask(struct dpa_thread *t, struct dpa_calling *c)
 	return dpa_thread_rouse(t);
 }
 
-/* One that is idle, or a new one, gets the call.  NULL: *end says why not. */
+/* Gives the call to an idle thread, or to a new one.  NULL: *end says why there is none. */
 static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
 				 enum dpa_call_end *end)
 {
@@ -167,7 +167,7 @@ static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
 	return a;
 }
 
-/* Once the process has ended the thread may be gone. */
+/* Gives the thread back, unless the process has ended: then the thread may be gone. */
 static void answerer_give_back(struct dpa_process *p, const struct answerer *a)
 {
 	struct dpa_thread *t = a->thread;
@@ -185,7 +185,7 @@ static void answerer_give_back(struct dpa_process *p, const struct answerer *a)
 
 static void call_stop(struct dpa_process *p, struct dpa_thread *t)
 {
-	/* Also in a process that has failed, whose error handler does not end. */
+	/* This also stops it in a process that has failed, whose error handler does not end. */
 	pthread_mutex_lock(&p->lock);
 	if (dpa_process_state(p) != DPA_ENDED)
 		dpa_thread_stop(t);
@@ -199,7 +199,7 @@ static bool call_is_done(const void *arg)
 	return atomic_load(&c->done) == CALL_DONE;
 }
 
-/* False: it is not done, and the time is over. */
+/* Sleeps until the call is done.  False: it is not done, and the time is over. */
 static bool call_sleep(struct dpa_calling *c, uint64_t deadline)
 {
 	uint32_t runs = CALL_RUNS;
@@ -215,7 +215,7 @@ static bool call_sleep(struct dpa_calling *c, uint64_t deadline)
 
 static bool call_look(struct answerer *a, struct dpa_calling *c)
 {
-	/* It may have to wake a processor, as its own has become another. */
+	/* The answerer may have to wake a processor first, because it has moved to another. */
 	if (a->place == DPA_BETWEEN)
 		return patience_look_on(call_is_done, c);
 	/* On this one it goes on best if the caller leaves it. */
@@ -224,7 +224,7 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 	return patience_look(&a->patience, call_is_done, c, NULL);
 }
 
-/* True: in time. */
+/* Waits for the call.  True: it was done in time. */
 static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_calling *c)
 {
 	uint64_t begin, limit = call_limit_ns();

@@ -18,25 +18,25 @@ struct cmdq_task {
 struct cmdq_worker {
 	struct dpa_cmdq *queue;
 	struct dpa_thread *thread;
-	_Atomic(bool) idle; /* and is not told yet that there is something */
+	_Atomic(bool) idle; /* it is idle, and nobody has told it yet that there is a task */
 };
 
 struct dpa_cmdq {
 	struct dpa_process *process;
 	uint32_t batch, nworkers;
-	/* Of what follows; never held in a run. */
+	/* Guards the fields below; no thread holds it in a run. */
 	pthread_mutex_t lock;
 	bool running;
 	struct cmdq_task *tasks; /* a ring */
 	uint32_t room, first, waiting;
-	uint32_t unfinished; /* those that wait, and those that run */
+	uint32_t unfinished; /* tasks that wait, and those that run */
 	uint32_t nidle;
 	struct cmdq_worker worker[];
 };
 
 /* ---- workers ---- */
 
-/* Takes the next task; false: none is to be taken. */
+/* Takes the next task; false: there is none to take. */
 static bool task_take(struct dpa_cmdq *q, struct cmdq_task *task)
 {
 	if (!q->running || !q->waiting)
@@ -55,7 +55,7 @@ static void task_run(struct dpa_cmdq *q, struct dpa_thread *t, const struct cmdq
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* One batch; false: there was nothing. */
+/* Runs one batch; false: there was nothing to run. */
 static bool worker_batch(struct cmdq_worker *w)
 {
 	struct dpa_cmdq *q = w->queue;
@@ -80,7 +80,7 @@ static bool worker_batch(struct cmdq_worker *w)
 	return some;
 }
 
-/* It is told by being idle no more. */
+/* A worker that is idle no more has been told. */
 static bool worker_wait_is_over(const void *arg)
 {
 	const struct cmdq_worker *w = arg;
@@ -92,7 +92,7 @@ static void *worker_main(struct dpa_thread *t)
 {
 	struct cmdq_worker *w = t->user;
 
-	/* Whoever made the thread tells w of it before it gives the lock back. */
+	/* The thread that makes this one sets w before it gives the lock back. */
 	pthread_mutex_lock(&w->queue->lock);
 	pthread_mutex_unlock(&w->queue->lock);
 	while (!atomic_load(&t->end))
@@ -101,7 +101,7 @@ static void *worker_main(struct dpa_thread *t)
 	return NULL;
 }
 
-/* The lock is held.  For so many tasks as there are new. */
+/* Wakes workers for as many tasks as are new.  The lock is held. */
 static void workers_wake(struct dpa_cmdq *q, uint32_t tasks)
 {
 	for (uint32_t i = 0; tasks && q->nidle && i < q->nworkers; i++)
@@ -166,7 +166,7 @@ void dpa_cmdq_destroy(struct dpa_cmdq *q)
 	free(q);
 }
 
-/* The ring unrolls into one of twice its size. */
+/* Unrolls the ring into one of twice its size. */
 static int room_grow(struct dpa_cmdq *q)
 {
 	struct cmdq_task *grown;

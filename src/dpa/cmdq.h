@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-/* Workers are threads like others, and share the units: more of them than there are units is no
+/* Workers are threads like others and share the units, so more workers than units are no
  * mistake. */
 #define DPA_CMDQ_WORKERS DPA_THREADS
 
@@ -19,17 +19,17 @@ struct dpa_process;
 
 struct dpa_cmdq_attr {
 	uint32_t workers; /* 1 to DPA_CMDQ_WORKERS */
-	uint32_t batch;	  /* so many tasks does a worker take at once; 1 or more */
-	bool running;	  /* else dpa_cmdq_start says when */
+	uint32_t batch;	  /* how many tasks a worker takes at once; 1 or more */
+	bool running;	  /* whether it runs at once; else dpa_cmdq_start says when */
 };
 
-/* 0 or negative errno: of the attributes, of memory, of threads. */
+/* 0, or a negative errno for a wrong attribute, or for a lack of memory or threads. */
 int dpa_cmdq_create(struct dpa_process *p, const struct dpa_cmdq_attr *attr,
 		    struct dpa_cmdq **out) must_check;
-/* Tasks that have not begun are dropped, others are stopped. */
+/* Drops tasks that have not begun, and stops others. */
 void dpa_cmdq_destroy(struct dpa_cmdq *q);
 /* -ENOMEM, or -ESHUTDOWN: the process has ended. */
 int dpa_cmdq_add(struct dpa_cmdq *q, uint64_t function, uint64_t arg) must_check;
 void dpa_cmdq_start(struct dpa_cmdq *q);
-/* Are all tasks done that were added? */
+/* Tells whether all tasks that were added are done. */
 bool dpa_cmdq_is_empty(struct dpa_cmdq *q);

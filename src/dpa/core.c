@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa/core.h.  Pages of zeroes are holes of the file.  Threads that are in the middle of
- * something go on meanwhile, and what they have at that moment is written.
+ * See dpa/core.h.  Pages of zeroes become holes of the file.  Threads that are in the middle of
+ * something go on meanwhile, and the file gets what they have at that moment.
  */
 #include "dpa/core.h"
 
@@ -52,8 +52,8 @@ static void core_put(struct core *c, const void *data, size_t bytes, uint64_t of
 }
 
 /*
- * The kernel copies, where it may: of stacks there is more than is in use, and valgrind would take
- * it for a fault that we read it.
+ * Lets the kernel copy, if it may: stacks have parts that are not in use, and valgrind would report
+ * it if we read them.
  */
 static bool page_read(uint8_t page[PAGE], uint64_t addr)
 {
@@ -69,7 +69,7 @@ static void part_write(struct core *c, const Elf64_Phdr *part)
 	uint8_t page[PAGE];
 
 	for (uint64_t at = 0; at < part->p_memsz && !c->error; at += PAGE) {
-		/* What cannot be read is left out. */
+		/* Leaves out what cannot be read. */
 		if (page_read(page, part->p_vaddr + at) && memcmp(page, zeroes, PAGE) != 0)
 			core_put(c, page, PAGE, part->p_offset + at);
 	}
@@ -104,7 +104,7 @@ static void parts_collect(struct core *c)
 	for (const struct dpa_thread *t = p->threads; t && c->nparts < PARTS_MAX; t = t->next)
 		part_add(c, (uintptr_t)dpa_slot_stack(p, t->slot), DPA_STACK_BYTES,
 			 PROT_READ | PROT_WRITE);
-	/* Its error handler is running. */
+	/* The error handler of the process is running. */
 	if (p->crashed && p->crashed->slot != p->crash.slot)
 		part_add(c, (uintptr_t)dpa_slot_stack(p, p->crash.slot), DPA_STACK_BYTES,
 			 PROT_READ | PROT_WRITE);
@@ -134,7 +134,7 @@ static void registers_put(struct elf_prstatus *status, const struct dpa_register
 	unsigned long long *out = (unsigned long long *)&status->pr_reg;
 
 #if defined(__x86_64__)
-	/* Those of struct user_regs_struct: from r15 to rip and rsp. */
+	/* The order of struct user_regs_struct: from r15 to rip and rsp. */
 	static const int order[] = {REG_R15, REG_R14, REG_R13, REG_R12, REG_RBP, REG_RBX,
 				    REG_R11, REG_R10, REG_R9,  REG_R8,	REG_RAX, REG_RCX,
 				    REG_RDX, REG_RSI, REG_RDI, REG_RAX, REG_RIP};
@@ -155,7 +155,7 @@ static void registers_put(struct elf_prstatus *status, const struct dpa_register
 #endif
 }
 
-/* The one that a debugger is to name. */
+/* Returns the signal that a debugger is to name. */
 static int signal_of(const struct dpa_left *left)
 {
 	if (left->outcome == DPA_OUT_FAULT)
@@ -177,7 +177,7 @@ static void thread_note(struct core *c, const struct dpa_thread *t)
 	note_add(c, NT_PRSTATUS, &status, sizeof(status));
 }
 
-/* gdb learns from it where the image lies. */
+/* Tells gdb where the image lies. */
 static void place_note(struct core *c)
 {
 	const struct dpa_process *p = c->process;
@@ -194,7 +194,7 @@ static void place_note(struct core *c)
 	note_add(c, NT_AUXV, aux, sizeof(aux));
 }
 
-/* One that has nothing to do is nowhere in device code. */
+/* A thread that has nothing to do is nowhere in device code, so the file leaves it out. */
 static bool thread_is_shown(const struct dpa_thread *t)
 {
 	struct dpa_left left;
@@ -202,7 +202,7 @@ static bool thread_is_shown(const struct dpa_thread *t)
 	return atomic_load(&t->running) || dpa_crash_left(t, &left);
 }
 
-/* The one that failed comes first: that is where gdb begins. */
+/* The thread that failed comes first, because gdb begins there. */
 static void notes_collect(struct core *c)
 {
 	const struct dpa_process *p = c->process;

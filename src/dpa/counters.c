@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counters of the ports, as device code reads them.  The manual lets a program crash that asks for
- * what there is not: so it ends by a fault here, and the log says why.
+ * Counters of the ports, as device code reads them.  The manual says that a program crashes if it
+ * asks for a counter that does not exist: here it ends by a fault, and the log says why.
  */
 #include "dpa/counters.h"
 
@@ -40,7 +40,10 @@ static bool counters_wrong(struct dpa_wrong *wrong, uint64_t addr, uint64_t byte
 	return false;
 }
 
-/* Stacks lie above all else in the region; they go, and the choice stays. */
+/*
+ * Stacks lie above all else in the region; they may go while the choice stays, so no array may lie
+ * there.
+ */
 static bool array_may_stay(const struct dpa_process *p, uint64_t addr, uint64_t bytes)
 {
 	return range_inside(addr - (uintptr_t)p->region, bytes, (uint64_t)(p->stacks - p->region));
@@ -73,7 +76,7 @@ bool dpa_counters_choose(struct dpa_process *p, uint64_t values, uint64_t ids, u
 	return true;
 }
 
-/* Of a port that there is not: nothing went through it. */
+/* Returns the counter's value; nothing went through a port that does not exist. */
 static uint32_t counter_read(const struct dpa_process *p, uint32_t id)
 {
 	uint64_t bytes = 0;

@@ -20,7 +20,7 @@ static bool in_code(const struct dpa_process *p, uint64_t pc)
 	return dpa_image_has(&p->image, pc - (uintptr_t)p->region, 1, PROT_EXEC);
 }
 
-/* Two words of the stack; false: it has none there. */
+/* Reads two words of the stack; false: it has none there. */
 static bool stack_words(const struct dpa_process *p, uint32_t slot, uint64_t addr,
 			uint64_t words[2])
 {
@@ -33,7 +33,7 @@ static bool stack_words(const struct dpa_process *p, uint32_t slot, uint64_t add
 	return true;
 }
 
-/* back: pc is where a call returns to, so what is asked for is the instruction before it. */
+/* back: pc is where a call returns to, so this looks for the instruction before it. */
 static void frame_add(struct frames *f, const struct dpa_process *p, struct dpa_frame frame,
 		      bool back)
 {
@@ -48,9 +48,9 @@ static void frame_add(struct frames *f, const struct dpa_process *p, struct dpa_
 }
 
 /*
- * A function has its frame but for its first two instructions and its last: there the frame pointer
- * is still, or again, that of the caller, whose place is at the top of the stack.  So it is behind
- * a jump to nowhere.  0: the frame is there.
+ * A function has a frame, except during its first two instructions and its last.  There the frame
+ * pointer is still, or again, the caller's, and the return address is at the top of the stack.  The
+ * same holds behind a jump to nowhere.  0: the frame is there.
  */
 static uint64_t return_address(const struct dpa_process *p, const struct dpa_left *left)
 {

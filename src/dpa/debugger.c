@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-/* ---- names and layouts are the debuggers' ---- */
+/* ---- names and layouts that debuggers define ---- */
 
 enum { JIT_NOACTION, JIT_REGISTER, JIT_UNREGISTER };
 
@@ -26,7 +26,7 @@ struct jit_descriptor {
 void __jit_debug_register_code(void);
 extern struct jit_descriptor __jit_debug_descriptor;
 
-/* A debugger stops here.  The empty statement keeps calls of an empty function. */
+/* A debugger stops here.  The empty statement keeps the compiler from dropping calls. */
 __attribute__((noinline, used)) void __jit_debug_register_code(void)
 {
 	__asm__ volatile("" ::: "memory");

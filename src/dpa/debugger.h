@@ -4,9 +4,10 @@
  * at run time: a list of ELF files in memory, with addresses as they are in the process, and a
  * function with a name that they know, at which they stop to look at the list.
  *
- * Both names are symbols of the library alone and not exported: a debugger looks at the symbols of
- * each file by itself, and a program with a compiler of its own (LLVM) has the same two, which must
- * not become ours nor ours its.  A library that was stripped of its symbols shows nothing.
+ * Both names are symbols of the library alone, and the library does not export them.  A debugger
+ * looks at the symbols of each file, and a program with its own compiler (LLVM) has the same two,
+ * which must not become ours, nor ours its.  A library that was stripped of its symbols shows
+ * nothing.
  */
 #pragma once
 
@@ -17,37 +18,38 @@
 
 struct dpa_shown;
 
-/* Shows the file of an image that lies at base, a copy of it; NULL: no memory, or no part of it is
- * understood. */
+/* Shows a copy of the file of an image that lies at base.  NULL: there is no memory, or no part of
+ * the file is understood. */
 struct dpa_shown *dpa_debugger_show(const void *elf, size_t bytes, uint64_t base);
-/* NULL is allowed. */
+/* shown may be NULL. */
 void dpa_debugger_forget(struct dpa_shown *shown);
-/* Around fork(2). */
+/* The caller calls these around fork(2). */
 void dpa_debugger_fork_lock(void);
 void dpa_debugger_fork_unlock(void);
 
 /*
- * Does nothing; called on the stack of device code that has just failed by what the runtime saw and
- * no signal tells: a refused access, an error of the program's.  For a breakpoint.
+ * Does nothing; it is for a breakpoint.  The runtime calls it on the stack of device code that has
+ * just failed in a way that no signal tells: a refused access, or an error that the program
+ * reports.
  */
 void dpa_debugger_stop(void);
 
 /* ---- debugger_image.c ---- */
 
 /*
- * Moves a file that was linked to 0 there: headers, symbols, debug information.  False: its headers
- * make no sense.
+ * Moves a file that was linked to 0 to base: headers, symbols, debug information.  False: its
+ * headers make no sense.
  */
 bool dpa_debugger_move(uint8_t *elf, size_t bytes, uint64_t base);
 
 /* ---- debugger_dwarf.c ---- */
 
-/* Sections of a file, parts of it; one that there is not is empty. */
+/* Sections of a file, which are parts of it; a missing section is empty. */
 struct dpa_dwarf {
 	uint8_t *elf;
 	uint64_t base;
 	struct bytes info, abbrev, line, addr, frame, ranges, loc;
 };
 
-/* Adds base to each address in them. */
+/* Adds base to each address in the sections. */
 void dpa_debugger_dwarf(const struct dpa_dwarf *dwarf);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Addresses in debug information, moved to where the image lies (dpa/debugger.h).  DWARF 2 to 5 as
- * clang writes it: there, lists of ranges and places count from the beginning of their unit, or
- * from an address that they say, in DWARF 5 by its index.
+ * Moves the addresses in debug information to where the image lies (dpa/debugger.h).  It knows
+ * DWARF 2 to 5 as clang writes it: lists of ranges and places there count from the beginning of
+ * their unit, or from an address that they give, in DWARF 5 by its index.
  *
- * An address of zero is a function that the linker has left out, and remains zero, which debuggers
- * know; but the zero that a unit begins with is where its lists count from.
+ * An address of zero stands for a function that the linker has left out.  It stays zero, which
+ * debuggers know; but if a unit begins with zero, its lists count from there, so that zero moves.
  */
 #include <stddef.h>
 
@@ -13,7 +13,7 @@
 #include "base/dwarf.h"
 #include "dpa/debugger.h"
 
-#define LENGTH_64	0xffffffffu /* another format follows, which nobody needs here */
+#define LENGTH_64	0xffffffffu /* another format follows, which nobody needs */
 #define CIE		0xffffffffu
 #define ABBREVS		512u
 #define OP_ADDR		0x03u
@@ -32,8 +32,8 @@ static void address_move(const struct dpa_dwarf *d, const uint8_t *at, bool also
 	memcpy(d->elf + (at - d->elf), &value, sizeof(value));
 }
 
-/* The next unit of a section, which begins with its length; false: the end, or nothing that is
- * known. */
+/* Takes the next unit of a section, which begins with its length; false: the end, or an unknown
+ * format. */
 static bool unit_next(struct bytes *section, struct bytes *unit)
 {
 	uint64_t length = bytes_number(section, 4);
@@ -106,7 +106,7 @@ static void form_move(const struct unit *u, struct bytes *b, uint64_t form)
 	}
 }
 
-/* The next attribute of an abbreviation; false: there is none. */
+/* Takes the next attribute of an abbreviation; false: there is none. */
 static bool attribute_next(struct bytes *abbrev, uint64_t *form)
 {
 	uint64_t name = bytes_leb(abbrev, false);
@@ -117,7 +117,7 @@ static bool attribute_next(struct bytes *abbrev, uint64_t *form)
 	return !abbrev->bad && (name || *form);
 }
 
-/* The abbreviation that begins there; false: the table ends. */
+/* Takes the abbreviation that begins there; false: the table ends. */
 static bool abbrev_next(struct bytes *table, uint64_t *code, struct bytes *attributes)
 {
 	uint64_t form;
@@ -144,7 +144,7 @@ static void abbrevs_read(struct unit *u)
 			u->abbrev[code] = attributes;
 }
 
-/* False: there is none with that code. */
+/* Finds the abbreviation with that code; false: there is none. */
 static bool abbrev_find(const struct unit *u, uint64_t code, struct bytes *attributes)
 {
 	struct bytes table = u->table;
@@ -180,7 +180,7 @@ static void entries_move(struct unit *u, struct bytes b)
 	}
 }
 
-/* What stands before the entries; false: nothing that is known. */
+/* Reads what comes before the entries; false: the format is unknown. */
 static bool unit_open(struct unit *u, struct bytes *b)
 {
 	uint64_t abbrev, address_bytes, type = 0;
@@ -235,7 +235,7 @@ static void line_program_move(const struct dpa_dwarf *d, struct bytes b)
 	if (version < 2 || version > 5)
 		return;
 	if (version == 5)
-		(void)bytes_take(&b, 2); /* bytes of addresses and segments */
+		(void)bytes_take(&b, 2); /* bytes of an address and of a segment */
 	header = bytes_part(&b, bytes_number(&b, 4));
 	/* bytes of an instruction, whether a row begins a statement, two of lines; operations */
 	(void)bytes_take(&header, version < 4 ? 4 : 5);
@@ -272,7 +272,7 @@ static void addresses_move(const struct dpa_dwarf *d)
 		unsigned version = (unsigned)bytes_number(&b, 2);
 		unsigned bytes = (unsigned)bytes_number(&b, 1);
 
-		(void)bytes_take(&b, 1); /* of a segment */
+		(void)bytes_take(&b, 1); /* bytes of a segment */
 		while (version == 5 && bytes == DWARF_ADDRESS_BYTES &&
 		       b.left >= DWARF_ADDRESS_BYTES && !b.bad)
 			address_move(d, bytes_take(&b, DWARF_ADDRESS_BYTES), false);
@@ -288,7 +288,7 @@ static void frames_move(const struct dpa_dwarf *d)
 			address_move(d, b.at, false);
 }
 
-/* Lists of DWARF 2 to 4: pairs of numbers, before a place's expression. */
+/* Moves lists of DWARF 2 to 4: pairs of numbers, each before the expression of a place. */
 static void lists_move(const struct dpa_dwarf *d, struct bytes b, bool of_places)
 {
 	while (b.left && !b.bad) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An image's file with the addresses of the process, for a debugger (dpa/debugger.h).  What is not
- * understood of the debug information is left out, so that a debugger shows less rather than
+ * The file of an image with the addresses of the process, for a debugger (dpa/debugger.h).  Debug
+ * information that is not understood is left out, so that a debugger shows less rather than
  * something wrong.
  */
 #include "dpa/debugger.h"
@@ -81,7 +81,7 @@ static void sections_move(const struct moving *m)
 
 /* ---- debug information ---- */
 
-/* Those with tables of addresses that others need not have. */
+/* Tells whether a section has only tables of addresses that others do not need. */
 static bool is_left_out(const char *name)
 {
 	return !strcmp(name, ".debug_aranges") || !strcmp(name, ".debug_names") ||
@@ -101,7 +101,7 @@ static void debug_leave_out(const struct moving *m, bool all)
 	}
 }
 
-/* False: there is something in the way. */
+/* Collects the debug sections; false: something is in the way. */
 static bool debug_collect(const struct moving *m, struct dpa_dwarf *d)
 {
 	const struct {

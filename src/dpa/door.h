@@ -9,19 +9,19 @@
  * refuses the image. Nothing here depends on a libc, and every value has the same size on both
  * sides.
  *
- * Calls go on the stack of the device thread, in its pthread. The runtime marks the time that it
- * spends inside, so that a thread is stopped in device code only. Text and arrays that device code
- * hands over are the program's memory and may be wrong: the library has touched text that it
- * formatted itself; the runtime checks all other addresses as check() does before it uses them.
- * Which thread calls is known to the runtime: a thread context that a program hands to the library
- * is not passed on.
+ * Calls run on the stack of the device thread, in its pthread.  The runtime marks the time that it
+ * spends inside, so that it stops a thread in device code only.  Text and arrays that device code
+ * hands over are the program's memory and may be wrong: the library has touched the text that it
+ * formatted itself, and the runtime checks all other addresses as check() does before it uses them.
+ * The runtime knows which thread calls, so the library does not pass on the thread context that a
+ * program hands to it.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Grows with every change of what is below that an older image would not survive. */
+/* Grows with every change to the part below that an older image would not survive. */
 #define DPA_DOOR_VERSION 1u
 
 /* "DPAimage", as a little-endian number. */
@@ -30,31 +30,31 @@
 /* Flags of struct dpa_image_info. */
 #define DPA_IMAGE_CHECKED 1u /* compiled with checks of every load and store */
 
-/* Streams are numbered from 0, the default stream; the last number means all of them. */
+/* Numbers of streams begin with 0, the default stream; the last number means all of them. */
 #define DPA_STREAMS	     255u
 #define DPA_STREAM_BROADCAST 255u
 
 /*
- * The longest text of one message; what is longer is cut. It is the smallest buffer that a stream
- * can have, so every message fits into every stream.
+ * The longest text of one message; longer ones are cut.  It is also the smallest buffer that a
+ * stream can have, so every message fits into every stream.
  */
 #define DPA_MESSAGE_BYTES 2048u
 
 /* Arguments of a trace record. */
 #define DPA_TRACE_ARGS 6u
 
-/* Windows that a thread can have set at a time; the calls that name none mean slot 0. */
+/* How many windows a thread can have set at a time; calls that name none mean slot 0. */
 #define DPA_WINDOW_SLOTS 2u
 
-/* How an activation ends: argument of dpa_door.end. */
+/* How an activation ends: the argument of dpa_door.end. */
 enum dpa_end {
 	DPA_END_RESCHEDULE,	/* idle; the next event starts the function anew */
 	DPA_END_RETRIGGER,	/* the function starts anew at once, without an event */
-	DPA_END_FINISH,		/* the thread is finished: never triggered again */
+	DPA_END_FINISH,		/* the thread is finished: nothing starts it again */
 	DPA_END_PROCESS_FINISH, /* the process ends without an error, status 0x40 */
 };
 
-/* Answers of the calls that can fail: values of flexio_dev_status_t. */
+/* Answers of calls that can fail: values of flexio_dev_status_t. */
 enum dpa_status {
 	DPA_SUCCESS = 0,
 	DPA_FAILED = 1,
@@ -65,8 +65,8 @@ enum dpa_status {
  * headers. The front, up to thread_errno, is laid out as in NVIDIA's public headers, which some
  * programs read through.
  *
- * It lies in the process's region, so device code can spoil it: the runtime writes it and, but for
- * thread_errno, believes nothing that it reads there.
+ * It lies in the process's region, so device code can spoil it: the runtime writes it and, except
+ * for thread_errno, believes nothing that it reads there.
  */
 struct flexio_dev_thread_ctx {
 	uint32_t version;
@@ -77,7 +77,7 @@ struct flexio_dev_thread_ctx {
 	uint64_t window_config_base;
 	uint64_t metadata_parameter;
 	uint32_t thread_errno; /* "errno": the runtime sets it, the library reads and resets it */
-	uint32_t thread_id;    /* flexio_event_handler_get_id, or another one */
+	uint32_t thread_id;    /* flexio_event_handler_get_id, or another thread's number */
 	uint64_t thread_local_storage; /* address in DPA memory, or 0 */
 };
 
@@ -88,9 +88,9 @@ _Static_assert(offsetof(struct flexio_dev_thread_ctx, outbox_base) == 8 &&
 
 /*
  * A tracer of the process, `struct flexio_tracer_streams_data` of the public headers, in DPA
- * memory. The library reads only valid_lvl, so that a trace that nobody wants costs a load and a
- * compare. Records are kept by the runtime: what it leaves here is for whoever looks, and it has no
- * buffers in DPA memory.
+ * memory.  The library reads only valid_lvl, so that a trace that nobody wants costs a load and a
+ * compare.  The runtime keeps the records: it fills in the other fields for programs that look, and
+ * has no buffers in DPA memory.
  */
 struct dpa_tracer {
 	uint8_t valid_lvl;
@@ -106,7 +106,7 @@ struct dpa_tracer {
 	uint64_t buffer;
 };
 
-/* What the tracer writes: `struct flexio_tracer_msg` of the public headers. */
+/* A record that the tracer writes: `struct flexio_tracer_msg` of the public headers. */
 struct dpa_trace_record {
 	uint32_t format_id;
 	uint32_t reserved[3];
@@ -117,29 +117,30 @@ _Static_assert(sizeof(struct dpa_trace_record) == 64, "a record is 64 bytes");
 
 struct dpa_door {
 	uint32_t version; /* DPA_DOOR_VERSION */
-	uint32_t bytes;	  /* of this structure: later doors are longer */
+	uint32_t bytes;	  /* of this structure, because later doors are longer */
 
-	/* The calling thread's context, or NULL if there is none (never while device code runs). */
+	/* Returns the calling thread's context, or NULL if it has none (never while device code
+	 * runs). */
 	struct flexio_dev_thread_ctx *(*thread_ctx)(void);
 
 	/* Ends the activation; does not return. In an RPC only DPA_END_PROCESS_FINISH has a
 	 * meaning. */
 	void (*end)(uint32_t how);
-	/* Continuable handlers: sleeps until the next event, or just lets others run first. Others:
-	 * returns at once. */
+	/* Continuable handlers: sleeps until the next event, or just lets others run first.
+	 * Others: returns at once. */
 	void (*yield)(uint32_t retrigger);
-	/* Ends the process with an error. 128 and above are the program's; less is itself an error
-	 * (0x42). */
+	/* Ends the process with an error.  Codes from 128 on are the program's; a smaller one is
+	 * itself an error (0x42). */
 	void (*error)(uint32_t code);
-	/* The caller waits in a loop for another thread: lets others run. */
+	/* Lets other threads run, because the caller waits in a loop for another thread. */
 	void (*relax)(void);
 	/* Nanoseconds since some start, the same in all threads; never goes back. */
 	uint64_t (*time)(void);
 
 	/*
-	 * The slow way of the checks: an access outside of the region. Returns if the thread may
-	 * make it (an acquired window), else the process has a fault at the caller's place and the
-	 * call does not return.
+	 * The slow way of the checks, for an access outside of the region.  Returns if the thread
+	 * may make it (an acquired window); else the process has a fault at the caller's place, and
+	 * the call does not return.
 	 */
 	void (*check)(uint64_t addr, uint64_t bytes, uint32_t write);
 
@@ -154,11 +155,13 @@ struct dpa_door {
 	uint32_t (*window_copy)(uint32_t slot, uint32_t to_host, uint64_t haddr, uint64_t daddr,
 				uint64_t bytes);
 
-	/* The outbox through which the calling thread rings, and the device that it rings at. */
+	/* Choose the outbox through which the calling thread rings, and the device at which it
+	 * rings. */
 	uint32_t (*outbox_config)(uint32_t outbox_id);
 	uint32_t (*outbox_uar)(uint32_t device_id);
 
-	/* Doorbells through the thread's outbox. A ring at a queue of another UAR is dropped. */
+	/* Ring doorbells through the thread's outbox.  A ring at a queue of another UAR is
+	 * dropped. */
 	void (*sq_ring)(uint32_t pi, uint32_t qpn);
 	void (*cq_arm)(uint32_t ci, uint32_t cqn);
 	void (*eq_update)(uint32_t ci, uint32_t eqn);
@@ -168,39 +171,40 @@ struct dpa_door {
 	void (*cc_ring)(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action);
 
 	/*
-	 * One message, whole: at most DPA_MESSAGE_BYTES, no terminator. The runtime knows the
-	 * streams and their levels, drops what nobody wants, and waits where the stream is full and
-	 * its mode says so.
+	 * Takes one whole message: at most DPA_MESSAGE_BYTES, without a terminator.  The runtime
+	 * knows the streams and their levels, drops what nobody wants, and waits if the stream is
+	 * full and its mode says so.
 	 */
 	void (*message)(uint32_t stream, uint32_t level, const char *text, uint32_t bytes);
-	/* One trace record; the host is told when the buffer is full. */
+	/* Takes one trace record; the host hears of it when the buffer is full. */
 	void (*trace)(uint32_t stream, uint32_t level, uint32_t format_id,
 		      const uint64_t args[DPA_TRACE_ARGS]);
-	/* What the tracer's buffer holds goes to the host, at most so many records (0: all). */
+	/* Sends the contents of the tracer's buffer to the host, at most 'records' records (0:
+	 * all). */
 	void (*trace_send)(uint32_t stream, uint32_t records);
 
-	/* Counters of the ports: `count` values are written at each sample. */
+	/* Choose and read counters of the ports: each sample writes `count` values. */
 	void (*nic_config)(uint64_t values, uint64_t ids, uint32_t count);
 	void (*nic_sample)(void);
 	uint64_t (*pcc_table)(uint32_t gvmi);
 };
 
 /*
- * What every image has under the name `__dpa_image_info`, in writable data: the image's half says
- * what it is, the runtime fills in the other before any code of the image runs.
+ * Every image has this under the name `__dpa_image_info`, in writable data.  The image's half says
+ * what it is; the runtime fills in the other half before any code of the image runs.
  */
 struct dpa_image_info {
 	uint64_t magic;	     /* DPA_IMAGE_MAGIC */
 	uint32_t version;    /* DPA_DOOR_VERSION of the device library */
-	uint32_t bytes;	     /* of this structure */
-	uint32_t door_bytes; /* of the door that the library knows */
+	uint32_t bytes;	     /* bytes of this structure */
+	uint32_t door_bytes; /* bytes of the door that the library knows */
 	uint32_t flags;	     /* DPA_IMAGE_* */
 
 	/* The runtime's half. */
 	uint64_t door; /* address of a struct dpa_door */
-	/* Image, heap and stacks lie in one range, which is not asked about at the door. */
+	/* Image, heap and stacks lie in this range, for which code need not ask at the door. */
 	uint64_t region_begin;
 	uint64_t region_bytes;
-	uint64_t tracers[DPA_STREAMS]; /* addresses of what is in tracer, or 0 */
+	uint64_t tracers[DPA_STREAMS]; /* addresses of struct dpa_tracer, or 0 */
 	struct dpa_tracer tracer[DPA_STREAMS];
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DPA of a device: processes that run device code.  What the driver needs of it; how it works
- * inside is in the headers beside this one.
+ * The DPA of a device: processes that run device code.  This header has what the driver needs of
+ * it; the headers beside this one say how it works inside.
  *
  * Device code is native and runs on threads of the application's process, one for each DPA thread,
- * on stacks of its own.  Image, heap and stacks of a DPA process lie in one range of addresses, its
- * region.  Code that faults, or that is stopped in a loop, is left by switching back to the stack
- * of the runtime: it never takes the application with it.
+ * on separate stacks.  Image, heap and stacks of a DPA process lie in one range of addresses, its
+ * region.  When code faults, or is stopped in a loop, the runtime leaves it by switching back to
+ * its own stack: device code never takes the application with it.
  */
 #pragma once
 
@@ -22,36 +22,40 @@ struct dpa_process;
 struct dpa_streams;
 struct dpa_thread;
 
-/* Threads that a process can have, those that answer calls among them. */
+/* How many threads a process can have, with those that answer calls. */
 #define DPA_THREADS 1024u
-/* The fate of a process without an error. */
+/* The status of a process that ended without an error. */
 #define DPA_CODE_FINISHED 0x40u
 
-/* The next number of a thread, from 1, which device code asks for: no two of a program have one. */
+/*
+ * Returns the next number of a thread, from 1, which device code asks for; no two threads of a
+ * program have the same.
+ */
 uint32_t dpa_thread_number(void);
 
 /*
- * The device, which a thread that waits for an event makes work meanwhile, as a program does that polls: so what
- * others send comes to the handler on the handler's thread.
+ * How a thread that waits for an event makes the device work meanwhile, as a program that polls
+ * does: so what others send comes to the handler on the handler's thread.
  */
 struct dpa_stand_in {
-	/* Is it to, as nobody else does?  *polls is the thread's own, 0 at first. */
+	/* Tells whether the thread is to do it, because nobody else does.  *polls belongs to the
+	 * thread, 0 at first. */
 	bool (*wanted)(uint32_t *polls);
-	/* True if there was something to do. */
+	/* Makes the device work.  True if there was something to do. */
 	bool (*poll)(uint32_t *polls);
-	/* Do not count on it any more. */
+	/* Says that nobody may count on the thread any more. */
 	void (*leave)(void);
 };
 
 struct dpa_process_attr {
-	void *elf; /* from malloc; the process frees it, unless it was not made */
+	void *elf; /* from malloc; the process frees it, unless its creation failed */
 	size_t elf_bytes;
-	/* Once, when the process has failed; on a thread of the process. */
+	/* Called once, when the process has failed, on a thread of the process. */
 	void (*failed)(void *user);
-	/* What a port (0: the first) has received or sent; false: there is no such port. */
+	/* Gives what a port (0: the first) has received or sent; false: there is no such port. */
 	bool (*port_bytes)(void *user, uint32_t port, bool received, uint64_t *bytes);
-	/* May be missing.  Device code rings for a flow of congestion control; and asks where the
-	 * table of a function is, 0: there is none. */
+	/* May be missing.  Device code rings for a flow of congestion control, or asks where the
+	 * table of a function is; 0: there is none. */
 	void (*congestion)(void *user, uint32_t flow, uint32_t rate, bool probe,
 			   uint32_t next_action);
 	uint64_t (*congestion_table)(void *user, uint32_t function);
@@ -59,25 +63,30 @@ struct dpa_process_attr {
 	void *user;
 };
 
-/* 0 or negative errno; -EINVAL has logged what is wrong with the image.  With one reference. */
+/*
+ * Makes a process with one reference.  0 or a negative errno; -EINVAL has logged what is wrong with
+ * the image.
+ */
 int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process **out) must_check;
-/* None of its code runs any more, as if one of its threads had said that it has finished; all else
- * stays. */
+/* None of its code runs any more, as if one of its threads had said that the process is finished;
+ * all else stays. */
 void dpa_process_finish(struct dpa_process *p);
-/* Ends all of its threads and waits for that, whatever they do; calls in progress fail. */
+/* Ends all of its threads, whatever they do, and waits for that; calls in progress fail. */
 void dpa_process_end(struct dpa_process *p);
 /* A reference keeps the memory of an ended process. */
 void dpa_process_hold(struct dpa_process *p);
 void dpa_process_put(struct dpa_process *p);
 
 enum dpa_state dpa_process_state(const struct dpa_process *p);
-/* Why it is in that state: dpa_process_status of the manual. */
+/* Returns why it is in that state: dpa_process_status of the manual. */
 uint32_t dpa_process_code(const struct dpa_process *p);
-/* The address of a function of the image; 0: there is none. */
+/* Returns the address of a function of the image; 0: there is none. */
 uint64_t dpa_process_function(const struct dpa_process *p, const char *name);
-/* Is there code of the image at that address? */
+/* Tells whether code of the image lies at that address. */
 bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr);
-/* Runs in the device when it has failed.  -EBUSY: threads exist. */
+/*
+ * Chooses the function that runs in the device when the process has failed.  -EBUSY: threads exist.
+ */
 int dpa_process_on_error(struct dpa_process *p, uint64_t function) must_check;
 
 /* ---- memory ---- */
@@ -87,20 +96,20 @@ struct dpa_heap_info {
 };
 
 void dpa_memory_info(struct dpa_process *p, struct dpa_heap_info *info);
-/* 0: no room. */
+/* Returns the address of a new block; 0: there is no room. */
 uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes);
 /* False: no block begins there. */
 bool dpa_memory_free(struct dpa_process *p, uint64_t addr) must_check;
-/* Does all of it lie in one block? */
+/* Tells whether all of it lies in one block. */
 bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
-/* Where all of it lies in the heap, be it given out or not; else NULL. */
+/* Returns the memory if all of it lies in the heap, whether it is given out or not; else NULL. */
 void *dpa_memory_part(const struct dpa_process *p, uint64_t addr, uint64_t bytes);
 
 /* ---- calls ---- */
 
 struct dpa_call {
 	uint64_t function;
-	uint64_t unpack; /* 0: function gets the only argument as it is */
+	uint64_t unpack; /* 0: function gets the only argument unchanged */
 	const void *args;
 	uint32_t bytes;
 };

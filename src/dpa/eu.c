@@ -8,17 +8,19 @@
 #include "base/spin.h"
 #include "dpa/process.h"
 
-/* Its turn is handed over, so that one who triggers itself for ever leaves room for the others. */
+/*
+ * A thread hands its turn over, so that one that triggers itself for ever leaves room for others.
+ */
 struct eu {
 	struct spin lock;
 	struct dpa_eu_wait *owner;
-	struct dpa_eu_wait *first, *last; /* who waits */
+	struct dpa_eu_wait *first, *last; /* threads that wait */
 	_Atomic(uint32_t) handlers;
 };
 
 static struct eu eus[DPA_EUS];
 
-/* ---- which one ---- */
+/* ---- the choice of a unit ---- */
 
 void dpa_eu_join(uint32_t eu)
 {
@@ -32,7 +34,7 @@ void dpa_eu_leave(uint32_t eu)
 		atomic_fetch_sub(&eus[eu].handlers, 1);
 }
 
-/* A number at *at, which moves behind it; false: there is none. */
+/* Reads a number at *at, and moves *at behind it; false: there is none. */
 static bool take_number(const char **at, unsigned long *number)
 {
 	char *end;
@@ -44,8 +46,8 @@ static bool take_number(const char **at, unsigned long *number)
 	return true;
 }
 
-/* Units of a list, up to its end; the best of them, with what was best before.  False: it is no
- * list. */
+/* Reads the units of a list up to its end, and keeps the best of them and of those before.  False:
+ * it is no list. */
 static bool units_choose(const char **at, uint32_t *best)
 {
 	do {
@@ -114,7 +116,7 @@ static bool eu_ask(struct eu *eu, struct dpa_eu_wait *w)
 	return owner;
 }
 
-/* The lock is held.  True if it was in the list. */
+/* Takes w off the list; true if it was there.  The lock is held. */
 static bool eu_unlist(struct eu *eu, struct dpa_eu_wait *w)
 {
 	struct dpa_eu_wait *before = NULL, *at = eu->first;
@@ -147,7 +149,7 @@ void dpa_eu_give(struct dpa_eu_wait *w)
 	if (next)
 		(void)eu_unlist(eu, next);
 	eu->owner = next;
-	/* Under the lock: without it, who has a turn may be gone. */
+	/* Under the lock, because without it the thread that gets the turn may be gone. */
 	if (next) {
 		atomic_store(&next->has, 1);
 		dpa_thread_wake(next->thread);
@@ -155,7 +157,7 @@ void dpa_eu_give(struct dpa_eu_wait *w)
 	spin_unlock(&eu->lock);
 }
 
-/* No turn any more, if it has not come meanwhile. */
+/* Gives up waiting.  False: the turn has come meanwhile. */
 static bool eu_give_up(struct eu *eu, struct dpa_eu_wait *w)
 {
 	bool listed;

@@ -20,21 +20,21 @@ struct dpa_handler {
 	_Atomic(uint32_t) state; /* enum handler_state */
 	_Atomic(uint32_t) pending;
 	bool has_eu;
-	bool returned; /* and was told off for it */
+	bool returned; /* its function returned, and the log has said that it must not */
 };
 
 /* ---- events ---- */
 
 void dpa_handler_activate(struct dpa_handler *h)
 {
-	/* The thread says that it sleeps, then looks for an event once more. */
+	/* The thread first says that it sleeps, and then looks for an event once more. */
 	if (!atomic_exchange(&h->pending, 1) && atomic_load(&h->thread->asleep))
 		dpa_thread_wake(h->thread);
 }
 
 int dpa_handler_run(struct dpa_handler *h, uint64_t arg)
 {
-	/* Written before the thread can look at it. */
+	/* The argument is written before the thread can look at it. */
 	if (atomic_load(&h->state) != HANDLER_CREATED)
 		return -EALREADY;
 	h->arg = arg;
@@ -75,7 +75,7 @@ static bool handler_await(struct dpa_handler *h)
 
 /* ---- runs ---- */
 
-/* What the end of a run means for the next. */
+/* Decides what the end of a run means for the next run. */
 static void handler_after(struct dpa_handler *h, enum dpa_outcome outcome)
 {
 	if (outcome == DPA_OUT_RETRIGGERED) {
@@ -91,7 +91,7 @@ static void handler_after(struct dpa_handler *h, enum dpa_outcome outcome)
 	dpa_process_after(h->thread, outcome);
 }
 
-/* Device code may have spoiled what it has been told. */
+/* Writes again what device code has been told, because it may have spoiled that. */
 static void handler_tell(const struct dpa_handler *h)
 {
 	struct flexio_dev_thread_ctx *ctx = &dpa_slot_top(h->thread->process, h->thread->slot)->ctx;
@@ -101,8 +101,8 @@ static void handler_tell(const struct dpa_handler *h)
 	ctx->thread_local_storage = h->attr.local_storage;
 }
 
-/* Sleeps until the next event, in the middle of its function; others may have its unit
- * meanwhile. */
+/* Sleeps until the next event, in the middle of the handler's function; other handlers may have its
+ * unit meanwhile. */
 static void handler_yield(struct dpa_thread *t, bool retrigger)
 {
 	struct dpa_handler *h = t->user;
@@ -130,7 +130,7 @@ static void *handler_main(struct dpa_thread *t)
 	struct dpa_handler *h = t->user;
 	enum dpa_outcome outcome;
 
-	/* Until whoever makes it is done. */
+	/* Waits until the thread that makes this one is done. */
 	pthread_mutex_lock(&t->process->lock);
 	pthread_mutex_unlock(&t->process->lock);
 	while (handler_await(h)) {
@@ -139,12 +139,13 @@ static void *handler_main(struct dpa_thread *t)
 			break;
 		handler_tell(h);
 		outcome = dpa_thread_run(t, h->attr.function, h->arg, 0, false);
-		/* Not if it was stopped while it had yielded. */
+		/* A thread that was stopped while it had yielded has no unit. */
 		if (h->has_eu)
 			dpa_eu_give(&h->eu);
 		handler_after(h, outcome);
 	}
-	/* Stopped for good, but whoever stops it waits until it is told to end. */
+	/* The thread is stopped for good, but the one that stopped it waits until this has been
+	 * told to end. */
 	dpa_thread_await(t, handler_ends, t);
 	return NULL;
 }
@@ -164,7 +165,7 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 	if (!h)
 		return -ENOMEM;
 	h->attr = *attr;
-	/* Its main waits for the lock before it looks at the thread. */
+	/* The thread's main waits for the lock before it looks at the thread. */
 	pthread_mutex_lock(&p->lock);
 	ret = dpa_process_thread(p, attr->id, handler_main, h, &h->thread);
 	if (ret == 0) {

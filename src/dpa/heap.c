@@ -11,12 +11,12 @@
 #define NONE UINT32_MAX
 
 struct dpa_heap_tag {
-	uint32_t granules; /* of the extent; also at its last granule */
-	uint32_t taken;	   /* also at its last granule */
+	uint32_t granules; /* granules of the extent; its last granule has a copy */
+	uint32_t taken;	   /* whether it is taken; its last granule has a copy */
 	union {
-		uint64_t requested; /* of a block */
+		uint64_t requested; /* bytes that were asked for, if it is a block */
 		struct {
-			uint32_t next, prev; /* of a gap */
+			uint32_t next, prev; /* neighbours in the list, if it is a gap */
 		};
 	};
 };
@@ -28,7 +28,7 @@ static void first_set(struct dpa_heap *h, uint32_t at, bool on)
 	h->first[at / 64] = on ? h->first[at / 64] | bit : h->first[at / 64] & ~bit;
 }
 
-/* The extent that the granule belongs to. */
+/* Returns the extent that the granule belongs to. */
 static uint32_t extent_of(const struct dpa_heap *h, uint32_t at)
 {
 	uint32_t word = at / 64;
@@ -72,7 +72,10 @@ static void gap_add(struct dpa_heap *h, uint32_t at, uint32_t granules)
 	*bin = at;
 }
 
-/* In the lowest bin gaps may be too small, in all higher ones the first will do. */
+/*
+ * Finds a gap: in the lowest bin gaps may be too small, in all higher ones the first is large
+ * enough.
+ */
 static uint32_t gap_find(const struct dpa_heap *h, uint32_t granules)
 {
 	uint32_t bin = log2_of(granules), at = h->gaps[bin];

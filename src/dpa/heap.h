@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The heap of a DPA process: which parts of a range are given out.  The books lie outside of the
- * range, so a program that writes where it should not spoils its own data alone; the range itself
- * is never touched here.
+ * range, so a program that writes where it should not spoils only its own data; this code never
+ * touches the range itself.
  *
  * Blocks are whole granules.  Each extent (a block, or a gap between blocks) has a tag at the
  * places of its first and of its last granule, so a block that comes back joins its neighbours
- * without a search; gaps stand in lists by size.  A map with a bit for the first granule of each
- * extent finds the block that an address lies in.
+ * without a search.  Lists by size hold the gaps.  A map with a bit for the first granule of each
+ * extent finds the block in which an address lies.
  *
- * The caller has a lock.
+ * The caller holds a lock.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 #include "base/compiler.h"
 
-#define DPA_HEAP_GRANULE 64u /* programs take it for granted that blocks are aligned to this */
+#define DPA_HEAP_GRANULE 64u /* programs rely on blocks that are aligned to this */
 #define DPA_HEAP_BINS	 32u
 
 struct dpa_heap_tag;
@@ -30,17 +30,17 @@ struct dpa_heap {
 	uint64_t requested, allocated;
 	uint32_t granules;
 	struct dpa_heap_tag *tag;
-	uint64_t *first;	      /* a bit per granule */
-	uint32_t gaps[DPA_HEAP_BINS]; /* the first of those with 2^n granules or more; or none */
+	uint64_t *first;	      /* a bit for each granule */
+	uint32_t gaps[DPA_HEAP_BINS]; /* first gap of those with 2^n granules or more; or none */
 };
 
-/* bytes: of the range, a multiple of the granule.  -ENOMEM. */
+/* bytes: size of the range, a multiple of the granule.  -ENOMEM. */
 int dpa_heap_open(struct dpa_heap *heap, uint64_t base, uint64_t bytes) must_check;
 void dpa_heap_close(struct dpa_heap *heap);
 
-/* The address of a new block, or 0: no room, or no bytes are asked for. */
+/* Returns the address of a new block, or 0: there is no room, or bytes is 0. */
 uint64_t dpa_heap_alloc(struct dpa_heap *heap, uint64_t bytes) must_check;
 /* False: no block begins there. */
 bool dpa_heap_free(struct dpa_heap *heap, uint64_t addr) must_check;
-/* Does all of the range lie inside one block, as far as it was asked for? */
+/* Tells whether all of the range lies inside one block, within what was asked for. */
 bool dpa_heap_has(const struct dpa_heap *heap, uint64_t addr, uint64_t bytes) must_check;

@@ -66,7 +66,7 @@ static const char *segment_add(struct dpa_image *im, const Elf64_Phdr *ph)
 {
 	struct dpa_segment *s = &im->segment[im->nsegments];
 
-	/* Of a program without constants, for one. */
+	/* A program without constants has such a segment, for example. */
 	if (!ph->p_memsz && !ph->p_filesz)
 		return NULL;
 	if (im->nsegments == DPA_IMAGE_SEGMENTS)
@@ -93,7 +93,7 @@ static const char *segment_add(struct dpa_image *im, const Elf64_Phdr *ph)
 	return NULL;
 }
 
-/* The segment that has so many bytes from there; of them in the file if 'in_file'. */
+/* Returns the segment that has that many bytes from addr on; with 'in_file', bytes of the file. */
 static const struct dpa_segment *segment_of(const struct dpa_image *im, uint64_t addr,
 					    uint64_t bytes, bool in_file)
 {
@@ -114,7 +114,7 @@ bool dpa_image_has(const struct dpa_image *im, uint64_t addr, uint64_t bytes, in
 	return s && (s->prot & prot) == prot;
 }
 
-/* Where in the file what lies at that address comes from. */
+/* Finds where in the file the bytes at that address come from. */
 static bool file_offset(const struct dpa_image *im, uint64_t addr, uint64_t bytes, uint64_t *offset)
 {
 	const struct dpa_segment *s = segment_of(im, addr, bytes, true);
@@ -180,7 +180,7 @@ static const char *dynamic_read(struct dpa_image *im, uint64_t offset, uint64_t 
 	return NULL;
 }
 
-/* Each lies in memory that may be written, and names a place in the image. */
+/* Checks that each lies in writable memory and names a place in the image. */
 static const char *relocations_check(const struct dpa_image *im)
 {
 	for (uint64_t at = 0; at < im->rela_bytes; at += sizeof(Elf64_Rela)) {
@@ -332,7 +332,7 @@ static void relocations_apply(const struct dpa_image *im, uint8_t *base)
 	}
 }
 
-/* Whole pages of it: the last may have variables behind it. */
+/* Protects whole pages of it, because the last page may have variables behind it. */
 static int relro_protect(const struct dpa_image *im, uint8_t *base)
 {
 	uint64_t start = page_floor(im->relro), end = page_floor(im->relro + im->relro_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The symbols of an image: those of the dynamic linker first, then all. */
+/* Finds the symbols of an image: first those of the dynamic linker, then all. */
 #include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,8 +52,8 @@ bool dpa_image_function(const struct dpa_image *im, const char *name, uint64_t *
 	return true;
 }
 
-/* Some of it becomes read-only.  That begins with a page, so the rest of a page in front may,
- * too. */
+/* Tells whether some of it becomes read-only.  That part begins with a page, so the rest of a page
+ * in front may become read-only, too. */
 static bool in_relro(const struct dpa_image *im, uint64_t addr, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What device threads say, on its way to the streams.
+ * Messages and records of device threads, on their way to the streams.
  *
- * Texts and arguments are copied before a stream is looked at: they lie in the program's memory,
- * which may go, and a stream's lock is no place to fault.
+ * This copies texts and arguments before it looks at a stream: they lie in the program's memory,
+ * which may go, and code that holds a stream's lock must not fault.
  */
 #include "dpa/process.h"
 #include "usermem/usermem.h"

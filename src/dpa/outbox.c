@@ -67,7 +67,7 @@ int dpa_outbox_add(struct dpa_process *p, uint32_t uar, bool initial)
 	if (!dpa_uar_find(uar, &found))
 		return -EINVAL;
 	spin_lock(&o->lock);
-	/* 0 is what a program has that made none. */
+	/* 0 stands for the outbox of a program that has made none. */
 	while (id < DPA_OUTBOXES && o->uar[id].bells)
 		id++;
 	if (id < DPA_OUTBOXES)

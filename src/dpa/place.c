@@ -22,7 +22,7 @@ bool dpa_place_leave(uint32_t processor)
 {
 	cpu_set_t all, others, now;
 
-	/* A set of this size has no room for the largest machines, where this fails. */
+	/* A set of this size has no room for the largest machines, where the call fails. */
 	if (processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all))
 		return false;
 	others = all;

@@ -12,12 +12,12 @@
 #include "dpa/debugger.h"
 #include "dpa/place.h"
 
-#define CODE_ILLEGAL 0x42u /* an error that is not the program's to report */
-#define CODE_USER    0x80u /* the first that is */
+#define CODE_ILLEGAL 0x42u /* an error that the program may not report */
+#define CODE_USER    0x80u /* the first that it may */
 
 /* ---- the image ---- */
 
-/* Only its front is believed, and only before any of its code runs. */
+/* This believes only the record's front, and only before any code of the image runs. */
 static const char *image_admit(const struct dpa_process *p, const struct dpa_image_info *info)
 {
 	(void)p;
@@ -60,7 +60,7 @@ static int image_open(struct dpa_process *p)
 	p->info->door = (uintptr_t)&dpa_door_table;
 	p->info->region_begin = dpa_region_unasked(p, &p->info->region_bytes);
 	dpa_streams_show(&p->streams, p->info);
-	/* Without memory for it debuggers know less, which is all. */
+	/* Without memory for it debuggers only know less. */
 	p->shown = dpa_debugger_show(p->attr.elf, p->attr.elf_bytes, (uintptr_t)p->region);
 	return 0;
 }
@@ -81,7 +81,7 @@ bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr)
 
 static void process_free(struct dpa_process *p)
 {
-	/* While the code is there, in which a debugger may have breakpoints. */
+	/* Forgotten while the code is there, because a debugger may have breakpoints in it. */
 	dpa_debugger_forget(p->shown);
 	dpa_region_close(p);
 	dpa_streams_free(&p->streams);
@@ -127,7 +127,7 @@ void dpa_process_put(struct dpa_process *p)
 	process_free(p);
 }
 
-/* Only the first who says so is heard. */
+/* Only the first change counts. */
 static bool state_change(struct dpa_process *p, enum dpa_state to, uint32_t code)
 {
 	uint32_t from = DPA_RUNNING;
@@ -149,13 +149,13 @@ uint32_t dpa_process_code(const struct dpa_process *p)
 }
 
 /*
- * The lock is held.  No run begins any more, as the state says so; t itself has left its own.  All
- * are told before one is waited for: where more of them run than there are processors, each takes
- * its turn to hear of it.
+ * The lock is held.  The state keeps runs from beginning; t itself has left its run.  It tells all
+ * threads before it waits for one: if more of them run than there are processors, each has to get
+ * its turn to hear it.
  */
 static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
-	/* those who wait for the host to read what they print go on without */
+	/* threads that wait for the host to read what they print go on without */
 	dpa_streams_hurry(&p->streams, true);
 	for (struct dpa_thread *other = p->threads; other; other = other->next)
 		if (other != t)
@@ -166,8 +166,8 @@ static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 	dpa_streams_hurry(&p->streams, false);
 }
 
-/* Of a process that has come to an end, but for t.  Whoever destroys it stops all, and they may be
- * gone already. */
+/* Stops all threads but t of a process that has come to an end.  A thread that destroys the process
+ * stops all, and they may be gone already. */
 static void others_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
 	pthread_mutex_lock(&p->lock);
@@ -195,7 +195,7 @@ void dpa_process_end(struct dpa_process *p)
 		dpa_thread_wake(t);
 	}
 	pthread_mutex_unlock(&p->lock);
-	/* None is made any more. */
+	/* Nobody makes a thread any more. */
 	while ((t = p->threads)) {
 		p->threads = t->next;
 		pthread_join(t->pthread, NULL);
@@ -263,7 +263,7 @@ void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t)
 	atomic_store(&t->end, 1);
 	dpa_thread_wake(t);
 	pthread_mutex_unlock(&p->lock);
-	/* Without the lock, which it takes if its process has just failed. */
+	/* Without the lock, which the thread takes if its process has just failed. */
 	pthread_join(t->pthread, NULL);
 	pthread_mutex_lock(&p->lock);
 	threads_unlist(p, t);
@@ -272,7 +272,7 @@ void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t)
 	free(t);
 }
 
-/* ---- the end of a process by its own doing ---- */
+/* ---- the end of a process by its own code ---- */
 
 int dpa_process_on_error(struct dpa_process *p, uint64_t function)
 {
@@ -300,8 +300,8 @@ static void fault_log(const struct dpa_thread *t, const char *who)
 		 (unsigned long long)offset);
 }
 
-/* Takes a stack for the thread, so that its own stays as it was left; if there is none, the error
- * handler has to do with that. */
+/* Takes another stack for the thread, so that its own stays as it was left; if there is none, the
+ * error handler runs on the old one. */
 static void error_stack_take(struct dpa_thread *t)
 {
 	struct dpa_process *p = t->process;
@@ -336,7 +336,7 @@ static void error_handler_run(struct dpa_thread *t, uint32_t code)
 	error_stack_give(t);
 }
 
-/* A refused access is a fault as any other. */
+/* A refused access counts as a fault like any other. */
 static uint32_t fault_code(const struct dpa_fault *fault)
 {
 	return fault->signum ? (uint32_t)fault->signum : SIGSEGV;
@@ -355,8 +355,8 @@ static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 	if (first) {
 		p->crashed = t;
 		p->crash = (struct dpa_left){t->outcome, t->registers, t->fault, t->slot};
-		/* Before the others have been stopped, which takes its time if there are many; who
-		 * asks where they are waits for the lock. */
+		/* Told before the others are stopped, which takes its time if there are many; an
+		 * asker that wants to know where they are waits for the lock. */
 		p->attr.failed(p->attr.user);
 		threads_stop(p, t);
 	}

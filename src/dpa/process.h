@@ -15,25 +15,25 @@
 #include "dpa/thread.h"
 
 /*
- * The region: image, a guard, heap, then stacks, each behind a guard of its own.  At the upper end
- * of a stack stand the thread's context and the arguments of its call, which device code reads.
+ * The region: image, a guard, heap, then stacks, each behind its own guard.  At the upper end of a
+ * stack lie the thread's context and the arguments of its call, which device code reads.
  */
 #define DPA_GUARD_BYTES (64u << 10)
 #define DPA_HEAP_BYTES	(256ull << 20)
 #define DPA_STACK_BYTES (256u << 10)
 #define DPA_SLOT_BYTES	(DPA_GUARD_BYTES + DPA_STACK_BYTES)
-/* Behind each buffer, where overruns are to be found (SOFTHCA_DPA_REDZONES). */
+/* Unused bytes behind each buffer, so that overruns are found (SOFTHCA_DPA_REDZONES). */
 #define DPA_REDZONE_BYTES DPA_HEAP_GRANULE
 /*
- * The stacks of signal handlers are no part of the region, as device code must not reach them.
- * They are far from all others: valgrind tells a change of stacks from a growing one by the
- * distance (2 MB), and would take what lies in between for fresh memory.
+ * The stacks of signal handlers are not in the region, because device code must not reach them.
+ * They are far from all others: valgrind tells a change of stacks from a growing stack by the
+ * distance (2 MB), and would take the memory in between for fresh.
  */
 #define DPA_SIGNAL_STACK_BYTES \
-	(64u << 10) /* all registers of a large processor, and our own needs */
+	(64u << 10) /* for all registers of a large processor, and our needs */
 #define DPA_SIGNAL_SLOT_BYTES  (DPA_GUARD_BYTES + DPA_SIGNAL_STACK_BYTES)
 #define DPA_SIGNAL_APART_BYTES (4u << 20)
-/* What the door needs of a stack. */
+/* Bytes of a stack that the door needs. */
 #define DPA_DOOR_STACK_BYTES (32u << 10)
 
 /* The upper end of a stack. */
@@ -43,7 +43,7 @@ struct dpa_stack_top {
 };
 
 struct dpa_process {
-	/* Each call writes this, and what is behind the lock. */
+	/* Each call writes this, and the fields behind the lock. */
 	_Atomic(uint32_t) references;
 	uint8_t apart[CACHELINE_BYTES];
 
@@ -54,9 +54,9 @@ struct dpa_process {
 	uint8_t *region;
 	uint64_t region_bytes;
 	uint8_t *stacks;
-	uint8_t *signal_stacks;	     /* from the bytes that keep them apart on */
-	struct dpa_image_info *info; /* in the image: written, never read */
-	struct dpa_shown *shown;     /* to debuggers; or NULL */
+	uint8_t *signal_stacks;	     /* begin with the bytes that keep them apart */
+	struct dpa_image_info *info; /* in the image: we write it and never read it */
+	struct dpa_shown *shown;     /* what debuggers see; or NULL */
 	uint64_t on_error;
 
 	pthread_mutex_t heap_lock;
@@ -64,17 +64,17 @@ struct dpa_process {
 	uint8_t apart_too[CACHELINE_BYTES];
 
 	/*
-	 * Of the list of threads and the stacks that are given out.  Never taken by a thread that
-	 * is in a run: whoever stops threads waits for their runs with it.
+	 * Guards the list of threads, and which stacks are given out.  A thread in a run never
+	 * takes it, because a thread that stops others waits for their runs with it.
 	 */
 	pthread_mutex_t lock;
-	/* Of those who answer calls and have nothing to do. */
+	/* List of threads that answer calls and have nothing to do. */
 	struct dpa_thread *idle;
 	struct dpa_thread *threads;
 	uint64_t slots[DPA_THREADS / 64];
-	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
+	uint64_t slots_ready[DPA_THREADS / 64]; /* slots whose memory is there */
 	struct dpa_thread *crashed;		/* the first that failed */
-	struct dpa_left crash; /* as it failed; the error handler runs on it, too */
+	struct dpa_left crash; /* where it failed; the error handler runs on it, too */
 	struct dpa_streams streams;
 	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;
@@ -84,36 +84,41 @@ struct dpa_process {
 /* The table behind the door; dpa/service.c. */
 extern const struct dpa_door dpa_door_table;
 
-/* For the image that is open; -ENOMEM.  Closing undoes also what was begun. */
+/*
+ * Makes the region for the image that is open; -ENOMEM.  Closing undoes also an open that failed.
+ */
 int dpa_region_open(struct dpa_process *p) must_check;
 void dpa_region_close(struct dpa_process *p);
-/* Where checked code need not ask at the door: the whole region, or without the heap if that has
- * redzones. */
+/* Returns the range for which checked code need not ask at the door: the whole region, or without
+ * the heap if the heap has redzones. */
 uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes);
-/* May device code access it?  In the region, and, if the heap has redzones, in no gap of it. */
+/*
+ * Tells whether device code may access it: it lies in the region and, if the heap has redzones, in
+ * no gap of the heap.
+ */
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 
-/* The lock is held.  -EAGAIN: all stacks are taken. */
+/* Takes a stack.  The lock is held.  -EAGAIN: all stacks are taken. */
 int dpa_slot_take(struct dpa_process *p, uint32_t *slot) must_check;
 void dpa_slot_give(struct dpa_process *p, uint32_t slot);
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
-/* The lowest address of the stack. */
+/* Returns the lowest address of the stack. */
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
-/* Of DPA_SIGNAL_STACK_BYTES. */
+/* Returns the signal stack, which has DPA_SIGNAL_STACK_BYTES. */
 uint8_t *dpa_slot_signal_stack(const struct dpa_process *p, uint32_t slot);
 
-/* A new thread of the process with that main, for which device code has that number; the lock is
+/* Makes a new thread of the process with that main and that number for device code; the lock is
  * held. */
 int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct dpa_thread *t),
 		       void *user, struct dpa_thread **out) must_check;
-/* Out of device code, wherever it is there, and out of its main, which looks at end; then it is
- * gone. */
+/* Takes the thread out of device code, wherever it is there, and out of its main, which looks at
+ * 'end'; then the thread is gone. */
 void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);
-/* Device code prints; in the door. */
+/* Device code prints; called in the door. */
 void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,
 		 uint32_t bytes);
 void dpa_trace(struct dpa_thread *t, uint32_t stream, uint32_t level, uint32_t format_id,
 	       const uint64_t args[DPA_TRACE_ARGS]);
 void dpa_trace_send(struct dpa_thread *t, uint32_t stream, uint32_t records);
-/* What follows from an outcome for the process: the thread has left device code. */
+/* Does to the process what follows from an outcome; the thread has left device code. */
 void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome);

@@ -41,7 +41,7 @@ int dpa_region_open(struct dpa_process *p)
 	p->signal_stacks = sparse_map(SIGNAL_STACKS_BYTES, PROT_NONE, -1, 0);
 	if (!p->signal_stacks)
 		return -ENOMEM;
-	/* A child has no threads in it. */
+	/* A child has no threads, so it does not need the region. */
 	(void)madvise(p->region, p->region_bytes, MADV_DONTFORK);
 	(void)madvise(p->signal_stacks, SIGNAL_STACKS_BYTES, MADV_DONTFORK);
 	if (mprotect(p->region + heap_offset(p), DPA_HEAP_BYTES, PROT_READ | PROT_WRITE))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The table behind the door: what device code gets when it asks.  Each function enters the runtime
- * first and leaves it last; an address that it is given is looked at before it is used.
+ * first and leaves it last; it checks an address before it uses it.
  */
 #include <sched.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include "dpa/process.h"
 #include "usermem/usermem.h"
 
-/* Who asks for the frame's address has a frame: by these a thread that is stopped here is followed
- * to device code. */
+/* A function that asks for the frame's address has a frame: from there the runtime finds its way
+ * from a thread that it stops here to device code. */
 static inline __attribute__((always_inline)) struct dpa_thread *door_enter(void)
 {
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
@@ -89,7 +89,7 @@ static uint64_t door_time(void)
 
 /* ---- addresses ---- */
 
-/* The place is the caller's: the functions between it and the door have frames. */
+/* Reports the caller's place: the functions between it and the door have frames. */
 static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
 				     bool write, void *place, void *frame)
 {

@@ -8,12 +8,15 @@
 
 #include "base/compiler.h"
 
-/* Before each entry stands its length. */
+/* The length in front of each entry. */
 #define ENTRY_HEAD sizeof(uint16_t)
-/* In BATCH the host is woken for so many messages, or when the first of them has waited so long. */
+/*
+ * In BATCH mode the host wakes after this many messages, or when the first of them has waited this
+ * long.
+ */
 #define BATCH_ENTRIES 8u
 #define BATCH_WAIT_NS 10000000
-/* How often a writer that waits looks whether it is to give up. */
+/* How often a waiting writer looks whether it is to give up. */
 #define GIVE_UP_NS 50000000
 
 /*
@@ -28,10 +31,10 @@ struct dpa_stream {
 	uint32_t references;
 	bool closed;
 	uint64_t head, ready, tail;
-	uint64_t given;		 /* bytes that readers have had */
-	uint64_t entries;	 /* between tail and head */
-	uint64_t held;		 /* entries between ready and head */
-	uint64_t buffer_entries; /* of a tracer: so many are a full buffer */
+	uint64_t given;		 /* bytes that readers have got */
+	uint64_t entries;	 /* how many lie between tail and head */
+	uint64_t held;		 /* how many lie between ready and head */
+	uint64_t buffer_entries; /* a tracer's: how many fill a buffer */
 	uint64_t lost;
 	pthread_cond_t filled, emptied;
 	size_t room;
@@ -48,7 +51,7 @@ static void cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&attr);
 }
 
-/* False: that time has passed. */
+/* Waits on the condition.  False: that time has passed. */
 static bool cond_wait_for(pthread_cond_t *cond, pthread_mutex_t *lock, long ns)
 {
 	struct timespec until;
@@ -119,8 +122,8 @@ static bool attr_is_valid(const struct dpa_stream_attr *attr)
 }
 
 /*
- * Bytes of the ring. The heads of the entries of a text count, so a buffer has room for its longest
- * message and a bit. A tracer has two buffers: one is filled while the host reads the other.
+ * Returns the bytes of the ring.  The heads of a text's entries count, so a buffer has room for its
+ * longest message and a bit.  A tracer has two buffers: one fills while the host reads the other.
  */
 static size_t attr_room(const struct dpa_stream_attr *attr)
 {
@@ -171,7 +174,7 @@ void dpa_streams_free(struct dpa_streams *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* Shows device code the tracers; the lock is held. */
+/* Shows the tracers to device code; the lock is held. */
 static void tracer_show(const struct dpa_stream *stream)
 {
 	struct dpa_image_info *info = stream->streams->info;
@@ -238,7 +241,7 @@ int dpa_stream_create(struct dpa_streams *s, const struct dpa_stream_attr *attr,
 	return ret;
 }
 
-/* All records are for the host now; the lock is held. */
+/* Shows all records to the host; the lock is held. */
 static void stream_show_all(struct dpa_stream *stream)
 {
 	stream->ready = stream->head;
@@ -295,7 +298,7 @@ void dpa_stream_hold(struct dpa_stream *stream)
 	pthread_mutex_unlock(lock);
 }
 
-/* The lock is held. True: nobody has it any more. */
+/* The lock is held.  True: nobody holds the stream any more. */
 static bool stream_unhold(struct dpa_stream *stream)
 {
 	return --stream->references == 0;
@@ -343,7 +346,7 @@ static bool stream_has_batch(const struct dpa_stream *stream)
 	       2 * (stream->head - stream->tail) >= stream->room;
 }
 
-/* The lock is held. On return there is something to read, or there will be nothing. */
+/* Waits until there is something to read, or there will be nothing.  The lock is held. */
 static void stream_wait_filled(struct dpa_stream *stream, pthread_mutex_t *lock)
 {
 	do {
@@ -392,7 +395,7 @@ int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool w
 		pthread_cond_broadcast(&stream->emptied);
 	else if (stream->closed)
 		ret = -EPIPE;
-	/* somebody else has it: who reads does not own it */
+	/* others hold it still, because a reader does not own it */
 	stream->references--;
 	pthread_mutex_unlock(lock);
 	return ret;
@@ -418,7 +421,7 @@ static bool level_is_shown(uint32_t level, uint32_t stream_level)
 	return level != DPA_LEVEL_NO_PRINT && level <= stream_level;
 }
 
-/* The lock is held, and given back meanwhile. False: the entry is lost. */
+/* Makes room.  The lock is held, and given back meanwhile.  False: the entry is lost. */
 static bool stream_make_room(struct dpa_stream *stream, size_t bytes,
 			     const _Atomic(uint32_t) *give_up)
 {
@@ -435,14 +438,14 @@ static bool stream_make_room(struct dpa_stream *stream, size_t bytes,
 	return !stream->closed;
 }
 
-/* What is new is for the host, but for the records of a tracer's buffer that is not full. The lock
+/* Shows the host what is new, but not the records of a tracer's buffer that is not full.  The lock
  * is held. */
 static void stream_show(struct dpa_stream *stream)
 {
 	if (stream->mode == DPA_STREAM_TRACER && ++stream->held < stream->buffer_entries)
 		return;
 	stream_show_all(stream);
-	/* a batch that is not complete wakes the host only from an endless sleep */
+	/* a batch that is not complete wakes the host only from a sleep without a limit */
 	if (stream->entries == 1 || stream_has_batch(stream))
 		pthread_cond_signal(&stream->filled);
 }
@@ -505,7 +508,7 @@ void dpa_streams_trace(struct dpa_streams *s, uint32_t number, uint32_t level,
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The end of the ring entry behind the next `records` ones that are held. All have the same
+/* Shows the next `records` records that are held, up to the end of the last.  All have the same
  * length. */
 static void tracer_show_some(struct dpa_stream *stream, uint64_t records)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa/switch.h.  The registers that a callee preserves are kept on the runtime's stack; nothing
- * that device code leaves behind is used, but that the stack pointer names memory, and if not it is
- * one more fault of its.
+ * See dpa/switch.h.  The runtime's stack keeps the registers that a callee preserves.  Nothing that
+ * device code leaves behind is used, except that the stack pointer has to name memory; if it does
+ * not, that is one more fault of device code.
  */
 #include "dpa/switch.h"
 
@@ -24,7 +24,7 @@ __asm__(".text\n"
 	"	fnstcw 4(%rsp)\n"
 	"	mov %rsp, (%r8)\n"
 	"	mov %rcx, %rsp\n"
-	"	.cfi_undefined %rip\n" /* here a backtrace of device code ends */
+	"	.cfi_undefined %rip\n" /* backtraces of device code end here */
 	"	xor %ebp, %ebp\n"
 	"	call *%rdx\n"
 	"	mov %rax, %rdi\n"

@@ -19,14 +19,17 @@
 #include "dpa/switch.h"
 
 #define RUNTIME_STACK_BYTES (256u << 10)
-/* A stop is asked for again, as it may find the thread in the runtime. */
+/* How long a stop waits before it asks again, because it may find the thread in the runtime. */
 #define STOP_MIN_NS 200000u
 #define STOP_MAX_NS 20000000u
-/* Of the runtime, from the end of a function of the door to device code. */
+/* Frames of the runtime, from the end of a function of the door to device code. */
 #define DOOR_FRAMES_MAX 8u
-/* A thread whose waits have found work looks for it after its bells, too, until that was in vain so often. */
+/*
+ * A thread whose waits have found work also looks for it after its bells, until that was in vain
+ * this often.
+ */
 #define POLLS_AT_BELLS 16u
-/* Any signal would do whose handler is ours; gdb is told to be quiet about this one. */
+/* Any signal with a handler of ours would do; gdb is told to be quiet about this one. */
 #define STOP_SIGNAL SIGBUS
 
 static __thread struct dpa_thread *self;
@@ -56,7 +59,7 @@ void dpa_futex_wake(_Atomic(uint32_t) *word)
 
 bool dpa_thread_rouse(struct dpa_thread *t)
 {
-	/* Says that it sleeps, then looks once more. */
+	/* The thread first says that it sleeps, and then looks once more. */
 	if (!atomic_load(&t->asleep))
 		return false;
 	atomic_fetch_add(&t->word, 1);
@@ -96,7 +99,7 @@ void dpa_thread_rang(struct dpa_thread *t)
 		t->polls_at_bells--;
 }
 
-/* It sleeps from now on, and says so if it was relied on. */
+/* The thread sleeps from now on, and says so if somebody relied on it. */
 static void thread_leaves_device(struct dpa_thread *t)
 {
 	t->polls_at_bells = 0;
@@ -142,7 +145,7 @@ void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const
 			dpa_futex_wait(&t->word, word, UINT64_MAX);
 		atomic_store(&t->asleep, 0);
 	}
-	/* What the kernel needs to wake a thread does not count. */
+	/* The time that the kernel needs to wake a thread does not count. */
 	roused = atomic_load_explicit(&t->roused_ns, memory_order_relaxed);
 	patience_learn(&t->patience, (roused >= begin ? roused : clock_ns()) - begin);
 }
@@ -156,7 +159,7 @@ static void *thread_main(void *arg)
 			       .ss_size = DPA_SIGNAL_STACK_BYTES};
 	const stack_t none = {.ss_flags = SS_DISABLE};
 
-	/* The device's stack may be what has run out. */
+	/* The device's stack may be the one that has run out. */
 	sigaltstack(&stack, NULL);
 	self = t;
 	own_thread_short_slices();
@@ -200,7 +203,7 @@ _Noreturn void dpa_returned(uint64_t value)
 	dpa_thread_leave(self, DPA_OUT_RETURNED, value);
 }
 
-/* What a stop waits for: see dpa_thread_stop. */
+/* Ends the wait of a stop: see dpa_thread_stop. */
 static void run_over(struct dpa_thread *t)
 {
 	atomic_store(&t->running, 0);
@@ -220,7 +223,7 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 {
 	struct dpa_stack_top *top = dpa_slot_top(t->process, t->slot);
 
-	/* First, so that whoever forbids runs afterwards finds this one. */
+	/* Set first, so that a thread that forbids runs afterwards finds this one. */
 	atomic_store(&t->running, 1);
 	if (!may_run(t, last)) {
 		t->outcome = DPA_OUT_DEAD;
@@ -272,7 +275,7 @@ static struct dpa_registers registers_of(const void *ucontext)
 	return r;
 }
 
-/* A breakpoint's address is its own, as that of other instructions that fail, not the next
+/* The address of a breakpoint is its own, as with other instructions that fail, not the next
  * one's. */
 static struct dpa_fault fault_of(int signum, const siginfo_t *info, struct dpa_registers *r)
 {
@@ -308,7 +311,7 @@ bool dpa_signal(int signum, const void *siginfo, void *ucontext)
 		t->registers = r;
 		dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 	}
-	/* Somebody sent it: to the threads of a DPA process none but us has anything to send. */
+	/* Somebody else sent it: only we have something to send to the threads of a DPA process. */
 	if (t->in_device && atomic_load(&t->stop) && in_image(t->process, r.pc)) {
 		t->registers = r;
 		dpa_thread_leave(t, DPA_OUT_STOPPED, 0);
@@ -318,7 +321,7 @@ bool dpa_signal(int signum, const void *siginfo, void *ucontext)
 
 /* ---- the door ---- */
 
-/* The runtime's functions are not to be what a small rest of the stack ends in. */
+/* A small rest of the stack must not end inside the runtime's functions. */
 static void door_check_stack(struct dpa_thread *t)
 {
 	uint64_t here = (uintptr_t)__builtin_frame_address(0);
@@ -340,8 +343,8 @@ struct dpa_thread *dpa_door_enter(void)
 	return t;
 }
 
-/* From the frame of a function of the door to where it returns to device code; not known if there
- * is no way. */
+/* Follows the frames from a function of the door to where it returns to device code; gives unknown
+ * registers if there is no way. */
 static struct dpa_registers registers_behind(const struct dpa_thread *t, const uint64_t *frame)
 {
 	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);

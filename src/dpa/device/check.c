@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Checked mode: what the compiler calls before each load and store of device code, under the names
- * that it gives those functions. Image, heap and stacks of a process lie in one range, so the usual
- * access costs one compare; what lies outside is asked at the door.
+ * Checked mode: the functions that the compiler calls before each load and store of device code,
+ * under the names that it gives them.  Image, heap and stacks of a process lie in one range, so the
+ * usual access costs one compare; for an access outside of it they ask at the door.
  *
  * The functions are in both variants of the library: an image that is not checked can have a
  * checked archive in it.
@@ -17,8 +17,8 @@ __attribute__((noinline)) void dpa_check_outside(uint64_t addr, uint64_t bytes, 
 }
 
 /*
- * A constant size leaves one compare: the region is never smaller than an access.
- * `used`: the calls come into being after the compiler has looked who uses what.
+ * With a constant size one compare is enough, because the region is never smaller than an access.
+ * `used`: the compiler makes the calls after it has looked who uses what.
  */
 #define ACCESS(name, size, write)                                                                 \
 	void __asan_##name##_noabort(uintptr_t addr);                                             \
@@ -53,8 +53,8 @@ __attribute__((used)) void __asan_storeN_noabort(uintptr_t addr, size_t bytes)
 	dpa_check_always(addr, bytes, 1);
 }
 
-/* Called before functions that do not return. Nothing is kept about stacks, so there is nothing to
- * tidy. */
+/* The compiler calls this before functions that do not return.  Nobody keeps books about stacks, so
+ * there is nothing to do. */
 void __asan_handle_no_return(void);
 __attribute__((used)) void __asan_handle_no_return(void)
 {

@@ -7,14 +7,13 @@
 #include <dpaintrin.h>
 #include <libflexio-dev/flexio_dev.h>
 
-/* A clock of 1.8 GHz, as on the device: programs divide by that. */
+/* Counts a clock of 1.8 GHz, as the device has, because programs divide by that. */
 uint64_t __dpa_thread_cycles(void)
 {
 	return image_door()->time() * 9 / 5;
 }
 
-/* Programs cannot see how many instructions the processor has done: one a cycle is what is said
- * here. */
+/* Programs cannot see how many instructions the processor has done, so this says one per cycle. */
 uint64_t __dpa_thread_inst_ret(void)
 {
 	return __dpa_thread_cycles();
@@ -25,7 +24,7 @@ uint64_t __dpa_thread_time(void)
 	return image_door()->time();
 }
 
-/* Both arrays are checked by the runtime, which writes to one of them at each sample. */
+/* The runtime checks both arrays, and writes to one of them at each sample. */
 void flexio_dev_nic_counters_config(uint32_t *values, uint32_t *counter_ids, uint32_t num_counters)
 {
 	image_door()->nic_config((uintptr_t)values, (uintptr_t)counter_ids, num_counters);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Fixed-point functions of dpaintrin.h: numbers of 32 bits with 16 bits of fraction. Results are
- * cut, not rounded; what is too large is the largest number there is.
+ * Fixed-point functions of dpaintrin.h: numbers of 32 bits with 16 bits of fraction.  They cut
+ * results instead of rounding; for a result that is too large they return the largest number.
  */
 #include "dpa/device/image.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpa/device/float.h"
 
-#define LIMB	       1000000000u /* nine digits */
+#define LIMB	       1000000000u /* holds nine digits */
 #define LIMB_DIGITS    9
 #define INTEGER_LIMBS  35  /* 309 digits, and room for a carry */
 #define FRACTION_LIMBS 120 /* 1074 digits */
@@ -14,11 +14,10 @@
 #define EXPONENT_MAX	0x7ff
 #define EXPONENT_BIAS	1023
 
-/* A number that is not negative, as all its decimal digits; the point stands in front of
- * [POINT]. */
+/* A number that is not negative, as all its decimal digits; the point lies in front of [POINT]. */
 struct decimal {
 	char digits[DIGITS];
-	int first; /* the first that is not 0; the last of the integer part if the number is 0 */
+	int first; /* first that is not 0; for 0 the last of the integer part */
 };
 
 static uint64_t bits_of(double value)
@@ -71,7 +70,7 @@ static void limbs_double(uint32_t *limbs, int times)
 	}
 }
 
-/* A limb is a multiple of 2^9, so that what falls out of one is a whole number in the next. */
+/* LIMB is a multiple of 2^9, so that what falls out of one is a whole number in the next. */
 static void limbs_halve(uint32_t *limbs, int times)
 {
 	while (times > 0) {
@@ -130,11 +129,11 @@ static bool decimal_rounds_up(const struct decimal *d, int end)
 	for (int i = end + 1; i < DIGITS; i++)
 		if (d->digits[i] != '0')
 			return true;
-	/* In the middle: to the even one. */
+	/* In the middle it rounds to the even digit. */
 	return (d->digits[end - 1] - '0') % 2;
 }
 
-/* Rounds to the digits in front of `end`; what is behind is not looked at any more. */
+/* Rounds to the digits in front of `end`; nobody looks at those behind it any more. */
 static void decimal_round(struct decimal *d, int end)
 {
 	int i = end - 1;
@@ -170,7 +169,7 @@ static void tail_make(struct float_text *text, char letter, int exponent, int le
 		text->tail[text->tail_length++] = digits[--count];
 }
 
-/* Digits from `start` to `end`, the point in front of the digit at `point`. */
+/* Makes the digits from `start` to `end`, with the point in front of the digit at `point`. */
 static void body_make(struct float_text *text, const struct decimal *d, int start, int point,
 		      int end, bool shows_point)
 {
@@ -183,7 +182,7 @@ static void body_make(struct float_text *text, const struct decimal *d, int star
 		body_add(text, '.');
 }
 
-/* Where the last digit ends that is not a 0 behind the point. */
+/* Returns the end of the last digit behind the point that is not 0. */
 static int decimal_trim(const struct decimal *d, int point, int end)
 {
 	while (end > point && d->digits[end - 1] == '0')
@@ -217,7 +216,7 @@ static void text_scientific(struct float_text *text, struct decimal *d, char let
 	tail_make(text, letter, POINT - 1 - d->first, 2);
 }
 
-/* The shorter of both, with so many digits in all. */
+/* Makes the shorter of both forms, with `precision` digits in all. */
 static void text_general(struct float_text *text, struct decimal *d, char letter, int precision,
 			 bool alternate)
 {

@@ -16,16 +16,16 @@ enum format_flag {
 	FORMAT_ZERO = 16,     /* 0 */
 };
 
-/* What stands between a percent sign and its conversion. */
+/* The parts between a percent sign and its conversion. */
 struct format_spec {
 	unsigned int flags;
 	int width;
-	int precision;	    /* -1: none given */
+	int precision;	    /* -1: none was given */
 	unsigned int bytes; /* of an argument that is a number */
 	char conversion;
 };
 
-/* Where the text goes. It is counted on when there is no more room. */
+/* Where the text goes.  It counts on when there is no more room. */
 struct format_out {
 	char *text;
 	size_t room;
@@ -64,7 +64,7 @@ static void out_text(struct format_out *out, const char *text, int length)
 		out_char(out, char_read(text + i));
 }
 
-/* A string of `length` characters in a field of the spec's width. */
+/* Writes a string of `length` characters in a field of the spec's width. */
 static void out_field(struct format_out *out, const struct format_spec *spec, const char *text,
 		      int length)
 {
@@ -95,7 +95,10 @@ static unsigned int flag_of(char c)
 	}
 }
 
-/* A decimal number or a star; no number is 0. Numbers that an int does not hold stay at INT_MAX. */
+/*
+ * Reads a decimal number or a star; a missing number is 0.  Numbers that do not fit an int stay at
+ * INT_MAX.
+ */
 static const char *number_parse(const char *p, int *value, struct format_args *args)
 {
 	int64_t n = 0;
@@ -134,7 +137,7 @@ static const char *size_parse(const char *p, unsigned int *bytes)
 	}
 }
 
-/* Everything after the percent sign, up to and with the conversion. */
+/* Reads everything after the percent sign, up to and with the conversion. */
 static const char *spec_parse(const char *p, struct format_spec *spec, struct format_args *args)
 {
 	unsigned int flag;
@@ -186,12 +189,12 @@ static int64_t signed_argument(const struct format_spec *spec, struct format_arg
 	}
 }
 
-/* A number in its field: padding, sign or 0x, zeros, digits. */
+/* Writes a number in its field: padding, sign or 0x, zeros, digits. */
 static void out_number(struct format_out *out, const struct format_spec *spec, const char *prefix,
 		       uint64_t value, unsigned int base)
 {
 	const char *alphabet = spec->conversion == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-	char digits[24]; /* octal has most: 22 */
+	char digits[24]; /* octal has the most: 22 */
 	int length = 0;
 	int prefixes = 0;
 	int zeros;
@@ -252,7 +255,7 @@ static void out_string(struct format_out *out, const struct format_spec *spec, c
 
 	if (!text)
 		text = "(null)";
-	/* a string that ends by the precision needs no terminator */
+	/* a string that the precision ends needs no terminator */
 	while (length < limit && char_read(text + length))
 		length++;
 	out_field(out, spec, text, length);
@@ -267,7 +270,7 @@ static const char *sign_of(const struct format_spec *spec, double value)
 	return spec->flags & FORMAT_SPACE ? " " : "";
 }
 
-/* Infinity and what is no number have a sign and no zeros in front. */
+/* Infinity and not-a-number have a sign and no zeros in front. */
 static void out_infinite(struct format_out *out, const struct format_spec *spec, double value)
 {
 	bool capital = spec->conversion < 'a';
@@ -326,7 +329,7 @@ static void out_float(struct format_out *out, const struct format_spec *spec,
 		out_infinite(out, spec, value);
 }
 
-/* Returns 0 if it knows no such conversion. */
+/* Returns 0 if it does not know the conversion. */
 static int out_conversion(struct format_out *out, struct format_spec *spec,
 			  struct format_args *args)
 {

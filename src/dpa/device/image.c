@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The record by which the runtime knows an image, and that it fills in (door.h).
+ * The record by which the runtime knows an image, and which the runtime completes (door.h).
  */
 #include "dpa/device/image.h"
 
@@ -12,8 +12,7 @@
 #define IMAGE_FLAGS 0
 #endif
 
-/* exported whatever the visibility that the program is compiled with; used although nothing may
- * call */
+/* exported, whatever visibility the program is compiled with; used, although nothing may call it */
 __attribute__((visibility("default"), used)) struct dpa_image_info __dpa_image_info = {
 	.magic = DPA_IMAGE_MAGIC,
 	.version = DPA_DOOR_VERSION,

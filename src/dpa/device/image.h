@@ -3,10 +3,9 @@
  * What the files of the device library share: the image's record, the door behind it, and the check
  * of addresses.
  *
- * The library is compiled twice. The checked variant (DPA_CHECKED) goes into images whose code is
- * checked: it checks the addresses that the program hands over, a range at once, where the
- * program's own code is checked by the compiler's callbacks. The library's own variables are not
- * checked in either.
+ * The library is compiled twice.  The checked variant (DPA_CHECKED) goes into images whose code is
+ * checked: it checks whole ranges of addresses that the program hands over, while the compiler's
+ * callbacks check the program's own code.  Neither checks the library's own variables.
  */
 #pragma once
 
@@ -19,14 +18,17 @@ extern struct dpa_image_info __dpa_image_info;
 
 static inline const struct dpa_door *image_door(void)
 {
-	/* an address in an integer: the record has the same size for every kind of processor */
+	/* the address is in an integer, so that the record has the same size for every kind of
+	 * processor */
 	return (const struct dpa_door *)(uintptr_t)__dpa_image_info.door;
 }
 
-/* The rare half of the check, kept out of line: memory outside of the region may be a window. */
+/* The rare half of the check, out of line: memory outside of the region may be a window. */
 void dpa_check_outside(uint64_t addr, uint64_t bytes, uint32_t write);
 
-/* Memory of the program that the caller is about to touch. Does not return if it must not. */
+/*
+ * Checks memory of the program that the caller is about to touch.  Does not return if it must not.
+ */
 static inline void dpa_check_always(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	const struct dpa_image_info *info = &__dpa_image_info;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The memory functions, which the compiler also calls by itself: for copies of structures, and in
- * checked mode for every copy and every clearing. Each checks its whole range once and then moves
- * words without further checks.
+ * The memory functions.  The compiler calls them, too: for copies of structures, and in checked
+ * mode for every copy and every clearing.  Each checks its whole range once and then moves words
+ * without further checks.
  */
 #include "dpa/device/image.h"
 
 #include <libflexio-libc/string.h>
 
-/* Words at any address. may_alias: they are parts of objects of other types. */
+/* Words at any address.  may_alias: they may be parts of objects of other types. */
 typedef uint64_t word8 __attribute__((aligned(1), may_alias));
 typedef uint32_t word4 __attribute__((aligned(1), may_alias));
 typedef uint16_t word2 __attribute__((aligned(1), may_alias));
-/* what two registers of x86-64 or of aarch64 hold: written as 64-bit words, moved as vectors */
+/* two registers of x86-64 or of aarch64 hold it: written as 64-bit words, moved as vectors */
 typedef uint64_t word32 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint64_t word16 __attribute__((vector_size(16), aligned(1), may_alias));
 
 /*
- * Up to 32 bytes: the first and the last word of the largest size that fits. Both are read before
- * one is written, so source and destination may overlap.
+ * Moves up to 32 bytes: the first and the last word of the largest size that fits.  It reads both
+ * before it writes one, so source and destination may overlap.
  */
 static void bytes_move_short(uint8_t *d, const uint8_t *s, size_t n)
 {
@@ -51,7 +51,9 @@ static void bytes_move_short(uint8_t *d, const uint8_t *s, size_t n)
 	}
 }
 
-/* More than 32 bytes, to a lower address or to where nothing overlaps: the tail is read first. */
+/*
+ * Moves more than 32 bytes to a lower address, or where nothing overlaps: it reads the tail first.
+ */
 static void bytes_move_up(uint8_t *d, const uint8_t *s, size_t n)
 {
 	word32 tail = *(const word32 *)(s + n - 32);
@@ -62,7 +64,10 @@ static void bytes_move_up(uint8_t *d, const uint8_t *s, size_t n)
 	*(word32 *)end = tail;
 }
 
-/* More than 32 bytes to a higher address that overlaps: from the end; the head is read first. */
+/*
+ * Moves more than 32 bytes to a higher address that overlaps: from the end; it reads the head
+ * first.
+ */
 static void bytes_move_down(uint8_t *d, const uint8_t *s, size_t n)
 {
 	word32 head = *(const word32 *)s;
@@ -90,7 +95,7 @@ void *memmove(void *dest, const void *src, size_t size)
 	return dest;
 }
 
-/* Programs do call memcpy where memmove is meant; it costs a compare to do what they mean. */
+/* Programs do call memcpy where they mean memmove; one compare is enough to do what they mean. */
 void *memcpy(void *restrict dest, const void *restrict src, size_t size)
 {
 	dpa_check_read(src, size);
@@ -135,7 +140,7 @@ int memcmp(const void *a, const void *b, size_t size)
 	return 0;
 }
 
-/* What the compiler makes of memcmp() == 0. */
+/* The compiler calls this for memcmp() == 0. */
 int bcmp(const void *a, const void *b, size_t n);
 int bcmp(const void *a, const void *b, size_t n)
 {

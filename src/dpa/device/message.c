@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Messages and traces. A message is formatted here, into the thread's stack, and handed over whole:
- * so messages of several threads never mix, and a wild pointer in its arguments faults before
- * anything is taken or locked.
+ * Messages and traces.  This formats a message into the thread's stack and hands it over as a
+ * whole: so messages of several threads never mix, and a wild pointer in the arguments faults
+ * before anything is taken or locked.
  */
 #include "dpa/device/format.h"
 #include "dpa/device/image.h"
@@ -17,7 +17,7 @@
 
 static void message_give(uint32_t stream, uint32_t level, const char *text, int length, size_t room)
 {
-	/* a message of no text says nothing, and one that is too long loses its end */
+	/* a message without text says nothing, and one that is too long loses its end */
 	if (length > 0)
 		image_door()->message(stream, level, text,
 				      (size_t)length < room ? (uint32_t)length
@@ -56,13 +56,13 @@ int flexio_dev_msg(int stream_id, flexio_msg_dev_level level, const char *format
 	int length;
 
 	va_start(ap, format);
-	/* a number that no stream can have stays one: the runtime drops the message */
+	/* a number that no stream can have stays as it is: the runtime drops the message */
 	length = message_format((uint32_t)stream_id, level, format, ap);
 	va_end(ap);
 	return length;
 }
 
-/* The text goes out as it stands: nothing is added, percent signs mean nothing. */
+/* Sends the text as it is: this adds nothing, and percent signs mean nothing. */
 static int message_puts(const char *text)
 {
 	size_t length = 0;
@@ -85,7 +85,7 @@ int flexio_dev_puts(struct flexio_dev_thread_ctx *dtctx, char *str)
 	return message_puts(str);
 }
 
-/* The table that is read here is memory of the program; the runtime decides once more. */
+/* The table that this reads is memory of the program, so the runtime decides once more. */
 static int trace_wanted(uint32_t tracer_id, uint32_t level)
 {
 	uint64_t tracer;

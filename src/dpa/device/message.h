@@ -4,6 +4,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Formats a message and gives it to a stream; returns the length as printf does, also if nobody
- * reads it. */
+/* Formats a message and gives it to a stream.  Returns the length as printf does, even if nobody
+ * reads the message. */
 int message_format(uint32_t stream, uint32_t level, const char *format, va_list ap);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Outboxes and what is rung through them. Numbers are cut to the bits that a doorbell register has
- * for them.
+ * Outboxes, and the doorbells that threads ring through them.  Numbers are cut to the bits that a
+ * doorbell register has for them.
  */
 #include "dpa/device/image.h"
 #include "dpa/device/thread.h"
@@ -20,7 +20,7 @@ flexio_dev_status_t flexio_dev_outbox_config(struct flexio_dev_thread_ctx *dtctx
 		       : FLEXIO_DEV_STATUS_FAILED;
 }
 
-/* It says nothing about failure; an outbox that does not exist is not taken here either. */
+/* The call does not tell of a failure, and does not take an outbox that does not exist. */
 void flexio_dev_outbox_config_fast(struct flexio_dev_thread_ctx *dtctx, uint16_t outbox_config_id)
 {
 	thread_ctx_touch(dtctx);

@@ -11,11 +11,11 @@
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-libc/stdio.h>
 
-/* What is formatted for a program's own file at most, as in a message. */
+/* The most that is formatted for a program's own file, as in a message. */
 #define FILE_TEXT_BYTES (DPA_MESSAGE_BYTES + 1)
 
-/* The standard files differ by the level of their messages. They have no functions, which marks
- * them. */
+/* The standard files differ by the level of their messages.  They have no functions, which tells
+ * them from others. */
 static FILE file_in;
 static FILE file_out;
 static FILE file_err;
@@ -161,7 +161,7 @@ int puts(const char *str)
 
 int fflush(FILE *stream)
 {
-	/* nothing is kept back of the standard files */
+	/* the standard files hold nothing back */
 	if (!stream || file_is_standard(stream))
 		return 0;
 	dpa_check_read(stream, sizeof(*stream));
@@ -190,7 +190,7 @@ void clearerr(FILE *stream)
 	stream->flags &= (uint8_t) ~(__FDEV_ERR | __FDEV_EOF);
 }
 
-/* There is no errno to be named. */
+/* There is no errno to name. */
 void perror(const char *str)
 {
 	message_print(FLEXIO_MSG_DEV_ERROR, "%s\n", str ? str : "");

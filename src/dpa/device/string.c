@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The rest of string.h. Plain loops: in the checked variant the compiler's callbacks check each
- * byte, since nobody knows beforehand how long a string is.
+ * The rest of string.h.  These are plain loops: in the checked variant the compiler's callbacks
+ * check each byte, because nobody knows beforehand how long a string is.
  */
 #include <stddef.h>
 
@@ -78,7 +78,7 @@ int strcmp(const char *a, const char *b)
 	return strncmp(a, b, (size_t)-1);
 }
 
-/* There is one locale, "C". */
+/* "C" is the only locale. */
 int strcoll(const char *a, const char *b)
 {
 	return strcmp(a, b);
@@ -115,7 +115,10 @@ char *strrchr(const char *str, int c)
 	}
 }
 
-/* How many characters at the start of s are among those of `set` (in = 1), or are not (in = 0). */
+/*
+ * Returns how many characters at the start of s are among those of `set` (in = 1), or are not (in =
+ * 0).
+ */
 static size_t string_span(const char *s, const char *set, int in)
 {
 	size_t n = 0;
@@ -153,7 +156,7 @@ char *strstr(const char *str, const char *part)
 	}
 }
 
-/* There is no errno, so there are no numbers to be named. */
+/* There is no errno, so there are no numbers to name. */
 char *strerror(int error)
 {
 	return error ? (char *)"error" : (char *)"no error";

@@ -2,8 +2,8 @@
 /*
  * Thread context, ends of an activation, errors, and waiting for another thread.
  *
- * A context that a program hands over is touched, so that a wild one is found where it is used, but
- * it decides nothing: what is done is done for the thread that calls.
+ * A function touches the context that a program hands over, so that a wild one faults where it is
+ * used.  But the context decides nothing: every function acts on the calling thread.
  */
 #include "dpa/device/image.h"
 #include "dpa/device/thread.h"
@@ -20,7 +20,7 @@ int flexio_dev_get_thread_ctx(struct flexio_dev_thread_ctx **dtctx)
 	return ctx ? 0 : -1;
 }
 
-/* For functions that read the context: of none that is handed over they read the caller's. */
+/* For functions that read the context: if the program hands over none, they read the caller's. */
 static struct flexio_dev_thread_ctx *thread_ctx_read(struct flexio_dev_thread_ctx *dtctx)
 {
 	if (!dtctx)
@@ -39,7 +39,7 @@ flexio_uintptr_t flexio_dev_get_thread_local_storage(struct flexio_dev_thread_ct
 	return thread_ctx_read(dtctx)->thread_local_storage;
 }
 
-/* The runtime does not return from an end; if one did, device code would run on where it must
+/* The runtime does not return from an end; if it did, device code would run on where it must
  * not. */
 static _Noreturn void thread_end(enum dpa_end how)
 {
@@ -79,7 +79,10 @@ void flexio_dev_error(uint8_t error)
 	__builtin_trap();
 }
 
-/* Recoverable errors of this thread: an atomic each, since the runtime may set one meanwhile. */
+/*
+ * Recoverable errors of this thread.  Each access is atomic, because the runtime may set one
+ * meanwhile.
+ */
 
 uint64_t flexio_dev_get_errno(struct flexio_dev_thread_ctx *dtctx)
 {
@@ -97,8 +100,8 @@ uint64_t flexio_dev_get_and_rst_errno(struct flexio_dev_thread_ctx *dtctx)
 }
 
 /*
- * On the device every thread has a processor of its own, here they share a few: whoever holds the
- * lock may be waiting for the one that this loop keeps busy.
+ * On the device every thread has its own processor; here threads share a few, so the holder of the
+ * lock may be waiting for the processor that this loop keeps busy.
  */
 void __dpa_spin_wait(uint32_t round)
 {

@@ -7,9 +7,9 @@
 #include "dpa/device/image.h"
 
 /*
- * Reads the context, as the real library does: one that is no context at all faults here, in both
- * variants of the library. Nothing else is expected of it. NULL means the calling thread: later
- * generations of the interface hand over none.
+ * Reads the context, as the real library does, so that a pointer to something else faults here, in
+ * both variants of the library.  The library needs nothing else of it.  NULL means the calling
+ * thread, because later generations of the interface hand over no context.
  */
 static inline void thread_ctx_touch(struct flexio_dev_thread_ctx *ctx)
 {

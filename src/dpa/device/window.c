@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Windows: memory of the host within reach of a device thread. Of its slots this interface has one.
+ * Windows: memory of the host within reach of a device thread.  This interface uses one of its
+ * slots.
  */
 #include "dpa/device/image.h"
 #include "dpa/device/thread.h"

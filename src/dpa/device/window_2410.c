@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Windows in the shape of generation 24.10: the calls name the slot. The runtime refuses slots that
- * there are not.
+ * Windows in the shape of generation 24.10: the calls name the slot.  The runtime refuses slots
+ * that do not exist.
  */
 #define FLEXIO_DEV_VER_USED FLEXIO_DEV_VER(24, 10, 0)
 #include <libflexio-dev/flexio_dev_ver.h>
