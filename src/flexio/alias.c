@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What stands in another context for a process, or for a thread of it.  The device finds it there by
- * number alone, so all objects of a context share one, and it goes with the last of them.
+ * An object of another context that stands there for a process, or for a thread of it.  The device
+ * finds it by number alone, so all objects of a context share one, and it goes with the last of
+ * them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct flx_alias {
 	struct mlx5dv_devx_obj *devx;
 };
 
-/* Held while the device makes and destroys, so that one that goes is not found. */
+/* Held while the device makes and destroys aliases, so that nobody finds one that goes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct flx_alias *aliases;
 
@@ -82,7 +83,7 @@ void flx_alias_put(struct flx_alias *alias)
 		while (*at != alias)
 			at = &(*at)->next;
 		*at = alias->next;
-		/* Unless something that the program made by itself still names it. */
+		/* This fails if something that the program itself made still names it. */
 		(void)mlx5dv_devx_obj_destroy(alias->devx);
 		free(alias);
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Applications: device code under a name, mostly made before main by what dpacc embeds. */
+/*
+ * Applications: device code under a name, mostly made before main by the constructor that dpacc
+ * embeds.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +10,7 @@
 
 #include "flexio/internal.h"
 
-/* The name's length if it is one, else 0; logs. */
+/* Returns the name's length if it is a good name, else 0; logs. */
 static size_t name_length(const char *name, const char *function, const char *argument)
 {
 	size_t n = strnlen(name, FLEXIO_MAX_NAME_LEN + 1);
@@ -94,7 +97,7 @@ void flx_app_put(struct flexio_app *app)
 		app_free(app);
 }
 
-/* Its processes go on, but its functions are not found any more. */
+/* Processes of the application go on, but nobody finds its functions any more. */
 flexio_status flexio_app_destroy(struct flexio_app *app)
 {
 	FLX_HOLD(hold);
@@ -126,7 +129,7 @@ flexio_status flexio_app_get_list(struct flexio_app ***app_list, uint32_t *num_a
 	for (struct flx_object *o = flx_object_next(FLX_APP, NULL); o;
 	     o = flx_object_next(FLX_APP, o))
 		n++;
-	/* Never NULL, also when there are none. */
+	/* The list is never NULL, even if there are no applications. */
 	list = calloc(n + 1, sizeof(struct flexio_app *));
 	if (list) {
 		uint32_t at = n;
@@ -272,7 +275,8 @@ flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_
 	f = function_make(dev_func_name, NULL);
 	if (!f)
 		return flx_fail(__func__, "no memory");
-	/* Only compared, never called: the record is as unique as a function. */
+	/* The library only compares the address and never calls it: the record's is as unique as a
+	 * function's. */
 	f->stub = (flexio_func_t *)(uintptr_t)f;
 	f->argbuf_bytes = sizeof(uint64_t);
 	if (function_add(app, f, __func__) != FLEXIO_STATUS_SUCCESS)
@@ -281,7 +285,7 @@ flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_
 	return FLEXIO_STATUS_SUCCESS;
 }
 
-/* ---- where a function is in a process ---- */
+/* ---- the addresses of a function in a process ---- */
 
 static int symbol_ask(const struct flexio_process *p, const char *name, uint64_t *addr)
 {
@@ -347,7 +351,7 @@ bool flx_function_find(struct flexio_process *p, flexio_func_t *stub, const char
 	return a != NULL;
 }
 
-/* ---- what is registered ---- */
+/* ---- what the library knows of a registered function ---- */
 
 static bool register_names(const struct flx_function *f, char *name, char *unpack, size_t room,
 			   const char *caller)
@@ -362,7 +366,7 @@ static bool register_names(const struct flx_function *f, char *name, char *unpac
 	return true;
 }
 
-/* In any process of the application; without one, zero. */
+/* Finds the addresses in any process of the application; without a process, they are zero. */
 static void register_addresses(struct flexio_app *app, const struct flx_function *f,
 			       struct flx_address *out)
 {
@@ -404,7 +408,7 @@ flexio_status flexio_func_get_register_info(struct flexio_app *app,
 	if (!f)
 		return flx_fail(__func__,
 				"host_stub_func_addr: no function is registered under it");
-	/* Of a function without there is nothing to be told. */
+	/* A function without a pack function has nothing of this to tell. */
 	if (f->pack && (!flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
 			!flx_given(argbuf_size, __func__, "argbuf_size") ||
 			!flx_given(host_pack_func, __func__, "host_pack_func") ||

@@ -7,7 +7,7 @@
 #include "flexio/internal.h"
 #include "prm/cmd_general.h"
 
-/* That a process can have. */
+/* Threads that a process can have. */
 #define THREADS_MAX 1024
 
 struct flexio_cmdq {
@@ -85,7 +85,7 @@ flexio_status flexio_cmdq_destroy(struct flexio_cmdq *cmdq)
 	return FLEXIO_STATUS_SUCCESS;
 }
 
-/* The number of the queue stands where that of a process does. */
+/* The command has the number of the queue where others have that of a process. */
 static int cmdq_op(const struct flexio_cmdq *q, enum dpa_op op, uint8_t in[DPA_IN_FIXED],
 		   uint8_t out[DPA_OUT_BYTES])
 {

@@ -34,7 +34,7 @@ static bool cq_wrong(const char *field, unsigned long long value)
 	return false;
 }
 
-/* Who handles the queue at the host arms it in this page. */
+/* The host arms in this page a queue that it handles. */
 static bool cq_check_page(const struct flexio_cq_attr *attr)
 {
 	if (!attr->uar_base_addr)
@@ -63,7 +63,7 @@ static bool cq_check_attr(const struct flexio_cq_attr *attr)
 	return cq_check_page(attr);
 }
 
-/* Who hears of completions. */
+/* Chooses who hears of completions. */
 static bool cq_set_element(struct flx_hold *hold, const struct flexio_process *process,
 			   struct ibv_context *ctx, const struct flexio_cq_attr *attr, uint8_t *cqc)
 {
@@ -90,7 +90,7 @@ static bool cq_set_element(struct flx_hold *hold, const struct flexio_process *p
 		prm_set(cqc, CQC_EQN, attr->emulated_eqn);
 		return true;
 	case FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ:
-		/* The device wants one, and nobody subscribes to it. */
+		/* The device wants an event queue, and nobody subscribes to it. */
 		if (mlx5dv_devx_query_eqn(ctx, 0, &eqn)) {
 			flx_fail("flexio_cq_create", "no event queue: %s", strerror(errno));
 			return false;
@@ -144,7 +144,10 @@ static bool cq_fill(struct flx_hold *hold, const struct flexio_process *process,
 	return true;
 }
 
-/* False with errno: the other device cannot reach the process. */
+/*
+ * Makes the aliases that the CQ needs.  False with errno: the other device cannot reach the
+ * process.
+ */
 static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *process,
 			    struct ibv_context *ctx, const struct flexio_cq_attr *attr)
 {

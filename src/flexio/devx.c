@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Commands to the device, by libmlx5's public calls.  Their layouts: prm/cmd_dpa.h. */
+/* Commands to the device, by libmlx5's public calls; prm/cmd_dpa.h has their layouts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ flexio_status flx_devx_has_dpa(struct ibv_context *ctx, const char *function)
 	return flx_fail(function, "device %s has no DPA", ibv_get_device_name(ctx->device));
 }
 
-/* libmlx5 says of all that the firmware refuses that it did. */
+/* libmlx5 reports every refusal of the firmware as EREMOTEIO, so this reads the status. */
 static int devx_errno(int err, const void *out)
 {
 	if (err != EREMOTEIO)

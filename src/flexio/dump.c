@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is left of a process for its author: the crash report and the core file. */
+/* What a failed process leaves to its author: the crash report and the core file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define FRAMES	   256u
 #define PATH_BYTES 4096u
 
-/* Where the file goes: PATH.NNN.SUFFIX, with the number of this process; NULL: nowhere. */
+/* Opens PATH.NNN.SUFFIX, with the number of this process; NULL: it cannot. */
 static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_BYTES])
 {
 	const char *name = outfile ? outfile : "flexio_dev";

@@ -6,7 +6,7 @@
 #include "flexio/internal.h"
 #include "prm/eqe.h"
 
-#define USER_ERROR 0x80u /* codes of the program's own begin here */
+#define USER_ERROR 0x80u /* the program's own codes begin here */
 
 enum flexio_err_status flexio_err_status_get(struct flexio_process *process)
 {

@@ -15,13 +15,13 @@ struct flexio_event_handler {
 	uint64_t arg;
 };
 
-/* Out of the list is the handler alone. */
+/* The caller has taken only the handler off the list, not its thread. */
 static void handler_drop(struct flx_object *object)
 {
 	struct flexio_event_handler *eh = container_of(object, struct flexio_event_handler, object);
 
 	flx_object_remove(&eh->thread.object);
-	/* Unless a queue that the program made by itself still names it. */
+	/* This fails if a queue that the program itself made still names it. */
 	(void)mlx5dv_devx_obj_destroy(eh->devx);
 	free(eh);
 }
@@ -135,7 +135,7 @@ flexio_status flexio_event_handler_run(struct flexio_event_handler *event_handle
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_MODIFY_GENERAL_OBJECT);
 	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_THREAD);
 	prm_set(in, GENERAL_IN_ID, event_handler->thread.number);
-	/* Programs set the one or the other. */
+	/* Programs set one of the two. */
 	prm_set(in, DPA_THREAD_ARG, user_arg ? user_arg : event_handler->arg);
 	err = mlx5dv_devx_obj_modify(event_handler->devx, in, sizeof(in), out, sizeof(out));
 	if (!err)

@@ -21,8 +21,8 @@ struct unit {
 	unsigned version;
 	uint8_t min_bytes, line_range, opcode_base;
 	int8_t line_base;
-	const uint8_t *operands; /* of the standard opcodes */
-	struct bytes files;	 /* from where the table of directories begins */
+	const uint8_t *operands; /* operand counts of the standard opcodes */
+	struct bytes files;	 /* from the beginning of the table of directories */
 };
 
 static const char *form_take(const struct tables *t, struct bytes *b, uint64_t form)
@@ -53,7 +53,7 @@ static const char *form_take(const struct tables *t, struct bytes *b, uint64_t f
 	}
 }
 
-/* A table of version 5; the path of the entry with that index. */
+/* Reads a table of version 5, and returns the path of the entry with that index. */
 static const char *entries_take(const struct tables *t, struct bytes *b, uint64_t index)
 {
 	uint64_t type[FORMATS_MAX], form[FORMATS_MAX], n;
@@ -85,7 +85,7 @@ static const char *file_name(const struct tables *t, const struct unit *u, uint6
 	const char *name;
 
 	if (u->version >= 5) {
-		(void)entries_take(t, &b, UINT64_MAX); /* directories */
+		(void)entries_take(t, &b, UINT64_MAX); /* the directories */
 		return entries_take(t, &b, index);
 	}
 	while ((name = bytes_string(&b)) && *name)
@@ -108,7 +108,7 @@ struct row {
 
 struct machine {
 	uint64_t wanted;
-	struct row row, before; /* before: the row that ends where the next begins */
+	struct row row, before; /* before: the row that ends where the next one begins */
 	struct row found;
 };
 
@@ -188,7 +188,7 @@ static void unit_run(struct machine *m, const struct unit *u, struct bytes b)
 	}
 }
 
-/* The header of a unit; leaves the program in *b. */
+/* Reads the header of a unit, and leaves the program in *b. */
 static bool unit_open(struct unit *u, struct bytes *b)
 {
 	uint64_t header;
@@ -198,14 +198,14 @@ static bool unit_open(struct unit *u, struct bytes *b)
 	if (u->version < 2 || u->version > 5)
 		return false;
 	if (u->version >= 5)
-		(void)bytes_take(b, 2); /* bytes of addresses and segments */
+		(void)bytes_take(b, 2); /* bytes of an address and of a segment */
 	header = bytes_number(b, 4);
 	h = (struct bytes){b->at, header, false};
 	if (!bytes_take(b, header))
 		return false;
 	u->min_bytes = (uint8_t)bytes_number(&h, 1);
 	if (u->version >= 4)
-		(void)bytes_number(&h, 1); /* operations in an instruction */
+		(void)bytes_number(&h, 1); /* operations in one instruction */
 	(void)bytes_number(&h, 1);	   /* whether a row begins a statement */
 	u->line_base = (int8_t)bytes_number(&h, 1);
 	u->line_range = (uint8_t)bytes_number(&h, 1);

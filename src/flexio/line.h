@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a place in an ELF file to the line of the source: the line tables of DWARF 2 to 5. */
+/*
+ * Leads from a place in an ELF file to the line of the source, by the line tables of DWARF 2 to 5.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +9,12 @@
 #include <stdint.h>
 
 struct flx_line {
-	const char *file; /* in the ELF file */
+	const char *file; /* lies in the ELF file */
 	uint64_t line;
 };
 
-/* The file may be anything: all is checked before it is used.  False: it does not say. */
+/*
+ * The file may be anything: the function checks all before it uses it.  False: the file does not
+ * say.
+ */
 bool flx_line_find(const void *elf, size_t bytes, uint64_t addr, struct flx_line *out);

@@ -16,7 +16,7 @@ static void log_write(enum flexio_log_lvl level, const char *function, const cha
 	if ((int)level > atomic_load_explicit(&log_level, memory_order_relaxed))
 		return;
 	vsnprintf(line, sizeof(line), fmt, ap);
-	/* One call, so that lines of several threads do not mix. */
+	/* One call prints the line, so that lines of several threads do not mix. */
 	fprintf(stderr, "flexio: %s: %s%s%s\n", names[level], function ? function : "",
 		function ? ": " : "", line);
 }

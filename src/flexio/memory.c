@@ -5,7 +5,7 @@
 #include "flexio/internal.h"
 
 struct memory_op {
-	uint64_t addr, bytes, source; /* or a value */
+	uint64_t addr, bytes, source; /* source: an address, or a value */
 };
 
 static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of all objects that programs may name, and who has which. */
+/* The list of all objects that programs may name, and who holds which. */
 #include "flexio/internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER; /* has something any more */
-/* The youngest first. */
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER; /* somebody let an object go */
+/* Lists by kind, the youngest object first. */
 static struct flx_object *objects[FLX_KINDS];
 
 static const char *const kind_names[FLX_KINDS] = {
@@ -60,7 +60,7 @@ static void object_unlist(struct flx_object *o)
 void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_process *process)
 {
 	o->kind = kind;
-	/* A stream has it from the beginning, and a thread that reads it. */
+	/* A stream has its process from the beginning, and a thread may be reading that. */
 	if (o->process != process)
 		o->process = process;
 	flx_objects_lock();
@@ -68,7 +68,7 @@ void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_proc
 	flx_objects_unlock();
 }
 
-/* The lock is held, and given back meanwhile. */
+/* Waits until *users is 0.  The lock is held, and given back meanwhile. */
 static void object_await(const uint32_t *users)
 {
 	while (*users)
@@ -88,7 +88,7 @@ struct flx_object *flx_object_next(enum flx_kind kind, const struct flx_object *
 	return before ? before->next : objects[kind];
 }
 
-/* ---- who has what ---- */
+/* ---- who holds what ---- */
 
 static void users_add(struct flx_object *o, int n)
 {
@@ -140,7 +140,10 @@ void flx_hold_end(struct flx_hold *hold)
 	flx_objects_unlock();
 }
 
-/* The lock is held.  Compared, not looked into: it may be anything. */
+/*
+ * Finds an object.  The lock is held.  It compares the pointer and does not look into it, because
+ * it may point to anything.
+ */
 static struct flx_object *object_find(const void *object, enum flx_kind kind)
 {
 	struct flx_object *o;
@@ -191,7 +194,7 @@ bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const ch
 	o = object_find(object, kind);
 	if (o) {
 		object_unlist(o);
-		/* The process stays for as long as this takes. */
+		/* The function also holds the process for as long as this takes. */
 		if (o->process)
 			flx_hold_add(hold, &o->process->object);
 		o->leaving = kind == FLX_PROCESS;
@@ -201,13 +204,13 @@ bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const ch
 	return o || object_unknown(object, kind, function, argument);
 }
 
-/* Those that others are made of come last. */
+/* Objects that others are made of come last. */
 static const enum flx_kind drop_order[] = {
 	FLX_STREAM, FLX_CMDQ,	     FLX_RQ,	 FLX_SQ,     FLX_QP,
 	FLX_RMP,    FLX_EMULATED_DB, FLX_CQ,	 FLX_THREAD, FLX_EVENT_HANDLER,
 	FLX_MKEY,   FLX_WINDOW,	     FLX_OUTBOX, FLX_UAR};
 
-/* Nobody else has it: the process is leaving. */
+/* Takes an object off the list.  Nobody else holds it, because the process is leaving. */
 static struct flx_object *object_take(enum flx_kind kind, const struct flexio_process *process)
 {
 	struct flx_object *o;

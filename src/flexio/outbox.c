@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Outboxes: what device code rings doorbells through, by a number. */
+/* Outboxes, through which device code rings doorbells, by number. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

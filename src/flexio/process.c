@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Processes: made of an application on a device; all else belongs to one. */
+/* Processes: each is made of an application on a device, and every other object belongs to one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flexio/queue.h"
 
-/* Nobody finds it any more.  What device code still does for callers ends here. */
+/*
+ * Frees a process that nobody finds any more.  This ends what device code still does for callers.
+ */
 static void process_free(struct flexio_process *p)
 {
 	if (p->devx)
@@ -86,7 +88,7 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 	return FLEXIO_STATUS_SUCCESS;
 }
 
-/* All of its threads at once; each by itself would wait for a processor in turn. */
+/* Stops all of its threads at once, because each alone would have to wait for a processor. */
 static void process_finish(const struct flexio_process *p)
 {
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
@@ -108,7 +110,7 @@ flexio_status flexio_process_destroy(struct flexio_process *process)
 	return FLEXIO_STATUS_SUCCESS;
 }
 
-/* ---- what there is to know of one ---- */
+/* ---- what programs ask about a process ---- */
 
 struct ibv_pd *flexio_process_get_pd(struct flexio_process *process)
 {
@@ -130,7 +132,7 @@ uint64_t flexio_process_udbg_token_get(struct flexio_process *process)
 {
 	FLX_HOLD(hold);
 
-	/* No debugger of the device asks for one: gdb on the program shows its code. */
+	/* No debugger of the device asks for a token: gdb on the program shows its code. */
 	(void)flx_check(&hold, process, FLX_PROCESS, __func__, "process");
 	return 0;
 }
@@ -195,7 +197,7 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 	    !flx_given(func_ret, __func__, "func_ret") ||
 	    !flx_function_find(process, host_func, __func__, "host_func", &f))
 		return FLEXIO_STATUS_FAILED;
-	/* The rest of it is not sent. */
+	/* The command does not carry the rest of the buffer. */
 	memset(in, 0, DPA_IN_FIXED + max_u64(f.function->argbuf_bytes, sizeof(uint64_t)));
 	va_start(ap, func_ret);
 	if (f.function->pack) {
@@ -209,7 +211,7 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 	prm_set(in, DPA_IN_ADDR, f.addr);
 	prm_set(in, DPA_IN_UNPACK, f.unpack);
 	prm_set(in, DPA_IN_BYTES, f.function->argbuf_bytes);
-	/* From here on the process may be destroyed, which is what ends the call. */
+	/* From here on another thread may destroy the process, which ends the call. */
 	flx_hold_call(&hold);
 	err = flx_devx_op(process, DPA_OP_CALL, in, DPA_IN_FIXED + f.function->argbuf_bytes, out,
 			  sizeof(out));

@@ -8,7 +8,7 @@
 #include "prm/cmd_qp.h"
 
 #define LOG_DEPTH_MAX 15
-/* What attributes have no field for: as the manual's connections do. */
+/* Values for which attributes have no field: those of the manual's connections. */
 #define ACK_TIMEOUT 14u
 #define RNR_RETRIES 7u
 #define HOP_LIMIT   64u
@@ -49,7 +49,7 @@ static bool qp_wrong(const char *function, const char *field, long long value)
 	return false;
 }
 
-/* An attribute that has room in the device for values up to 'max'. */
+/* An attribute that the device can hold up to 'max'. */
 struct qp_limit {
 	const char *field;
 	uint32_t value, max;
@@ -215,7 +215,7 @@ uint32_t flexio_qp_get_qp_num(struct flexio_qp *qp)
 
 /* ---- states ---- */
 
-/* QPC_STATE_ERR if the device does not say. */
+/* Returns the state; QPC_STATE_ERR if the device does not say. */
 static enum qpc_state qp_state_of(struct flexio_qp *qp)
 {
 	uint8_t in[SHORT_QP_IN_BYTES] = {0}, out[QUERY_QP_OUT_BYTES] = {0};
@@ -235,7 +235,7 @@ enum flexio_qp_state flexio_qp_state_get(struct flexio_qp *qp)
 	if (!flx_check(&hold, qp, FLX_QP, __func__, "qp"))
 		return FLEXIO_QP_STATE_ERR;
 	state = qp_state_of(qp);
-	/* The program's states are fewer. */
+	/* The program knows fewer states. */
 	if (state == QPC_STATE_SQERR)
 		return FLEXIO_QP_STATE_ERR;
 	if (state == QPC_STATE_SQD || state == QPC_STATE_SQ_DRAINING)
@@ -266,7 +266,7 @@ static void qp_set_path(const struct flexio_qp_attr *attr, uint8_t *ads)
 	memcpy(ads + ADS_RGID, &attr->rgid_or_rip, sizeof(attr->rgid_or_rip));
 }
 
-/* The whole context; a transition reads what it needs. */
+/* Fills in the whole context; a transition reads what it needs. */
 static void qp_fill_modify(const struct flexio_qp_attr *attr, uint8_t *qpc)
 {
 	uint8_t *ads = qpc + QPC_PRIMARY_PATH;
@@ -303,7 +303,7 @@ static bool qp_check_modify(const struct flexio_qp_attr *attr)
 	return qp_check_limits("flexio_qp_modify", limits, array_size(limits));
 }
 
-/* The command of a transition; 0: the state machine does not have it. */
+/* Returns the command of a transition; 0: the state machine does not have it. */
 static enum prm_opcode qp_transition(enum qpc_state from, enum flexio_qp_state to)
 {
 	static const struct {

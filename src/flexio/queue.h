@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What queues, and those whom they concern, know of each other. */
+/* What queues, and the objects that use them, know of each other. */
 #pragma once
 
 #include "flexio/internal.h"
@@ -23,24 +23,24 @@ struct flexio_outbox {
 struct flexio_cq {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
-	const struct flexio_thread *thread; /* NULL: it activates none */
-	/* Of process and thread, if its context is not theirs. */
+	const struct flexio_thread *thread; /* thread that it activates; NULL: none */
+	/* Of process and thread, if the CQ's context is not theirs. */
 	struct flx_alias *alias[2];
 	uint32_t number;
 };
 
-/* Part of an event handler. */
+/* The part of an event handler that CQs name. */
 struct flexio_thread {
 	struct flx_object object;
 	uint32_t number;
 };
 
-/* Does a CQ activate this thread?  The device knows it only of those of the process's own
- * context. */
+/* Tells whether a CQ activates this thread.  The device knows this only for CQs of the process's
+ * own context. */
 bool flx_cq_names(const struct flexio_thread *thread);
-/* Is this the number of one of the program's UARs, which have no pages? */
+/* Tells whether this is the number of one of the program's UARs, which have no pages. */
 bool flx_uar_numbers(uint32_t number);
-/* Each NULL with errno. */
+/* Both return NULL with errno on failure. */
 struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_context *ctx);
-/* On the UAR of the process.  initial: threads begin with it. */
+/* Makes an outbox on the UAR of the process.  initial: threads begin with it. */
 struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial, bool en_pcc);

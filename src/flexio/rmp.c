@@ -6,7 +6,7 @@
 
 #include "flexio/wq.h"
 
-/* A segment that names the next entry, and one of data. */
+/* Room for a segment that names the next entry, and for one of data. */
 #define LOG_STRIDE_DEFAULT 5u
 
 struct flexio_rmp {
@@ -27,7 +27,10 @@ static int rmp_free(struct flexio_rmp *rmp)
 	return 0;
 }
 
-/* A queue pair that is not the library's may have it; then it goes with the program's context. */
+/*
+ * A queue pair that the library did not make may use the pool; then it goes with the program's
+ * context.
+ */
 static void rmp_drop(struct flx_object *object)
 {
 	struct flexio_rmp *rmp = container_of(object, struct flexio_rmp, object);

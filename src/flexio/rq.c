@@ -15,7 +15,7 @@ struct flexio_rq {
 	uint32_t number;
 };
 
-/* Destroys one object of several; 0 also if there is none. */
+/* Destroys one object of several; returns 0 also if there is none. */
 static int rq_part_free(struct mlx5dv_devx_obj **obj)
 {
 	int err = *obj ? mlx5dv_devx_obj_destroy(*obj) : 0;
@@ -25,7 +25,7 @@ static int rq_part_free(struct mlx5dv_devx_obj **obj)
 	return err;
 }
 
-/* What has been made of it, the last first; an errno if TIR or queue is in use. */
+/* Destroys what was made of it, the last part first; an errno if TIR or queue is in use. */
 static int rq_free(struct flexio_rq *rq)
 {
 	int err = rq_part_free(&rq->tir);
@@ -40,7 +40,7 @@ static int rq_free(struct flexio_rq *rq)
 	return 0;
 }
 
-/* From whatever state it is in; an errno. */
+/* Moves it to the error state from whatever state it is in; returns an errno. */
 static int rq_fail(const struct flexio_rq *rq)
 {
 	uint8_t in[CMD_IN_BYTES] = {0}, out[RQ_BYTES] = {0};
@@ -56,8 +56,8 @@ static int rq_fail(const struct flexio_rq *rq)
 }
 
 /*
- * A rule of the program may still lead to the TIR.  Then the queue stays with the program's context,
- * and with it the memory of the process; it takes nothing any more.
+ * A rule of the program may still lead to the TIR.  Then the queue stays with the program's
+ * context, and with it the memory of the process; the queue takes nothing any more.
  */
 static void rq_drop(struct flx_object *object)
 {

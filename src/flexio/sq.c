@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Send queues for raw packets, each with a TIS of its own. */
+/* Send queues for raw packets; each has a TIS. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct flexio_sq {
 	uint32_t number;
 };
 
-/* What has been made of it, the last first. */
+/* Destroys what was made of it, the last part first. */
 static void sq_free(struct flexio_sq *sq)
 {
 	if (sq->devx)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Message streams.  The device holds what device code says; a thread for each stream reads that and
- * writes it to the program's file, except in asynchronous mode, where flush does.  Flush writes what
- * waits in the other modes, too, but for the synchronous one.
+ * Message streams.  The device holds what device code says.  For each stream a thread reads that
+ * and writes it to the program's file; in asynchronous mode, flush does.  In the other modes, too,
+ * flush writes what waits, except in the synchronous mode.
  */
 #include "flexio/stream.h"
 
@@ -14,9 +14,9 @@
 #include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_general.h"
 
-/* What is read at a time. */
+/* How many bytes one read takes. */
 #define READ_BYTES 16384u
-/* The device cuts a buffer into pieces of so many bytes, and a batch needs 8 of them. */
+/* The device cuts a buffer into pieces of this size, and a batch needs 8 of them. */
 #define CHUNK_BYTES	(1u << FLEXIO_MSG_DEV_LOG_DATA_CHUNK_BSIZE)
 #define BATCH_BYTES_MIN (8 * CHUNK_BYTES)
 #define BYTES_MIN	2048u
@@ -24,7 +24,10 @@
 
 /* ---- what the device holds ---- */
 
-/* False: it is over.  *bytes: of text behind the fixed part of out; *before: of all text before. */
+/*
+ * Reads from the device.  False: the stream is over.  *bytes: text behind the fixed part of out;
+ * *before: all text before it.
+ */
 static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, size_t *bytes,
 			uint64_t *before)
 {
@@ -50,7 +53,7 @@ static void stream_write(struct flexio_msg_stream *s, const uint8_t *text, size_
 	(void)fflush(s->out);
 }
 
-/* Waits until all text before is written. */
+/* Waits until all earlier text is written, and then writes. */
 static void stream_write_in_turn(struct flexio_msg_stream *s, const uint8_t *text, size_t bytes,
 				 uint64_t before)
 {
@@ -58,7 +61,7 @@ static void stream_write_in_turn(struct flexio_msg_stream *s, const uint8_t *tex
 	while (s->written != before)
 		pthread_cond_wait(&s->turned, &s->turn);
 	pthread_mutex_unlock(&s->turn);
-	/* Nobody else has this turn, and a file may take its time. */
+	/* Nobody else has this turn, and writing to a file may take long. */
 	if (bytes)
 		stream_write(s, text, bytes);
 	pthread_mutex_lock(&s->turn);
@@ -67,7 +70,7 @@ static void stream_write_in_turn(struct flexio_msg_stream *s, const uint8_t *tex
 	pthread_mutex_unlock(&s->turn);
 }
 
-/* So many bytes, or all that there is.  wait: and all that there will be. */
+/* Reads and writes 'most' bytes, or all that there is.  wait: also all that there will be. */
 static void stream_drain(struct flexio_msg_stream *s, bool wait, uint64_t most)
 {
 	uint8_t *out = malloc(DPA_OUT_BYTES + READ_BYTES);
@@ -76,7 +79,7 @@ static void stream_drain(struct flexio_msg_stream *s, bool wait, uint64_t most)
 
 	if (!out)
 		return;
-	/* The last turn is without text: what another has read is written then. */
+	/* The last turn has no text: by then, text that another thread has read is written. */
 	do {
 		if (!stream_read(s, wait, out, &bytes, &before))
 			break;
@@ -139,7 +142,9 @@ static bool arguments_are_valid(struct flx_hold *hold, struct flexio_process *pr
 	return !mistake;
 }
 
-/* On the device; it runs code to no purpose of ours, so the affinity decides nothing. */
+/*
+ * Makes the stream on the device.  It runs no code of ours there, so the affinity decides nothing.
+ */
 static int stream_open(struct flexio_msg_stream *s, struct flexio_process *process,
 		       const flexio_msg_stream_attr_t *attr, bool only_default)
 {
@@ -155,7 +160,10 @@ static int stream_open(struct flexio_msg_stream *s, struct flexio_process *proce
 	return s->devx ? 0 : errno;
 }
 
-/* The program's signals are for the program's threads. */
+/*
+ * Starts the thread with all signals blocked, because the program's signals are for its own
+ * threads.
+ */
 static int stream_start(struct flexio_msg_stream *s, const char *name)
 {
 	sigset_t all, before;
@@ -187,7 +195,7 @@ static void stream_free(struct flexio_msg_stream *s)
 	free(s);
 }
 
-/* What is still there is written before the stream goes. */
+/* Writes what is still there before the stream goes. */
 static void stream_destroy(struct flx_object *o)
 {
 	struct flexio_msg_stream *s = container_of(o, struct flexio_msg_stream, object);
@@ -253,7 +261,7 @@ static flexio_status stream_create(struct flexio_process *process,
 			function,
 			"no stream: %s (there can be %u, and one of them is the default stream)",
 			strerror(err), FLEXIO_MSG_DEV_MAX_STREAMS_AMOUNT);
-	/* without a thread there is none to be told */
+	/* without a thread there is none to tell of */
 	if (ppthread)
 		*ppthread = s->thread;
 	flx_object_add(&s->object, FLX_STREAM, process);
@@ -284,8 +292,8 @@ flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 }
 
 /*
- * What is there now, and not what device code goes on to say: a buffer holds no more than that.  In
- * synchronous mode the manual wants nothing done.
+ * Writes what is there now, but not what device code goes on to say, because a buffer holds no more
+ * than that.  In synchronous mode the manual wants nothing done.
  */
 static flexio_status stream_flush(struct flexio_msg_stream *s)
 {
@@ -333,7 +341,7 @@ flexio_status flexio_msg_stream_level_set(struct flexio_msg_stream *stream,
 
 /* ---- the older way, which has no handles ---- */
 
-/* NULL: logged. */
+/* NULL: it has logged why. */
 static struct flexio_msg_stream *
 default_stream(struct flx_hold *hold, struct flexio_process *process, const char *function)
 {
@@ -382,7 +390,7 @@ flexio_status flexio_log_dev_destroy(struct flexio_process *process)
 	stream = default_stream(&look, process, __func__);
 	if (!stream)
 		return FLEXIO_STATUS_FAILED;
-	/* Nobody may have it who destroys it. */
+	/* The function that destroys it must not hold it. */
 	flx_hold_end(&look);
 	if (!flx_claim(&hold, stream, FLX_STREAM, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;

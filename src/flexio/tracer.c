@@ -35,7 +35,7 @@ void flx_trace_formats_free(struct flexio_msg_stream *s)
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
-/* A format is the program's own, and what it asks for it gets: six arguments are there. */
+/* The format is the program's own and may ask for what it likes: six arguments are there. */
 static void trace_write_one(struct flexio_msg_stream *s, const struct dpa_trace_record *r)
 {
 	const uint64_t *a = r->args;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* UARs: regions that doorbells of device code come from.  Queues name them by number, outboxes ring
- * through them. */
+/* UARs: the regions from which doorbells of device code come.  Queues name them by number, outboxes
+ * ring through them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void uar_drop(struct flx_object *object)
 {
 	struct flexio_uar *uar = container_of(object, struct flexio_uar, object);
 
-	/* Unless a queue that the program made by itself still names it. */
+	/* This fails if a queue that the program itself made still names it. */
 	(void)mlx5dv_devx_obj_destroy(uar->devx);
 	free(uar);
 }

@@ -15,14 +15,14 @@
 struct flexio_window {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
-	struct flx_alias *alias; /* of the process, if the domain is of another context */
+	struct flx_alias *alias; /* for the process, if the domain belongs to another context */
 	uint32_t number;
 };
 
 struct flexio_mkey {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
-	struct flx_alias *alias; /* as a window's */
+	struct flx_alias *alias; /* as in a window */
 	uint32_t key;
 };
 

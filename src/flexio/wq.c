@@ -65,7 +65,7 @@ static void wq_set_memory(const struct flx_wq_make *make, uint8_t *wq)
 	prm_set(wq, WQ_UMEM, host ? ring->umem_id : dpa);
 	prm_set(wq, WQ_OFFSET, host ? ring->humem_offset : ring->daddr);
 	host = record->memtype == FLEXIO_MEMTYPE_HOST;
-	/* Send queues need no record; address 0 is nobody's. */
+	/* Send queues need no record; nobody has address 0. */
 	if (!host && !record->daddr)
 		return;
 	prm_set(wq, WQ_DBR_UMEM, host ? record->umem_id : dpa);
