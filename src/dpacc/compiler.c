@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dpa-clang: the device's compiler alone, clang with the device's look. */
+/* dpa-clang: the device's compiler alone, which is clang with the options of the device's look. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	look_begin(&command, &look, &home);
 	look_user(&command, &options);
 	look_end(&command, &look);
-	/* It makes no programs: dpacc links them. */
+	/* dpa-clang links no programs: dpacc does. */
 	if (!words_have(&options, "-E") && !words_have(&options, "-S") &&
 	    !words_have(&options, "-fsyntax-only"))
 		words_add(&command, "-c");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dpacc-extract: takes the image for the device out of an archive of dpacc, or of what was linked
- * with it. */
+/* dpacc-extract: takes the image for the device out of an archive of dpacc, or out of a file that
+ * was linked with such an archive. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -21,12 +21,12 @@ static const char usage[] =
 
 struct extraction {
 	const char *file, *output, *app;
-	const char *target; /* the image is of one, whichever */
+	const char *target; /* an image fits one target, whichever it is */
 	struct words found; /* names of applications */
 	const Elf_Data *image;
 };
 
-/* Where the value of an option goes, or NULL: there is no such option. */
+/* Returns where the value of an option goes, or NULL: there is no such option. */
 static const char **extraction_option(struct extraction *e, const char *word)
 {
 	const char *name = word + 1 + (word[1] == '-');
@@ -40,7 +40,10 @@ static const char **extraction_option(struct extraction *e, const char *word)
 	return length == 4 && text_begins(name, "mcpu") ? &e->target : NULL;
 }
 
-/* An option and its value, behind '=' or the next word; returns the last argument that was read. */
+/*
+ * Takes an option and its value, behind '=' or in the next word; returns the last argument that it
+ * read.
+ */
 static int extraction_take(struct extraction *e, int argc, char **argv, int at)
 {
 	const char **slot = extraction_option(e, argv[at]), *equals = strchr(argv[at], '=');
@@ -82,7 +85,7 @@ static void extraction_read(struct extraction *e, int argc, char **argv)
 		give_up("a file and -o are needed; see dpacc-extract --help");
 }
 
-/* What an ELF file stays open for: the image's bytes are in it. */
+/* Looks into an ELF file, which stays open because the image's bytes are in it. */
 static void extraction_look(struct extraction *e, Elf *elf)
 {
 	Elf_Scn *section = NULL;

@@ -3,8 +3,8 @@
 
 #include "dpacc/help.h"
 
-/* What the command line is compatible with.  Scripts read the words behind "version ", so there is
- * one. */
+/* The version that the command line is compatible with.  Scripts read the words behind "version ",
+ * so there is one. */
 #define COMPATIBLE "1.12.0"
 
 void help_version(const char *name)

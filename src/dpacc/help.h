@@ -2,7 +2,7 @@
 #ifndef SOFTHCA_DPACC_HELP_H
 #define SOFTHCA_DPACC_HELP_H
 
-/* The version that scripts compare, and ours. */
+/* Prints the version that scripts compare, and ours. */
 void help_version(const char *name);
 void help_dpacc(void);
 

@@ -24,7 +24,7 @@ static char *own_directory(void)
 	return text_of("%s", path);
 }
 
-/* The lines of a build tree's file: "include=DIRECTORY" and "library=DIRECTORY". */
+/* Reads the lines of a build tree's file: "include=DIRECTORY" and "library=DIRECTORY". */
 static bool home_read(struct home *home, const char *path)
 {
 	FILE *file = fopen(path, "re");

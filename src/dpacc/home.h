@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where the headers and libraries of the device lie: beside the tool, wherever that was put. */
+/* Finds the headers and libraries of the device: beside the tool, wherever that was put. */
 #ifndef SOFTHCA_DPACC_HOME_H
 #define SOFTHCA_DPACC_HOME_H
 
 #include <stdbool.h>
 
 struct home {
-	char *include; /* has libflexio, libflexio-dev and libflexio-libc in it */
-	char *library; /* has checked/ and unchecked/ in it; NULL: not there */
+	char *include; /* contains libflexio, libflexio-dev and libflexio-libc */
+	char *library; /* contains checked/ and unchecked/; NULL: it is not there */
 };
 
 /* Looks, from the directory DIR of the running executable on, at
@@ -16,7 +16,7 @@ struct home {
  *   DIR/../include, DIR/../lib/softhca/dpa    an installation
  * Ends the program with a message if the headers are nowhere. */
 void home_find(struct home *home);
-/* The device library of that mode, or the program ends with a message. */
+/* Returns the device library of that mode, or ends the program with a message. */
 char *home_library(const struct home *home, bool checked, const char *name);
 
 #endif

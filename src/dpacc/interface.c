@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Annotations are section attributes: an annotated function is one that lies in one of two
- * sections.  What it takes is in the debug information, with which device code is always
- * compiled. */
+/* Annotations are section attributes: an annotated function lies in one of two sections.  The debug
+ * information, which device code always has, says what it takes. */
 #include <dwarf.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -21,7 +20,7 @@ _Static_assert(DPA_CALL_BYTES == 2048, "the limit is in a message, and in dpacc(
 /* flexio.h's FLEXIO_MAX_NAME_LEN: bytes of a function's name. */
 #define NAME_BYTES 256
 
-/* Prefix and name, or prefix and a number made from the name if that would be too long to
+/* Returns prefix and name, or prefix and a number made from the name if that would be too long to
  * register. */
 static char *interface_derived(const char *prefix, const char *name)
 {
@@ -57,7 +56,7 @@ static bool section_is_annotated(Elf *elf, size_t index)
 	return name && (!strcmp(name, SECTION_RPC) || !strcmp(name, SECTION_GLOBAL));
 }
 
-/* What is known of a function of an ELF file. */
+/* A function of an ELF file. */
 struct symbol {
 	const char *name;
 	bool is_local, is_annotated;
@@ -92,7 +91,7 @@ static void elf_functions(Elf *elf, found_fn *found, void *arg)
 	}
 }
 
-/* For each function that a file, or each member of an archive, defines. */
+/* Calls found for each function that a file, or each member of an archive, defines. */
 static void file_functions(const char *file, found_fn *found, void *arg)
 {
 	Elf_Cmd command = ELF_C_READ_MMAP;
@@ -145,7 +144,7 @@ static bool object_defines(const char *object, const char *name)
 	return search.found;
 }
 
-/* The object of one source while its functions are collected. */
+/* The object of one source, while its functions are collected. */
 struct reading {
 	struct interface *interface;
 	const char *object;
@@ -164,7 +163,7 @@ static bool die_is_named(Dwarf_Die *die, const char *name)
 	return linked && !strcmp(linked, name);
 }
 
-/* The definition of a function in the debug information. */
+/* Finds the definition of a function in the debug information. */
 static bool function_find(const struct reading *reading, const char *name, Dwarf_Die *die)
 {
 	Dwarf_Addr bias;
@@ -178,7 +177,10 @@ static bool function_find(const struct reading *reading, const char *name, Dwarf
 	return false;
 }
 
-/* Copies of a function that was inlined elsewhere leave out what they do not use. */
+/*
+ * A copy of a function that was inlined elsewhere leaves out what it does not use, so this takes
+ * the origin.
+ */
 static void function_origin(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -195,7 +197,8 @@ static void function_complain(Dwarf_Die *die, const char *name, const char *what
 	Dwarf_Die unit;
 	int line = 0;
 
-	/* libdw takes the first file of a DWARF 5 table, which is the source itself, for none. */
+	/* libdw takes the first file of a DWARF 5 table, which is the source itself, for no
+	 * file. */
 	if (!file && dwarf_diecu(die, &unit, NULL, NULL))
 		file = dwarf_diename(&unit);
 	dwarf_decl_line(die, &line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The interface of a device object: which functions the host can name, and what they take. */
+/* The interface of a device object: the functions that the host can name, and what they take. */
 #ifndef SOFTHCA_DPACC_INTERFACE_H
 #define SOFTHCA_DPACC_INTERFACE_H
 
@@ -14,8 +14,8 @@ struct function {
 	struct type result;
 	struct type *parameters;
 	size_t count;
-	size_t bytes;	 /* of the buffer that carries its arguments */
-	bool has_unpack; /* the object has this function already */
+	size_t bytes;	 /* bytes of the buffer that carries its arguments */
+	bool has_unpack; /* the object already has this function */
 };
 
 struct interface {
@@ -24,13 +24,13 @@ struct interface {
 	struct types types;
 };
 
-/* Reads a device object.  Complains, by file and line, about functions that cannot be
- * called from the host (report_at). */
+/* Reads a device object.  Complains, by file and line, about functions that the host cannot call
+ * (report_at). */
 void interface_read(struct interface *interface, const char *object);
 /* Appends the names of the annotated functions that an object, image or the members of an archive
  * define. */
 void interface_names(struct words *names, const char *file);
-/* The names of what goes with a function; the same on every run. */
+/* The names of the functions that go with a function; they are the same on every run. */
 char *interface_unpack(const char *name);
 char *interface_record(const char *name);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The debug information says where members lie, but not that a structure is packed, nor where bit
- * fields without a name are, nor whether an alignment is of the member or of its type, which are
- * not the same: only the latter can be less than the type has, and a packed structure takes no
- * notice of it.  All that follows from the places.  So layouts are tried, the usual first, and
- * holes are filled by bit fields without a name, which calls pass as they pass holes.
+ * The debug information says where members lie.  It does not say that a structure is packed, nor
+ * where bit fields without a name are, nor whether an alignment belongs to the member or to its
+ * type.  The last two differ: only a type's can be less than the type has, and a packed structure
+ * ignores it.  All of this follows from the places of the members.  So this tries layouts, the
+ * usual one first, and fills holes with bit fields without a name, which calls pass as they pass
+ * holes.
  */
 #include "dpacc/layout.h"
 
@@ -15,8 +16,8 @@
 #define BYTE 8u
 
 enum way {
-	WAY_MEMBERS, /* alignments are of members */
-	WAY_TYPES,   /* of types */
+	WAY_MEMBERS, /* alignments belong to members */
+	WAY_TYPES,   /* alignments belong to types */
 	WAY_PACKED_MEMBERS,
 	WAY_PACKED_TYPES,
 	WAYS,
@@ -26,7 +27,7 @@ struct attempt {
 	const struct layout *layout;
 	enum way way;
 	bool packed;
-	size_t at;    /* bits that are taken */
+	size_t at;    /* how many bits are taken */
 	size_t align; /* bytes */
 	char *before; /* definitions that the members need */
 	char *members;
@@ -38,7 +39,10 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-/* Never across the border of a byte: such fields lie where they are written. */
+/*
+ * Fills up with bit fields that never cross the border of a byte, so they lie where they are
+ * written.
+ */
 static void attempt_fill(struct attempt *a, size_t until)
 {
 	while (a->at < until) {
@@ -51,7 +55,7 @@ static void attempt_fill(struct attempt *a, size_t until)
 	}
 }
 
-/* The alignment that a member has in this attempt; what its place tells comes first. */
+/* Returns the alignment that a member has in this attempt; what its place tells comes first. */
 static size_t attempt_align(const struct attempt *a, const struct layout_member *m)
 {
 	size_t usual = a->packed ? 1 : m->align;
@@ -70,7 +74,7 @@ static size_t attempt_align(const struct attempt *a, const struct layout_member 
 	}
 }
 
-/* Whether the compiler puts the member at its place, if what is taken ends there. */
+/* Tells whether the compiler puts the member at its place, if what is taken ends there. */
 static bool attempt_fits(const struct attempt *a, const struct layout_member *m, size_t align)
 {
 	size_t unit = m->bytes * BYTE;
@@ -80,7 +84,7 @@ static bool attempt_fits(const struct attempt *a, const struct layout_member *m,
 	return a->packed || m->at % unit + m->bits <= unit;
 }
 
-/* Where the compiler would put it now. */
+/* Returns where the compiler would put the member now. */
 static size_t attempt_place(const struct attempt *a, const struct layout_member *m, size_t align)
 {
 	size_t unit = m->bytes * BYTE;
@@ -101,7 +105,7 @@ static void attempt_write(struct attempt *a, const struct layout_member *m, size
 		return;
 	}
 	if (!a->packed && align < m->align) {
-		/* Only a type of its own has less. */
+		/* Only a type of its own can have less. */
 		char *alias = text_of("%s_m%zu", strchr(a->layout->name, ' ') + 1, number);
 
 		a->before = text_of("%stypedef %s %s __attribute__((aligned(%zu)));\n", a->before,

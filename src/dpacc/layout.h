@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 struct layout_member {
-	char *text;	  /* its type, of an array the elements' */
+	char *text;	  /* its type; of an array, the type of the elements */
 	char *dimensions; /* "[3][4]", or "" */
-	size_t bytes;	  /* all of it */
-	size_t align;	  /* what its type has by itself, bytes */
-	size_t wanted;	  /* what the program says instead; 0: nothing */
-	size_t at;	  /* bits from the beginning */
-	size_t bits;	  /* of a bit field; 0: it is none */
+	size_t bytes;	  /* bytes of all of it */
+	size_t align;	  /* bytes that its type is aligned to by itself */
+	size_t wanted;	  /* alignment that the program says; 0: none */
+	size_t at;	  /* its place, in bits from the beginning */
+	size_t bits;	  /* bits of a bit field; 0: it is not one */
 };
 
 struct layout {
@@ -22,11 +22,11 @@ struct layout {
 	struct layout_member *members;
 	size_t count;
 	size_t bytes;
-	size_t wanted; /* alignment that the program says; 0: nothing */
+	size_t wanted; /* alignment that the program says; 0: none */
 };
 
-/* The definition, with assertions that it is right; *align is what the type has then.  NULL if
- * there is no such layout in C. */
+/* Returns the definition, with assertions that it is right; *align is what the type then has.  NULL
+ * if C has no such layout. */
 char *layout_text(const struct layout *layout, size_t *align);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device code is compiled for this machine, since it runs on it, but for programs it looks as if it
- * were the DPA's RISC-V: they test for its macros, rely on char without a sign, and include nothing
- * of the host.  Its arithmetic, atomics and floating point are this machine's. */
+/* Device code is compiled for this machine, because it runs on it, but to programs it looks as if
+ * it were the DPA's RISC-V: they test for its macros, rely on char without a sign, and include
+ * nothing of the host.  Its arithmetic, atomics and floating point are this machine's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "dpacc/look.h"
 #include "dpacc/report.h"
 
-/* Ordered as programs compare them. */
+/* In the order in which programs compare them. */
 static const struct {
 	const char *cpu, *name;
 } targets[] = {
@@ -65,8 +65,8 @@ static const char *const device_macros[] = {
 	"__riscv_compressed=1",
 };
 
-/* Options of the real compiler that say how RISC-V code is made, and those that are dpacc's
- * business. */
+/* Options of the real compiler that say how it makes RISC-V code, and options that are for dpacc
+ * only. */
 static const char *const dropped[] = {
 	"-mno-relax",	 "-mrelax",  "-mstrict-align", "-nostdlib", "-nostdinc", "-nodefaultlibs",
 	"-nostartfiles", "-static",  "-static-pie",    "-shared",   "-pie",	 "-no-pie",
@@ -95,8 +95,8 @@ static const char *look_compiler(void)
 	return named && *named ? named : "clang";
 }
 
-/* The loader finds these functions by name, whatever -fvisibility says.  A static one is refused by its
- * line, so the optimiser must not take it away before. */
+/* The loader finds these functions by name, whatever -fvisibility says.  A static one is refused
+ * with its line, so the optimiser must not take it away before that. */
 static void look_annotation(struct words *command, const char *name, const char *section)
 {
 	words_addf(command, "-D%s=__attribute__((section(\"%s\"),visibility(\"default\"),used))",
@@ -124,7 +124,7 @@ void look_begin(struct words *command, const struct look *look, const struct hom
 	words_add(command, "-ffreestanding");
 	words_add(command, "-funsigned-char");
 	look_macros(command, look);
-	/* Behind the user's directories and before the compiler's own. */
+	/* Comes behind the user's directories and before the compiler's own. */
 	words_addf(command, "-isystem%s/libflexio-libc", home->include);
 	words_addf(command, "-isystem%s", home->include);
 }
@@ -140,7 +140,7 @@ static bool look_drops(const char *option)
 	return false;
 }
 
-/* Their value is the next word, whatever it looks like. */
+/* Their value is the next word, whatever that looks like. */
 static bool look_has_value(const char *option)
 {
 	static const char *const names[] = {
@@ -173,8 +173,8 @@ void look_user(struct words *command, const struct words *options)
 
 void look_end(struct words *command, const struct look *look)
 {
-	/* The interface of the functions is read from the debug information, and so is the line
-	 * that a report of a crash names. */
+	/* dpacc reads the interface of the functions from the debug information, and a crash report
+	 * takes the line that it names from there. */
 	words_split(command, "-g -fPIE -fno-lto -fno-stack-protector -fno-omit-frame-pointer"
 			     " -fno-exceptions -fno-common");
 #ifdef __x86_64__

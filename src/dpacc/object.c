@@ -23,7 +23,7 @@ static void object_close(Elf *elf, int fd)
 		close(fd);
 }
 
-/* The section with the device's object, or NULL. */
+/* Returns the section with the device's object, or NULL. */
 static Elf_Scn *object_section(Elf *elf)
 {
 	Elf_Scn *section = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Objects that are named on the command line instead of sources. */
+/* Objects that the command line names instead of sources. */
 #ifndef SOFTHCA_DPACC_OBJECT_H
 #define SOFTHCA_DPACC_OBJECT_H
 
@@ -7,9 +7,9 @@
 #define SECTION_OBJECT ".dpa_obj"
 
 enum object_kind {
-	OBJECT_OTHER,  /* archives, scripts of the linker, and what cannot be read */
-	OBJECT_DEVICE, /* of dpa-clang */
-	OBJECT_HOST,   /* of dpacc --compile, with the device's object inside */
+	OBJECT_OTHER,  /* archives, scripts of the linker, and files that cannot be read */
+	OBJECT_DEVICE, /* made by dpa-clang */
+	OBJECT_HOST,   /* made by dpacc --compile, with the device's object inside */
 };
 
 enum object_kind object_kind(const char *path);

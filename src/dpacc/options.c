@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The command line as NVIDIA's build scripts write it: options of one or two dashes, lists
+/* Reads the command line as NVIDIA's build scripts write it: options with one or two dashes, lists
  * separated by commas or spaces or both with empty pieces in them, and options of a RISC-V
  * compiler. */
 #include <ctype.h>
@@ -86,7 +86,9 @@ static void take_keep_dir(struct options *options, const char *value)
 	options->keep = value;
 }
 
-/* Attributes of the process, and libraries of the host program, change nothing here. */
+/*
+ * Options for the process's attributes and for libraries of the host program change nothing here.
+ */
 static void take_nothing(struct options *options, const char *value)
 {
 	(void)options;
@@ -153,7 +155,7 @@ static void flag_help(struct options *options)
 	exit(0);
 }
 
-/* The names behind the dashes.  An option has either a value or none. */
+/* The names behind the dashes.  An option either has a value or has none. */
 static const struct {
 	const char *name;
 	void (*flag)(struct options *options);
@@ -225,7 +227,7 @@ static void options_file(struct options *options, const char *path, int depth)
 	options_words(options, &words, depth + 1);
 }
 
-/* The value behind '=', or the next word. */
+/* Returns the value behind '=', or the next word. */
 static const char *option_value(const char *word, const struct words *words, size_t *at)
 {
 	const char *equals = strchr(word, '=');
@@ -237,7 +239,7 @@ static const char *option_value(const char *word, const struct words *words, siz
 	return words->words[++*at];
 }
 
-/* -Idir, -O2 and what else the device's compiler understands without being asked. */
+/* Takes -Idir, -O2 and other options that the device's compiler understands without being asked. */
 static bool option_joined(struct options *options, const char *word)
 {
 	const char *name = word + 1 + (word[1] == '-');
@@ -287,7 +289,10 @@ static void options_option(struct options *options, const struct words *words, s
 		give_up("%s: no such option; see dpacc --help", word);
 }
 
-/* A file that is neither device code nor an option; the linker would take a source for a script. */
+/*
+ * Takes a file that is neither device code nor an option; the linker would take a source for a
+ * script.
+ */
 static void options_input(struct options *options, const char *name)
 {
 	static const char *const host[] = {".cc", ".cpp", ".cxx", ".C", ".h", ".hpp"};

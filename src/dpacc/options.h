@@ -9,21 +9,21 @@
 #include "dpacc/words.h"
 
 struct options {
-	struct words sources; /* C files */
-	struct words inputs;  /* what else was named: objects and archives for the device linker */
-	struct words device;  /* options of the device compiler */
+	struct words sources;	  /* C files */
+	struct words inputs;	  /* other files: objects and archives for the device linker */
+	struct words device;	  /* options of the device compiler */
 	struct words device_link; /* options of the device linker: -l, -L and others */
 	struct words host;	  /* options of the host compiler */
 	const char *host_compiler;
 	const char *output;
 	const char *app;
-	const char *keep; /* where intermediate files stay, or NULL: they do not */
+	const char *keep; /* where intermediate files stay; NULL: they go */
 	struct look look;
-	bool compile;	/* --compile: an object for each source, which a later run takes */
+	bool compile;	/* --compile: makes an object for each source, for a later run */
 	bool libraries; /* --gen-libs: a device library and its host part, no program */
 	bool shared;	/* --shared: a shared object in the place of the archive */
-	bool verbose;	/* commands are printed */
-	bool dry;	/* and not executed */
+	bool verbose;	/* prints commands */
+	bool dry;	/* prints commands and does not execute them */
 	bool strip;	/* -g0: no debug information in the image */
 };
 

@@ -8,7 +8,7 @@
 const char *report_name = "dpacc";
 static int complaints;
 
-/* One line, written in one go: other compilers may write to the same place. */
+/* Prints one line with one call, because other compilers may write to the same place. */
 static void report_line(const char *place, const char *kind, const char *format, va_list args)
 {
 	char *text;

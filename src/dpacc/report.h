@@ -9,7 +9,7 @@ extern const char *report_name;
 /* Prints "dpacc: error: ..." and ends the program with status 1. */
 _Noreturn void give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a complaint about a place in a source as compilers do, "FILE:LINE: error: ...".  The run
- * goes on, so that it can name all of them, and fails in report_check. */
+ * goes on, so that it can name all such places, and fails in report_check. */
 void report_at(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Ends the program with status 1 if there was a complaint. */

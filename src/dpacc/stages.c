@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For each source: device object, interface, device stubs, host stubs; objects come in at the
- * second or the last of these.  Then the image is linked and put into the host's part.  Names of
- * intermediate files are those of NVIDIA's dpacc: a build script compiles some of them again by
- * itself. */
+/* Makes for each source a device object, its interface, device stubs and host stubs; objects on the
+ * command line come in at the second or the last of these.  Then it links the image and puts it
+ * into the host's part.  Names of intermediate files are those of NVIDIA's dpacc, because a build
+ * script compiles some of them again. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,14 +19,14 @@ struct stages {
 	const struct options *options;
 	struct steps steps;
 	struct home home;
-	struct words stems;	     /* of the sources' names, no two alike */
+	struct words stems;	     /* stems of the sources' names, no two alike */
 	struct words device_objects; /* and stubs */
 	struct words host_objects;
 	struct words own;    /* annotated functions of the sources and objects */
 	struct words inputs; /* other files for the device's linker */
 };
 
-/* The source's name without directory and ending, numbered if another source has it too. */
+/* Returns the source's name without directory and ending, numbered if another source has it too. */
 static char *stage_stem(struct stages *stages, const char *source)
 {
 	const char *slash = strrchr(source, '/');
@@ -51,13 +51,13 @@ static bool option_with(const struct words *options, const char *start)
 	return false;
 }
 
-/* What the run leaves of a source: its own object, or what all are put into. */
+/* Returns what the run leaves of a source: its object, or the file that all objects go into. */
 static const char *stage_output(const struct options *options, const char *stem)
 {
 	return options->output ? options->output : text_of("%s.dpa.o", stem);
 }
 
-/* A file of dependencies that is asked for without a name lies beside the archive. */
+/* If the file of dependencies has no name, it lies beside the archive. */
 static void stage_dependencies(const struct options *options, struct words *command,
 			       const char *stem)
 {
@@ -89,7 +89,7 @@ static void stage_compile(struct stages *stages, const char *source, const char 
 	steps_run(&stages->steps, &command);
 }
 
-/* Stubs touch the buffer of arguments alone, which is the runtime's. */
+/* Makes the stubs of the device, which touch only the buffer of arguments, the runtime's. */
 static void stage_device_stubs(struct stages *stages, const struct interface *interface,
 			       const char *stem, const char *object)
 {
@@ -112,7 +112,7 @@ static void stage_device_stubs(struct stages *stages, const struct interface *in
 	steps_run(&stages->steps, &command);
 }
 
-/* What is generated is to be put into any program, also a shared object. */
+/* Compiles generated code so that it fits any program, also a shared object. */
 static void stage_host_compile(struct stages *stages, const char *source, const char *define,
 			       const char *object)
 {
@@ -123,7 +123,7 @@ static void stage_host_compile(struct stages *stages, const char *source, const 
 	words_add_all(&command, &options->host);
 	words_add(&command, "-fPIC");
 	words_add(&command, "-fno-lto");
-	words_add(&command, "-Wno-psabi"); /* notes about calls in older versions of gcc */
+	words_add(&command, "-Wno-psabi"); /* no notes about calls in older versions of gcc */
 	if (define) {
 		words_add(&command, define);
 		words_addf(&command, "-I%s", stages->steps.directory);
@@ -165,7 +165,7 @@ static void stage_include(struct stages *stages, const char *from, const char *t
 	steps_close(file, to);
 }
 
-/* ld -r */
+/* Runs ld -r. */
 static void stage_join(struct stages *stages, const struct words *objects, const char *joined)
 {
 	struct words command = {0};
@@ -176,7 +176,7 @@ static void stage_join(struct stages *stages, const struct words *objects, const
 	steps_run(&stages->steps, &command);
 }
 
-/* The interface of a device object, and the names that the host can call. */
+/* Reads the interface of a device object, and collects the names that the host can call. */
 static void stage_interface(struct stages *stages, const char *object, struct interface *interface)
 {
 	const struct options *options = stages->options;
@@ -192,7 +192,9 @@ static void stage_interface(struct stages *stages, const char *object, struct in
 	report_check();
 }
 
-/* Stubs of both sides for a device object, which is joined with those of its side. */
+/*
+ * Makes the stubs of both sides for a device object, and joins each with the objects of its side.
+ */
 static void stage_object(struct stages *stages, const char *object, const char *stem)
 {
 	char *stubs = steps_path(&stages->steps, "%s.device.stub.o", stem);
@@ -221,7 +223,7 @@ static void stage_source(struct stages *stages, const char *source)
 	stage_object(stages, object, stem);
 }
 
-/* An object of --compile has all stubs: it is taken apart. */
+/* Takes an object of --compile apart, because it has all stubs. */
 static void stage_compiled(struct stages *stages, const char *path, const char *stem)
 {
 	char *device = steps_path(&stages->steps, "%s.dpa.obj", stem);
@@ -255,7 +257,7 @@ static void stage_input(struct stages *stages, const char *path)
 	}
 }
 
-/* The file that -lNAME means, or NULL. */
+/* Returns the file that -lNAME means, or NULL. */
 static char *library_path(const struct words *options, const char *name)
 {
 	for (size_t i = 0; i < options->count; i++) {
@@ -273,8 +275,8 @@ static char *library_path(const struct words *options, const char *name)
 	return NULL;
 }
 
-/* Functions of device libraries that only the host names are no reason for a linker to take
- * them. */
+/* Collects functions of device libraries that only the host names, because a linker would not take
+ * those libraries for them. */
 static void stage_library_functions(const struct words *options, struct words *names)
 {
 	for (size_t i = 0; i < options->count; i++) {
@@ -292,7 +294,7 @@ static void stage_library_functions(const struct words *options, struct words *n
 	}
 }
 
-/* The device's own libraries, which scripts name although they are always linked: here they lie in no
+/* Scripts name the device's own libraries although they are always linked; here they lie in no
  * directory that -L names. */
 static int stage_own_library(const struct words *options, const char *word)
 {
@@ -300,8 +302,8 @@ static int stage_own_library(const struct words *options, const char *word)
 	       !library_path(options, word + 2);
 }
 
-/* Options of a compiler that leads its linker: those for the linker are unwrapped, others left
- * out. */
+/* Takes options for a compiler that leads its linker: it unwraps those for the linker and drops the
+ * others. */
 static void stage_link_options(struct words *command, const struct words *options)
 {
 	for (size_t i = 0; i < options->count; i++) {
@@ -364,8 +366,8 @@ static void stage_app(struct stages *stages, const char *image)
 	words_add(&stages->host_objects, object);
 }
 
-/* --shared: the host's part as a library that programs load.  What it calls of libflexio they
- * bring along. */
+/* --shared: makes the host's part as a library that programs load.  These programs bring the
+ * functions of libflexio that it calls. */
 static void stage_shared(struct stages *stages, const char *joined)
 {
 	const struct options *options = stages->options;
@@ -390,7 +392,7 @@ static void stages_program(struct stages *stages)
 	stage_link(stages, image);
 	stage_include(stages, image, steps_path(&stages->steps, "device_exec.stub.inc"));
 	stage_app(stages, image);
-	/* One member: whatever of it a program names, it gets all. */
+	/* A program gets all of it, whichever part it names, because it is one member. */
 	stage_join(stages, &stages->host_objects, joined);
 	words_add(&member, joined);
 	if (stages->options->shared)
@@ -408,7 +410,7 @@ static void stages_libraries(struct stages *stages)
 	steps_archive(&stages->steps, text_of("%s_host.a", stem), &stages->host_objects);
 }
 
-/* What --compile leaves: the host objects, with the device's objects inside. */
+/* Leaves the output of --compile: the host objects, with the device's objects inside. */
 static void stages_objects(struct stages *stages)
 {
 	const struct options *options = stages->options;

@@ -15,7 +15,7 @@
 #include "dpacc/report.h"
 #include "dpacc/steps.h"
 
-static char *own_directory; /* of this run alone */
+static char *own_directory; /* for this run alone */
 static volatile sig_atomic_t stopped_by;
 
 static void steps_remove(void)
@@ -31,7 +31,7 @@ static void steps_remove(void)
 	rmdir(own_directory);
 }
 
-/* The command that runs is waited for, so that nobody writes into a directory that has gone. */
+/* Waits for the running command, so that it does not write into a directory that has gone. */
 static void steps_stop(int signal)
 {
 	stopped_by = signal;
@@ -86,7 +86,7 @@ char *steps_path(const struct steps *steps, const char *format, ...)
 	return text_of("%s/%s", steps->directory, name);
 }
 
-/* One line that a shell would take. */
+/* Prints one line that a shell would take. */
 static void steps_show(const struct words *command)
 {
 	for (size_t i = 0; i < command->count; i++) {
@@ -165,7 +165,7 @@ void steps_close(FILE *file, const char *path)
 		give_up("%s: %s", path, strerror(errno));
 }
 
-/* A name beside a file's that nobody else uses. */
+/* Returns a name beside the file's that nobody else uses. */
 static char *steps_beside(const char *path)
 {
 	unsigned long number = 0;
@@ -175,7 +175,7 @@ static char *steps_beside(const char *path)
 	return text_of("%s.%lx", path, number);
 }
 
-/* Runs a command that makes a file, which gets its name when it is whole. */
+/* Runs a command that makes a file; the file gets its name when it is whole. */
 static void steps_make(const struct steps *steps, const struct words *before, const char *path,
 		       const struct words *after)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions of the program keep their names by __asm__: in C they have numbers, so that a device
- * function may be called like a function of the C library or of its headers. */
+/* Generated code gives functions of the program their names by __asm__.  In C they have numbers, so
+ * that a device function may have the name of a function of the C library or of its headers. */
 #include <stdbool.h>
 
 #include "dpacc/stubs.h"
 
 static const char head[] = "/* Made by dpacc. */\n";
 
-/* What both generated files of an application say of a record. */
+/* The declaration of a record, which both generated files of an application have. */
 static const char record[] = "struct dpacc_function {\n"
 			     "\tconst char *name, *unpack;\n"
 			     "\tvoid (*stub)(void);\n"
@@ -92,7 +92,7 @@ static void pack_write(FILE *file, const struct function *function, size_t numbe
 	fputs("}\n", file);
 }
 
-/* Each stub stores another number, so that no linker takes two of them for the same. */
+/* Each stub stores another number, so that no linker takes two of them for the same function. */
 static void stub_write(FILE *file, const struct function *function, size_t number)
 {
 	fprintf(file, "void dpacc_stub_%zu(void) __asm__(\"%s\");\n", number, function->name);
@@ -116,8 +116,8 @@ void stubs_host(FILE *file, const struct interface *interface)
 	      "#pragma GCC diagnostic ignored \"-Wpacked-not-aligned\"\n#endif\n"
 	      "#include <stdarg.h>\n\n",
 	      file);
-	/* Scripts that compile this by themselves keep the device's object in the host's until they
-	 * have linked it. */
+	/* Scripts that compile this file themselves keep the device's object in the host's until
+	 * they have linked it. */
 	fputs("#ifdef __DPA_OBJ_STUB_FILE__\n"
 	      "static const unsigned char dpacc_object[] __attribute__((used, "
 	      "section(\".dpa_obj\"))) = {\n"
@@ -160,7 +160,8 @@ void stubs_app(FILE *file, const char *app, const struct words *functions, const
 		app);
 	app_records(file, functions, own);
 	fprintf(file, "extern struct flexio_app *%s;\nstruct flexio_app *%s;\n\n", app, app);
-	/* Before the constructors of the program, which may make processes of the application. */
+	/* This runs before the constructors of the program, which may make processes of the
+	 * application. */
 	fprintf(file,
 		"static void __attribute__((constructor(200))) dpacc_begin(void)\n{\n"
 		"\tstruct flexio_app_attr attr;\n\tunsigned long i;\n\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dpa-ar, dpa-nm and their like: LLVM's tools of the device's compiler, or binutils' if it has
- * none.  Device code is compiled for this machine, so both know it; the names are for build
- * scripts. */
+/* dpa-ar, dpa-nm and their like: LLVM's tools that come with the device's compiler, or binutils' if
+ * it has none.  Device code is compiled for this machine, so both know it; the names exist for
+ * build scripts. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "dpacc/report.h"
 #include "dpacc/words.h"
 
-/* Where the compiler has the tool: a path, or the bare name if it has none. */
+/* Returns where the compiler has the tool: a path, or the bare name if it has none. */
 static char *tool_path(const char *name)
 {
 	char line[4096] = "";
@@ -25,7 +25,7 @@ static char *tool_path(const char *name)
 	return text_of("%s", line[0] ? line : name);
 }
 
-/* The target says nothing here; LLVM's tools would look for its processor. */
+/* Drops the target, which says nothing here; LLVM's tools would look for its processor. */
 static bool option_is_target(const char *word)
 {
 	return text_begins(word, "-mcpu=nv-dpa") || text_begins(word, "--mcpu=nv-dpa");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of the program's types mean nothing in the generated code, which includes nothing of the
- * program's. So a parameter gets a type that is passed in the same way: an integer or float of its
- * size, or a structure with the same members at the same places. */
+/* Generated code includes nothing of the program's, so names of the program's types mean nothing
+ * there.  A parameter gets a type that calls pass in the same way: an integer or float of its size,
+ * or a structure with the same members at the same places. */
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static Dwarf_Word type_number(Dwarf_Die *die, unsigned int name)
 	return value;
 }
 
-/* Past typedefs and qualifiers; false: void. */
+/* Goes past typedefs and qualifiers; false: the type is void. */
 static bool type_peel(Dwarf_Die *entry, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -51,7 +51,7 @@ static bool type_peel(Dwarf_Die *entry, Dwarf_Die *type)
 	}
 }
 
-/* What has 16 bytes or less is aligned to its size, in one piece or, if complex, in two. */
+/* A scalar of 16 bytes or less is aligned to its size, in one piece or, if complex, in two. */
 static struct type type_scalar(enum type_kind kind, const char *text, const char *promoted,
 			       size_t bytes)
 {
@@ -134,7 +134,7 @@ static struct type type_base(Dwarf_Die *die)
 	}
 }
 
-/* Whether the values of an enumeration have a sign: as its underlying type says. */
+/* The underlying type of an enumeration says whether its values have a sign. */
 static struct type type_enumeration(Dwarf_Die *die)
 {
 	Dwarf_Die under;
@@ -144,8 +144,8 @@ static struct type type_enumeration(Dwarf_Die *die)
 	return type_integer(false, type_number(die, DW_AT_byte_size));
 }
 
-/* The dimensions of an array, "[3][4]", and how many elements they are; an array without a size has
- * none. */
+/* Returns the dimensions of an array, "[3][4]", and how many elements they are; an array without a
+ * size has no dimensions. */
 static char *type_dimensions(Dwarf_Die *die, size_t *elements)
 {
 	char *text = text_of("%s", "");
@@ -162,22 +162,22 @@ static char *type_dimensions(Dwarf_Die *die, size_t *elements)
 	return text;
 }
 
-/* Bits between the structure's beginning and the member: two versions of DWARF say it in three
- * ways. */
+/* Returns the bits between the structure's beginning and the member; two versions of DWARF say it
+ * in three ways. */
 static size_t member_at(Dwarf_Die *member, size_t bits)
 {
 	size_t at = type_number(member, DW_AT_data_member_location) * 8;
 
 	if (dwarf_hasattr(member, DW_AT_data_bit_offset))
 		return type_number(member, DW_AT_data_bit_offset);
-	/* Counted from the other end of the word that it is in. */
+	/* The offset counts from the other end of the word that holds the member. */
 	if (dwarf_hasattr(member, DW_AT_bit_offset))
 		return at + type_number(member, DW_AT_byte_size) * 8 -
 		       type_number(member, DW_AT_bit_offset) - bits;
 	return at;
 }
 
-/* Fills in a member; false if it is of no type that can be passed. */
+/* Fills in a member; false if calls cannot pass its type. */
 static bool type_member(struct types *types, Dwarf_Die *member, struct layout_member *m)
 {
 	size_t elements = 1;
@@ -204,7 +204,7 @@ static bool type_member(struct types *types, Dwarf_Die *member, struct layout_me
 	return type.kind != TYPE_UNKNOWN && type.kind != TYPE_VOID;
 }
 
-/* The members of a structure or union; false if one cannot be passed. */
+/* Fills in the members of a structure or union; false if calls cannot pass one of them. */
 static bool type_members(struct types *types, Dwarf_Die *die, struct layout *layout)
 {
 	Dwarf_Die member;
@@ -227,7 +227,7 @@ static struct type type_aggregate(struct types *types, Dwarf_Die *die)
 {
 	bool is_union = dwarf_tag(die) == DW_TAG_union_type;
 	Dwarf_Off at = dwarf_dieoffset(die);
-	/* Its place in the debug information is a name that no two have. */
+	/* The place in the debug information makes a name that no two types share. */
 	char *name = text_of("%s dpacc_type_%zx", is_union ? "union" : "struct", (size_t)at), *text;
 	struct layout layout = {.name = name,
 				.is_union = is_union,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Types of parameters: from the debug information of the device's object to C that both sides
+/* Types of parameters: turns the debug information of the device's object into C that both sides
  * compile. */
 #ifndef SOFTHCA_DPACC_TYPES_H
 #define SOFTHCA_DPACC_TYPES_H
@@ -24,21 +24,23 @@ enum type_kind {
 	TYPE_INTEGER, /* also pointers and enumerations */
 	TYPE_FLOAT,
 	TYPE_AGGREGATE, /* a structure or union, by value */
-	TYPE_UNKNOWN,	/* none that can be passed */
+	TYPE_UNKNOWN,	/* calls cannot pass it */
 };
 
 struct type {
 	enum type_kind kind;
-	/* How C names it; a type of the same size and place in calls, not of the same name. */
+	/* Its name in C: a type of the same size and place in calls, not of the same name. */
 	char *text;
-	char *promoted; /* how a variable argument of it is fetched */
+	char *promoted; /* how va_arg fetches a variable argument of it */
 	size_t bytes;
-	size_t align; /* as a member of a structure */
+	size_t align; /* its alignment as a member of a structure */
 };
 
-/* Bytes that an argument takes in the buffer of a call: each begins at a multiple of 8. */
+/*
+ * Returns how many bytes an argument takes in the buffer of a call: each begins at a multiple of 8.
+ */
 size_t type_slot(const struct type *type);
-/* The type that an entry (a parameter, a function) has. */
+/* Returns the type of an entry (a parameter, a function). */
 struct type type_of(struct types *types, Dwarf_Die *entry);
 
 #endif

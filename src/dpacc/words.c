@@ -46,7 +46,7 @@ void words_add_all(struct words *list, const struct words *more)
 		words_add(list, more->words[i]);
 }
 
-/* Options for another program go together with their commas. */
+/* Options for another program stay together with their commas. */
 static bool piece_passes_on(const char *text)
 {
 	return text_begins(text, "-Wl,") || text_begins(text, "-Wa,") || text_begins(text, "-Wp,");
@@ -64,7 +64,7 @@ void words_split(struct words *list, const char *text)
 	}
 }
 
-/* Copies one word of a text without its quotes and returns where it ends. */
+/* Copies one word of a text without its quotes, and returns where the word ends. */
 static const char *word_unquote(const char *text, char *word)
 {
 	char quote = 0;
@@ -130,8 +130,8 @@ bool text_ends(const char *text, const char *end)
 	return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Texts and lists live as long as the program, which is short: a check for leaks finds nothing
- * else. */
+/* Texts and lists live as long as the program, which is short, and a check for leaks would find
+ * nothing else. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

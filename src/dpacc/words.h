@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lists of words: arguments of commands that are put together. */
+/* Lists of words: the arguments of commands. */
 #ifndef SOFTHCA_DPACC_WORDS_H
 #define SOFTHCA_DPACC_WORDS_H
 
@@ -19,14 +19,14 @@ void words_add(struct words *list, const char *word);
 void words_addf(struct words *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends all words of another list. */
 void words_add_all(struct words *list, const struct words *more);
-/* Appends the pieces of a text between commas and white space; empty pieces are none.  -Wl, -Wa and
+/* Appends the pieces of a text between commas and white space, without empty pieces.  -Wl, -Wa and
  * -Wp take all up to the next white space. */
 void words_split(struct words *list, const char *text);
 /* Appends the pieces of a text as a shell would read them: white space, quotes, backslash. */
 void words_parse(struct words *list, const char *text);
 bool words_have(const struct words *list, const char *word);
 
-/* What printf would print, as a string of its own. */
+/* Returns what printf would print, as a new string. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool text_begins(const char *text, const char *start);
 bool text_ends(const char *text, const char *end);
