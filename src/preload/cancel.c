@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pthread_cancel: a thread that sleeps in the place of libc's read has to hear of it (driver/runtime/reader.h).
+ * pthread_cancel: a thread that sleeps in the place of libc's read (driver/runtime/reader.h) has to
+ * hear of it.
  */
 #include "preload/libc.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls on descriptors.  The driver's table says which are device files; it must hear of every
- * duplicate and every close, except those of a vfork child: it closes what it does not want to pass
- * on (Python's subprocess does), has descriptors of its own, but writes to our memory.
+ * Calls on descriptors.  The driver's table says which descriptors are device files, so it must
+ * hear of every duplicate and every close, except those of a vfork child.  Such a child closes what
+ * it does not want to pass on (Python's subprocess does); it has its own descriptors, but writes to
+ * our memory.
  *
- * write, close and open are cancellation points, but not in the middle of what they do.
+ * write, close and open are cancellation points, but no thread may be cancelled in the middle of
+ * their work.
  */
 #include "preload/libc.h"
 
@@ -25,10 +27,10 @@
 
 /* A range may go up to UINT_MAX; the driver's table does not. */
 #define DEVICE_FD_MAX 65535u
-/* So often at most we give way to a thread of ours that opens a file. */
+/* How often at most we give way to a thread of ours that opens a file. */
 #define SOON_OPENED 1000u
 
-/* Not of a child of vfork: the memory is its parent's. */
+/* False in a child of vfork, because the memory is its parent's. */
 static bool begins_to_serve(unsigned long request)
 {
 	return unlikely((uint32_t)request == UFFDIO_REGISTER) && tree_active() &&
@@ -67,7 +69,7 @@ exported ssize_t write(int fd, const void *buf, size_t count)
 	return cdev_write(fd, buf, count);
 }
 
-/* As if it were not there: the program did not open it. */
+/* We treat hidden descriptors as if they were not there, because the program did not open them. */
 static bool is_hidden(int fd)
 {
 	/* The owner comes first: a child of vfork must not clear the marks of its parent. */
@@ -98,7 +100,7 @@ static void close_devices(unsigned first, unsigned last)
 		cdev_close((int)fd);
 }
 
-/* Around what is hidden. */
+/* Closes the range around hidden descriptors. */
 static int close_gaps(unsigned first, unsigned last, int flags)
 {
 	int hidden, ret = 0;
@@ -115,7 +117,7 @@ static int close_gaps(unsigned first, unsigned last, int flags)
 
 exported int close_range(unsigned first, unsigned last, int flags)
 {
-	/* What is hidden is CLOEXEC already. */
+	/* Hidden descriptors are CLOEXEC already. */
 	bool gaps = tree_device_owner() && !(flags & (int)CLOSE_RANGE_CLOEXEC);
 	int ret = gaps ? close_gaps(first, last, flags) : real(close_range)(first, last, flags);
 
@@ -133,7 +135,7 @@ exported void closefrom(int low)
 		real(closefrom)(low);
 }
 
-/* newfd now is another name of fd, and whatever it was before is closed. */
+/* newfd is now another name of fd, and its earlier file is closed. */
 static int fd_duplicated(int fd, int newfd)
 {
 	if (newfd >= 0 && newfd != fd && (cdev_is_ours(fd) || cdev_is_ours(newfd)) &&
@@ -152,9 +154,9 @@ exported int dup(int fd)
 }
 
 /*
- * The kernel refuses a number that another thread is about to get from open (dup(2), EBUSY).  A
- * thread of ours may, of which the program knows nothing; so that thread is given time.  One of the
- * program's own may wait in open for long.
+ * The kernel refuses a number that another thread is about to get from open (dup(2), EBUSY).  That
+ * thread may be one of ours, of which the program knows nothing, so we give it time.  A thread of
+ * the program may wait in open for long.
  */
 static bool fd_soon_opened(int newfd, unsigned *times)
 {

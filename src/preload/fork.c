@@ -9,7 +9,7 @@
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
-/* A thread's own: another one may open the first device between the handlers. */
+/* Each thread has its own, because another may open the first device between the handlers. */
 static __thread bool prepared;
 
 static void fork_prepare(void)

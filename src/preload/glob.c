@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * glob(3) reads directories inside libc, where our opendir is not called.  It lets its caller bring
- * the functions (GLOB_ALTDIRFUNC), so it gets the mapped ones.
+ * glob(3) reads directories inside libc, which does not call our opendir.  It lets its caller bring
+ * the functions (GLOB_ALTDIRFUNC), so we give it the mapped ones.
  */
 #include "preload/libc.h"
 
@@ -32,7 +32,7 @@ static struct dirent64 *read_directory64(void *dir)
 	return readdir64(dir);
 }
 
-/* Wildcards may stand in the very word by which paths are known, so go by the first directory. */
+/* The word by which we know our paths may have wildcards, so the first directory decides. */
 static bool concerns_tree(const char *pattern, int flags)
 {
 	return tree_active() && !(flags & GLOB_ALTDIRFUNC) && pattern &&

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * First include of every file here.  These files define libc's functions under their own names, so
- * the switches of the headers that rename or inline some of them must be off.
+ * The first include of every file here.  These files define libc's functions under their own names,
+ * so the switches of the headers that rename or inline some of them must be off.
  */
 #pragma once
 
-#undef _FILE_OFFSET_BITS /* would make stat another name of stat64 */
-#undef _FORTIFY_SOURCE	 /* would make open an inline function */
+#undef _FILE_OFFSET_BITS /* it would make stat another name of stat64 */
+#undef _FORTIFY_SOURCE	 /* it would make open an inline function */
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -15,12 +15,13 @@
 
 #include "base/compiler.h"
 
-/* open64 and open, stat64 and stat, ... are treated as one function. */
+/* We treat open64 and open, stat64 and stat, ... as one function. */
 static_assert(sizeof(off_t) == sizeof(__off64_t), "64-bit systems only");
 
 /*
- * The definition behind ours.  Looked up at the first call, not in a constructor: constructors of
- * other libraries open files before ours has run, and most programs call few of these functions.
+ * Returns the definition behind ours.  It looks that up at the first call, not in a constructor:
+ * constructors of other libraries open files before ours has run, and most programs call few of
+ * these functions.
  */
 static inline void *real_function(_Atomic(void *) *slot, const char *name)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Mappings.  The driver wants to know where a program has the pages of a device file, and what it
- * unmaps; all else goes by.
+ * Mappings.  The driver wants to know where a program has the pages of a device file, and what the
+ * program unmaps; all other calls pass by.
  *
- * These make the system call themselves instead of looking up libc's function: an allocator of the
- * program calls mmap before anything else works, and looking up a symbol may call the allocator.
+ * These functions make the system call themselves instead of looking up libc's function: an
+ * allocator of the program calls mmap before anything else works, and looking up a symbol may call
+ * the allocator.
  */
 #include "preload/libc.h"
 
@@ -27,7 +28,7 @@ static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, o
 		if (file < 0)
 			return MAP_FAILED;
 	}
-	/* What lies there goes. */
+	/* MAP_FIXED removes what lies there. */
 	if (flags & MAP_FIXED)
 		cdev_unmapping(addr, len);
 	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, file, offset);
@@ -50,7 +51,7 @@ exported void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t
 
 exported int munmap(void *addr, size_t len)
 {
-	/* Before: afterwards another thread may get these addresses. */
+	/* Told before, because afterwards another thread may get these addresses. */
 	if (tree_device_opened())
 		cdev_unmapping(addr, len);
 	return (int)syscall(SYS_munmap, addr, len);

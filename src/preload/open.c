@@ -70,14 +70,14 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 			if (fd >= 0)
 				return fd;
 		}
-		/* It is there: who insists on making it hears so. */
+		/* The attribute is there, so a caller that insists on making it hears so. */
 		if (live && !reads && !(flags & O_EXCL) && tree_live(t.below, name, sizeof(name)))
 			return cdev_open_attr_for_writing(name, flags);
 	}
 	return real(openat)(dirfd, mapped, flags, mode);
 }
 
-/* The optional third argument, if the flags say that there is one. */
+/* Gives the optional third argument, if the flags say that there is one. */
 #define MODE_OF(flags)                                 \
 	({                                             \
 		mode_t mode_ = 0;                      \
@@ -126,7 +126,7 @@ exported int openat64(int dirfd, const char *path, int flags, ...)
 	return tree_open(dirfd, path, flags, mode);
 }
 
-/* Flags that need a mode are a program error here, which the real function reports. */
+/* Flags that need a mode are an error of the program here, which the real function reports. */
 exported int __open_2(const char *path, int flags)
 {
 	if (!tree_active() || __OPEN_NEEDS_MODE(flags))
@@ -165,14 +165,14 @@ static FILE *tree_fopen(const char *path, const char *mode)
 	flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
 	if (strchr(mode, '+'))
 		flags = O_RDWR;
-	/* An attribute that is only read may be live, and so may that which is written; the rest are
-	 * files like any other. */
+	/* An attribute that is only read may be live, and so may the one that programs write; the
+	 * rest are ordinary files. */
 	if (!t.below || (flags != O_RDONLY && (!tree_written(t.below) || strchr(mode, 'x'))))
 		return real(fopen)(mapped, mode);
 	fd = tree_open(AT_FDCWD, path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0);
 	if (fd < 0)
 		return NULL;
-	/* libc will seek and close it without us. */
+	/* libc will seek in it and close it without us. */
 	if (!tree_device(t.below))
 		cdev_close(fd);
 	file = fdopen(fd, mode);

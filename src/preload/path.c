@@ -96,7 +96,7 @@ exported ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t
 	return real(__readlinkat_chk)(dirfd, tree_map(dirfd, path, &t), buf, len, buf_len);
 }
 
-/* The answer is given in the program's terms again. */
+/* Gives the answer in the program's terms again. */
 static char *path_unmapped(char *path)
 {
 	if (path)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Handlers for SIGSEGV and SIGBUS are kept by the driver, whose own handler stays outermost.  For
+ * The driver keeps the handlers for SIGSEGV and SIGBUS, and its own handler stays outermost.  For
  * the same reason threads must not block the two: a blocked fault kills the process at once.  A
- * program loses nothing, since a fault cannot be held back anyway.
+ * program loses nothing, because a fault cannot be held back anyway.
  */
 #include "preload/libc.h"
 
@@ -12,7 +12,7 @@
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
-/* What to block in place of set; room is for a changed copy. */
+/* Returns what to block in place of set; room is for a changed copy. */
 static const sigset_t *without_faults(int how, const sigset_t *set, sigset_t *room)
 {
 	if (!set || how == SIG_UNBLOCK || !tree_active())

@@ -19,7 +19,7 @@ exported int socket(int domain, int type, int protocol)
 		int fd = real(socket)(domain, type, protocol);
 		int saved_errno = errno;
 
-		/* Whoever has us preloaded and asks for devices wants ours; if the machine has none
+		/* A user who preloads us and asks for devices wants ours; if the machine has none
 		 * either, nothing else would say why. */
 		if (fd < 0)
 			tree_missed();

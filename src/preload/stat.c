@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stat(2) and its spellings.  Device files show up as character devices with their real numbers,
- * whether asked by path or by descriptor.  The names with __x are those of programs built against
- * glibc before 2.33.
+ * stat(2) and its spellings.  Device files look like character devices with their real numbers,
+ * whether the program asks by path or by descriptor.  Programs built against glibc before 2.33 use
+ * the names with __x.
  */
 #include "preload/libc.h"
 

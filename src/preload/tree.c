@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Paths of the device tree.  Almost every path that a program uses is not ours: that is decided by
- * a search for one word, before anything is copied.
+ * Paths of the device tree.  Almost every path that a program uses is not ours, so a search for one
+ * word decides that, before anything is copied.
  */
 #include "preload/libc.h"
 
@@ -28,17 +28,20 @@ static const char *const prefixes[] = {
 };
 
 /* Where symbolic links of the prefixes lead.  The machine's own devices are there too: a path that
- * exists is the machine's, any other is looked for in the tree. */
+ * exists is the machine's, and any other path is looked for in the tree. */
 #define DEVICES "/sys/devices/"
 
-/* Directories whose files the daemon changes while it runs, and single files likewise. */
+/* Directories whose files the daemon changes while it runs, and such single files. */
 static const char *const live_directories[] = {"counters", "hw_counters", "gids", "pkeys"};
 static const char *const live_files[] = {
 	"state", "phys_state", "lid",	    "sm_lid", "lid_mask_count",
 	"sm_sl", "cap_mask",   "node_desc", "rate",
 };
 
-/* A daemon that could not be started is not tried again at once: a listing is many calls. */
+/*
+ * After a daemon could not be started, we do not try again at once, because a listing is many
+ * calls.
+ */
 #define START_RETRY_NS 1000000000ull
 
 enum { ENV_UNREAD, ENV_READING, ENV_OFF, ENV_ON };
@@ -53,8 +56,8 @@ static void read_environment(void)
 	const char *dir, *host;
 	int n = 0;
 
-	/* The run-time of a sanitizer opens files before the C library has its environment; what is
-	 * read then must not stand for the program's life. */
+	/* The run-time of a sanitizer opens files before the C library has its environment; what we
+	 * would read then must not stand for the program's life. */
 	if (!environ)
 		return;
 	if (!atomic_compare_exchange_strong(&env_state, &state, ENV_READING))
@@ -103,7 +106,7 @@ struct walk {
 	char *out;
 	size_t len, size;
 	bool inside;	/* the path so far is a prefix or below one */
-	bool left;	/* ".." led out of one */
+	bool left;	/* ".." led out of a prefix */
 	unsigned depth; /* components below the prefix */
 };
 
@@ -151,8 +154,8 @@ static bool walk_step(struct walk *w, const char *name, size_t n)
 }
 
 /*
- * Normalises as far as is needed to see a prefix.  Below one, ".." stays as it is, because
- * the step before it may be a symbolic link ("device/..").
+ * Normalises as far as needed to see a prefix.  Below a prefix, ".." stays as it is, because the
+ * step before it may be a symbolic link ("device/..").
  */
 static bool walk_path(struct walk *w, const char *path)
 {
@@ -182,7 +185,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Looks at the last component and the directory that it is in, if the path names one. */
+/* Looks at the last component and its directory, if the path names one. */
 static bool live_name(const char *path, bool unknown_directory)
 {
 	const char *name = last_component(path);
@@ -206,7 +209,8 @@ bool tree_live(const char *below, char *name, size_t size)
 
 	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below, false))
 		return false;
-	/* The directory of the class is a symbolic link into DEVICES, which a path may go round. */
+	/* The directory of the class is a symbolic link into DEVICES, and a path may go around that
+	 * link. */
 	n = snprintf(name, size, "sys/class%s", rest);
 	return n > 0 && (size_t)n < size;
 }
@@ -229,8 +233,9 @@ const char *tree_device(const char *below)
 /* ---- mapping ---- */
 
 /*
- * The first look of a process always asks for the daemon, even if the directory is there: it then
- * holds the fabric for as long as the process lives, which may be what keeps it from leaving.
+ * The first look of a process always asks for the daemon, even if the directory is there: the
+ * daemon then holds the fabric for as long as the process lives, which may be what keeps it from
+ * leaving.
  */
 static void ensure_tree(void)
 {
@@ -248,7 +253,7 @@ static void ensure_tree(void)
 		atomic_store(&held, true);
 }
 
-/* The directory that a relative path starts from. */
+/* Gives the directory from which a relative path starts. */
 static bool directory_of(int dirfd, char *out, size_t size)
 {
 	char link[32];
@@ -277,7 +282,7 @@ static bool is_devices_path(const char *path)
 
 static const char *path_resolve(int dirfd, const char *path, struct tree_path *t)
 {
-	/* The normalised path is built behind the root, so that a match is mapped already. */
+	/* We build the normalised path behind the root, so that a match is mapped already. */
 	struct walk w = {.out = t->text + root_len, .size = sizeof(t->text) - root_len};
 	char base[PATH_MAX];
 
@@ -292,14 +297,15 @@ static const char *path_resolve(int dirfd, const char *path, struct tree_path *t
 		ensure_tree();
 		return t->text;
 	}
-	/* "/dev/infiniband/..": the kernel would look for the first part in vain. */
+	/* "/dev/infiniband/..": the kernel would not find the first part. */
 	if (w.left && path[0] == '/')
 		return w.len ? w.out : "/";
 	if (is_devices_path(w.out) && real(access)(w.out, F_OK) && !real(access)(t->text, F_OK)) {
 		t->below = w.out + 1;
 		return t->text;
 	}
-	/* Through the current or an open directory: the kernel finds it by itself. */
+	/* The path goes through the current or an open directory, so the kernel finds it without
+	 * us. */
 	if (below_root(w.out))
 		t->below = w.out + root_len + 1;
 	return path;

@@ -17,37 +17,40 @@ struct tree_path {
 	char text[PATH_MAX];
 };
 
-/* Off unless the environment names a fabric; then no call is changed.  Reads the environment once,
+/* Off unless the environment names a fabric; then we change no call.  Reads the environment once,
  * because programs clear theirs. */
 bool tree_active(void);
-/* Says once why there are no devices, where the program seems to look for some in vain. */
+/* Says once why there are no devices, when the program seems to look for some in vain. */
 void tree_missed(void);
 
 /*
- * The path by which the real call finds what the program means: path itself, or an absolute path in
- * t->text.  dirfd as in openat(2).  Starts the fabric's daemon if the tree is not there.
+ * Returns the path by which the real call finds what the program means: path itself, or an absolute
+ * path in t->text.  dirfd is as in openat(2).  Starts the fabric's daemon if the tree is not there.
  */
 const char *tree_map(int dirfd, const char *path, struct tree_path *t);
-/* The same, and t->below is set also for a relative path inside the tree that may be live. */
+/* The same, but also sets t->below for a relative path inside the tree that may be live. */
 const char *tree_map_live(int dirfd, const char *path, struct tree_path *t);
 
 /* The part of 'below' that names a device file ("uverbs0"), or NULL. */
 const char *tree_device(const char *below);
-/* May the daemon know a newer text of this attribute than the file has?  Then name gets the path by
- * which the daemon knows it. */
+/* Tells whether the daemon may know a newer text of this attribute than the file has.  Then name
+ * gets the path by which the daemon knows it. */
 bool tree_live(const char *below, char *name, size_t size) must_check;
-/* Is it by its name the attribute that programs write? */
+/* Tells whether, by its name, it is the attribute that programs write. */
 bool tree_written(const char *path) must_check;
 /* The device number of a device file, from the attribute "dev" of its class directory. */
 bool tree_device_number(const char *name, dev_t *out) must_check;
 /* Takes the host's directory off a canonical path, if what is left is one of the tree's paths. */
 void tree_unmap(char *path);
 
-/* As openat(2), for all of the above. */
+/* Works as openat(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
 /* Has this process ever opened a device file? */
 bool tree_device_opened(void);
-/* Are we that process, and not a child of vfork(2) that shares its memory until it executes? */
+/*
+ * Tells whether we are that process, and not a child of vfork(2) that shares its memory until it
+ * executes.
+ */
 bool tree_device_owner(void);
-/* In a child of fork(2), which has memory of its own. */
+/* A child of fork(2) calls this, because it has its own memory. */
 void tree_device_forked(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * readv and writev.  Of a device that knows no vectors the kernel makes one read or write of each
+ * readv and writev.  If a device does not know vectors, the kernel makes one read or write of each
  * element, and goes on as long as they are whole.
  */
 #include "preload/libc.h"
@@ -43,7 +43,7 @@ static ssize_t vector_move(int fd, const struct iovec *vector, int count,
 	return total;
 }
 
-/* What is wrong with the vector itself is for the kernel to say. */
+/* The kernel says what is wrong with the vector itself. */
 static bool is_moved_here(int fd, int count)
 {
 	return cdev_is_ours(fd) && count >= 0 && count <= IOV_MAX && cdev_moves_bytes(fd);
