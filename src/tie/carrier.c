@@ -19,27 +19,31 @@
 #include "wire/payload.h"
 #include "wire/wire.h"
 
-/* Room is told; this is for a telling that came between the refusal and the wait. */
+/*
+ * Limit of a wait for room.  Threads are told of room; this is for a telling that comes between the
+ * refusal and the wait.
+ */
 #define ROOM_WAIT_NS 2000000
 #define STUCK_NS     1000000000u
 
 struct carrier {
 	struct carrier_attr attr;
 	struct fabric_client *fabric;
-	pthread_mutex_t lock; /* of what follows, until the wire is there to take channels */
+	pthread_mutex_t lock; /* guards the fields below, until the wire can take channels */
 	struct wire_process *process;
 	struct wire *wire;
 	struct slot *slot;
 	pthread_t thread;
 	_Atomic(bool) stop;
 	int stop_fd;
-	pthread_mutex_t put_lock; /* of the other end's put */
+	pthread_mutex_t put_lock; /* guards the other end's put */
 	struct packets packets;
-	struct packets_out out; /* of the further thread */
-	/* Of frames to this chunk of numbers none was taken for a second, so none is waited for; plus 1. */
+	struct packets_out out; /* for the further thread */
+	/* For one second nobody took frames to this chunk of numbers, so we do not wait for it;
+	 * plus 1. */
 	uint32_t stuck_plus_1;
 	_Atomic(uint32_t)
-		progressed; /* so often did the further thread have something to do; futex */
+		progressed; /* how often the further thread had something to do; a futex */
 };
 
 static void carrier_kick(struct carrier *c)
@@ -49,7 +53,7 @@ static void carrier_kick(struct carrier *c)
 		futex_store_and_wake(&c->slot->wake, SLOT_AWAKE);
 }
 
-/* ---- what the daemon tells, on the control thread ---- */
+/* ---- what the daemon tells; on the control thread ---- */
 
 static void carrier_on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
 {
@@ -86,7 +90,7 @@ static void carrier_on_port(void *user, uint32_t port_row, enum ib_event event)
 		end->ops->port(end, event == IB_EVENT_PORT_ACTIVE);
 }
 
-/* The port was untied, or the daemon has gone. */
+/* The port was untied, or the daemon has gone: the carrier ends. */
 static void carrier_on_lost(void *user)
 {
 	carrier_stop(user);
@@ -117,7 +121,10 @@ static bool carrier_put(struct carrier *c, const uint8_t *frame, uint32_t bytes)
 	return out;
 }
 
-/* struct wire_client.  The port has not received it, so nobody wants it as far as counters go. */
+/*
+ * For struct wire_client.  Returns false: the port has not received the packet, so for the counters
+ * nobody wants it.
+ */
 static bool carrier_receive(void *user, const struct pkt *p)
 {
 	struct carrier *c = user;
@@ -135,10 +142,10 @@ static bool carrier_receive(void *user, const struct pkt *p)
 
 static void carrier_receive_one(void *user, const struct pkt *p)
 {
-	(void)user, (void)p; /* no queue pair is here */
+	(void)user, (void)p; /* there is no queue pair here */
 }
 
-/* The same, of queue pairs to those out of the fabric. */
+/* The same for packets of queue pairs to those outside of the fabric. */
 static void carrier_carry(void *user, const struct pkt *p)
 {
 	struct carrier *c = user;
@@ -170,7 +177,7 @@ static void progress_tell(struct carrier *c)
 	syscall(SYS_futex, &c->progressed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* See registry/registry.h for the protocol of the word. */
+/* registry/registry.h has the protocol of the word. */
 static void *carrier_drain(void *arg)
 {
 	struct carrier *c = arg;
@@ -209,8 +216,8 @@ void carrier_count_in(struct carrier *c, bool lost)
 }
 
 /*
- * To a queue pair.  Its sender sends it again if it wants to, so one whose process takes nothing does not
- * keep others from theirs.
+ * Brings a packet to a queue pair.  Its sender sends it again if it wants to, so a packet whose
+ * process takes nothing does not keep others from their processes.
  */
 static enum carrier_verdict packet_arrive(struct carrier *c, const struct pkt *p)
 {
@@ -290,7 +297,7 @@ void carrier_all_in(struct carrier *c)
 	atomic_store(&c->slot->carried_all, 1);
 }
 
-/* Milliseconds for poll(2), rounded up. */
+/* Returns milliseconds for poll(2), rounded up. */
 static int sleep_ms(uint64_t until_ns)
 {
 	uint64_t now = clock_ns(), ms = until_ns > now ? (until_ns - now + 999999) / 1000000 : 0;
@@ -340,7 +347,7 @@ void carrier_stop(struct carrier *c)
 
 	atomic_store(&c->stop, true);
 	if (write(c->stop_fd, &one, sizeof(one)) < 0)
-		return; /* it is readable already */
+		return; /* the descriptor is readable already */
 }
 
 static int carrier_connect(struct carrier *c)
@@ -392,7 +399,7 @@ static void carrier_disconnect(struct carrier *c)
 		fabric_client_close(c->fabric);
 }
 
-/* Programs' frames come from here on, and wait until the further thread runs. */
+/* From here on programs' frames come in; they wait until the further thread runs. */
 static int carrier_tie(struct carrier *c)
 {
 	const struct wire_client client = {
@@ -417,7 +424,7 @@ static int carrier_tie(struct carrier *c)
 	return 0;
 }
 
-/* Signals are for the caller's thread. */
+/* Starts the further thread without signals, because they are for the caller's thread. */
 static int drain_start(struct carrier *c)
 {
 	sigset_t all, before;

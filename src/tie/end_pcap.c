@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* So often is looked whether somebody listens by now. */
+/* How often it looks whether somebody listens by now. */
 #define PCAP_HEARD_NS 10000000u
 
 static struct end_pcap *end_pcap_of(struct tie_end *e)
@@ -26,7 +26,7 @@ static bool end_pcap_put(struct tie_end *e, const uint8_t *frame, uint32_t bytes
 {
 	struct end_pcap *p = end_pcap_of(e);
 
-	/* A frame in part would spoil what is behind it. */
+	/* A frame that is cut off would spoil all that follows it. */
 	if (!p->out || p->full)
 		return false;
 	p->full = !pcap_append(p->out, clock_realtime_ns(), frame, bytes);
@@ -53,12 +53,12 @@ static bool end_pcap_is_up(struct tie_end *e)
 
 /* ---- in ---- */
 
-/* Where a pass through the file is. */
+/* The state of a pass through the file. */
 struct pass {
-	uint64_t begun_ns; /* when its first frame went */
-	uint64_t first_ns; /* and was captured */
+	uint64_t begun_ns; /* when its first frame went in */
+	uint64_t first_ns; /* when that frame was captured */
 	uint64_t frames;
-	bool heard; /* a frame has found somebody */
+	bool heard; /* whether a frame has found a listener */
 };
 
 static uint64_t frame_due(const struct end_pcap *p, const struct pass *pass,
@@ -76,7 +76,7 @@ static uint64_t frame_due(const struct end_pcap *p, const struct pass *pass,
 	return 0;
 }
 
-/* Fractions of a millisecond are not slept but waited for. */
+/* Waits in a loop for fractions of a millisecond instead of sleeping. */
 static bool frame_wait(struct carrier *c, uint64_t due_ns)
 {
 	const uint64_t ms = 1000000;
@@ -94,7 +94,7 @@ static bool frame_is_whole(const struct pcap_frame *frame)
 	       frame->bytes <= CARRIER_FRAME_MAX;
 }
 
-/* The first frame waits for somebody who listens. */
+/* The first frame waits until somebody listens. */
 static enum carrier_verdict frame_in(struct carrier *c, struct pass *pass, const uint8_t *data,
 				     uint32_t bytes)
 {
@@ -110,7 +110,7 @@ static enum carrier_verdict frame_in(struct carrier *c, struct pass *pass, const
 	return v;
 }
 
-/* Once through the file.  False: the carrier is to end. */
+/* Goes once through the file.  False: the carrier has to end. */
 static bool end_pcap_pass(struct end_pcap *p, struct carrier *c, struct pass *pass)
 {
 	uint8_t data[CARRIER_FRAME_MAX];

@@ -9,18 +9,18 @@
 enum pcap_pace {
 	PACE_ORIGINAL, /* with the times of the file */
 	PACE_TOP,      /* as soon as there is room for it */
-	PACE_RATE,     /* so many a second */
+	PACE_RATE,     /* so many frames per second */
 };
 
 struct end_pcap {
 	struct tie_end end;
-	struct pcap_reader in; /* file is NULL: none */
+	struct pcap_reader in; /* file is NULL: there is none */
 	FILE *out;	       /* or NULL */
 	enum pcap_pace pace;
 	uint32_t rate;
-	uint32_t loops; /* so often; 0: without an end */
-	bool full;	/* the file takes nothing more, which was said */
+	uint32_t loops; /* how often it goes through the file; 0: without end */
+	bool full;	/* the file takes nothing more, and the log has said so */
 };
 
-/* The members in, out, pace, rate and loops are the caller's. */
+/* The caller sets in, out, pace, rate and loops. */
 void end_pcap_init(struct end_pcap *e);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Frames in a row, before a look at the link. */
+/* How many frames it takes in a row before it looks at the link. */
 #define TAP_BATCH 64u
 
 static struct end_tap *end_tap_of(struct tie_end *e)
@@ -32,7 +32,7 @@ static void end_tap_port(struct tie_end *e, bool active)
 	tap_set_carrier(&end_tap_of(e)->tap, active);
 }
 
-/* True: there may be more. */
+/* Returns true if there may be more. */
 static bool end_tap_batch(struct end_tap *t, struct carrier *c)
 {
 	uint8_t frame[CARRIER_FRAME_MAX + 1];

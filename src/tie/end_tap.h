@@ -8,7 +8,7 @@
 struct end_tap {
 	struct tie_end end;
 	struct tap_device tap;
-	bool up; /* as the fabric was told */
+	bool up; /* what the fabric was told last */
 };
 
 /* Takes the open interface over. */

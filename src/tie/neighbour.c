@@ -9,7 +9,7 @@
 #define ARP_REQUEST   1u
 #define ARP_REPLY     2u
 
-/* Of Ethernet and IPv4. */
+/* An ARP frame for Ethernet and IPv4. */
 struct arp_frame {
 	uint8_t dst[6];
 	uint8_t src[6];
@@ -38,7 +38,7 @@ void neighbours_release(struct neighbours *n)
 	pthread_mutex_destroy(&n->lock);
 }
 
-/* The row that the address has or would have. */
+/* Returns the row that the address has or would have. */
 static struct neighbour *neighbour_row(struct neighbours *n, const union ib_gid *gid)
 {
 	uint64_t h = (gid->half[0] ^ gid->half[1]) * 0x9e3779b97f4a7c15ull;
@@ -153,10 +153,11 @@ bool neighbour_answers(struct neighbours *n, const uint8_t *frame, uint32_t byte
 		return false;
 	sender = gid_of_ipv4(a->sender_ip);
 	target = gid_of_ipv4(a->target_ip);
-	/* Only what is said to the port: a switch tells everybody what others ask each other. */
+	/* Learns only from what is said to the port, because a switch tells everybody what others
+	 * ask. */
 	if (subnet_port_by_gid(n->subnet, &target) != n->row)
 		return false;
-	/* A probe has no address yet (RFC 5227). */
+	/* The sender of a probe has no address yet (RFC 5227). */
 	if (memcmp(a->sender_ip, "\0\0\0", 4) != 0)
 		neighbour_learn(n, &sender, a->sender_mac);
 	if (a->operation[1] != ARP_REQUEST)

@@ -27,7 +27,7 @@ static bool mac_is_known(const uint8_t mac[6])
 	return memcmp(mac, nobody, sizeof(nobody)) != 0;
 }
 
-/* Where the packet says so, there; or to whoever has its address. */
+/* Returns the station that the packet names, or the one that has its address. */
 static bool packet_station(struct packets *p, const struct path *path, uint8_t mac[6])
 {
 	if (mac_is_known(path->dmac)) {
@@ -54,7 +54,10 @@ void packets_put(struct packets *p, const struct pkt *pkt, struct packets_out *o
 
 /* ---- in ---- */
 
-/* Is it for the port?  A switch without learning gives everybody everything. */
+/*
+ * Tells whether the packet is for the port.  A switch that does not learn gives everybody
+ * everything.
+ */
 static bool packet_is_ours(const struct packets *p, const struct roce_packet *packet)
 {
 	return !memcmp(packet->dmac, p->subnet->ports[p->row].mac, 6) &&
@@ -71,7 +74,8 @@ enum packets_verdict packets_take(struct packets *p, const uint8_t *frame, uint3
 	if (v != ROCE_TAKEN)
 		return PACKETS_BAD;
 	neighbour_learn(&p->neighbours, &out->path.sgid, out->smac);
-	/* A fabric of the same plan may have a port with that address, and its programs take it for that. */
+	/* A fabric with the same plan may have a port with that address; then its programs take the
+	 * packet for that port's. */
 	out->path.src_port = subnet_port_by_gid(p->subnet, &out->path.sgid);
 	out->path.dst_port = p->row;
 	return PACKETS_PACKET;

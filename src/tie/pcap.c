@@ -34,7 +34,7 @@ static uint32_t pcap_u32(const struct pcap_reader *r, uint32_t v)
 	return r->swapped ? bswap_32(v) : v;
 }
 
-/* False: it is no file of a kind that we read. */
+/* Reads the head of the file.  False: we do not read this kind of file. */
 static bool head_read(struct pcap_reader *r, char error[PCAP_ERROR_BYTES])
 {
 	struct pcap_head head;
@@ -62,7 +62,7 @@ static bool head_read(struct pcap_reader *r, char error[PCAP_ERROR_BYTES])
 	return false;
 }
 
-/* Reads the head of a record.  1; 0 at the end; -1 it is cut off or senseless. */
+/* Reads the head of a record.  1: there is one; 0: the end; -1: it is cut off or senseless. */
 static int record_read(struct pcap_reader *r, struct pcap_frame *frame)
 {
 	uint64_t unit = r->nanoseconds ? 1 : 1000;
@@ -139,7 +139,7 @@ bool pcap_next(struct pcap_reader *r, struct pcap_frame *frame, void *buf, uint3
 void pcap_rewind(struct pcap_reader *r)
 {
 	clearerr(r->file);
-	/* A file that cannot be read any more says so when its next frame is wanted. */
+	/* A file that cannot be read any more says so when the next frame is wanted. */
 	if (fseeko(r->file, sizeof(struct pcap_head), SEEK_SET))
 		clearerr(r->file);
 }

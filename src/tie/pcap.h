@@ -19,28 +19,28 @@ struct pcap_reader {
 	FILE *file;
 	bool swapped;
 	bool nanoseconds;
-	uint64_t frames; /* of the whole file */
+	uint64_t frames; /* in the whole file */
 };
 
 struct pcap_frame {
 	uint64_t ns;	/* when it was captured */
-	uint32_t bytes; /* that the file has */
-	uint32_t whole; /* that it had */
+	uint32_t bytes; /* bytes that the file has of it */
+	uint32_t whole; /* bytes that it had on the wire */
 };
 
 /*
- * Opens the file and looks at all of it, so that what is wrong shows before anything is sent.  False after
- * it has said in error what is.
+ * Opens the file and checks all of it, so that errors show before anything is sent.  False: 'error'
+ * says what is wrong.
  */
 bool pcap_open(struct pcap_reader *r, const char *path, char error[PCAP_ERROR_BYTES]) must_check;
 void pcap_close(struct pcap_reader *r);
 /*
- * The next frame; of its bytes as many as there is room for.  False at the end, or if the file has been
- * changed and makes no sense any more.
+ * Gives the next frame, with as many of its bytes as there is room for.  False at the end, or if
+ * the file has changed and makes no sense any more.
  */
 bool pcap_next(struct pcap_reader *r, struct pcap_frame *frame, void *buf,
 	       uint32_t room) must_check;
-/* The first frame comes next. */
+/* Goes back, so that the first frame comes next. */
 void pcap_rewind(struct pcap_reader *r);
 
 /* Begins a file at *file.  0 or negative errno. */

@@ -65,7 +65,7 @@ static int links_open(void)
 	return sock;
 }
 
-/* Attaches, or makes it.  NULL, or what failed, with errno. */
+/* Attaches to the interface, or makes it.  NULL, or what failed, with errno. */
 static const char *tap_attach(struct tap_device *t, const char *name)
 {
 	struct ifreq req = tap_request(name);
@@ -122,7 +122,7 @@ void tap_close(struct tap_device *t)
 	descriptor_close(t->query);
 }
 
-/* By its index: it may have been renamed. */
+/* Asks by the interface's index, because its name may have changed. */
 static bool tap_flags(const struct tap_device *t, struct ifreq *req)
 {
 	*req = (struct ifreq){.ifr_ifindex = (int)t->index};
@@ -157,6 +157,6 @@ void tap_set_carrier(const struct tap_device *t, bool on)
 {
 	int value = on;
 
-	/* Kernels before 5.0 cannot, and then the interface keeps its carrier. */
+	/* Kernels before 5.0 cannot do this, and the interface then keeps its carrier. */
 	(void)ioctl(t->fd, TUNSETCARRIER, &value);
 }

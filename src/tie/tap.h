@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A TAP interface of this machine's kernel, or of the network namespace that we are in. */
+/* A TAP interface of this machine's kernel, in the network namespace that we are in. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,16 +17,16 @@ struct tap_device {
 };
 
 /*
- * Attaches to the interface, which is made if there is none; one that we make is set up and goes with
- * us.  False after it has said in error what is wrong and what to do.
+ * Attaches to the interface, and makes it if there is none.  An interface that we make is set up,
+ * and goes when we go.  False: 'error' says what is wrong and what to do.
  */
 bool tap_open(struct tap_device *t, const char *name, char error[TAP_ERROR_BYTES]) must_check;
 void tap_close(struct tap_device *t);
-/* Is it there, and set up? */
+/* Tells whether it is there, and set up. */
 bool tap_is_up(const struct tap_device *t);
-/* Has it gone? */
+/* Tells whether it has gone. */
 bool tap_is_gone(const struct tap_device *t);
-/* Takes what 'links' reported. */
+/* Reads what 'links' reported. */
 void tap_links_taken(const struct tap_device *t);
-/* Its cable is plugged in or not. */
+/* Plugs its cable in, or pulls it. */
 void tap_set_carrier(const struct tap_device *t, bool on);
