@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names that several nodes have: which those are. */
+/* Lists the nodes that share a name. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define LIST_BYTES 512u
 
-/* As many as there is room for, each by what it alone has. */
+/* Lists as many as there is room for, each by something that it alone has. */
 static void candidates_list(const struct subnet *subnet, const char *name, char *list, size_t size)
 {
 	size_t used = 0;

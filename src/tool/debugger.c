@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * gdb as the program of softhca run.  What tells it of the faults that softhca's own handler answers
- * lies beside the preload library, and gdb loads it with that if it may: of directories that it
- * does not know it only says that they are not safe.
+ * gdb as the program of softhca run.  A file beside the preload library tells gdb which faults
+ * softhca's own handler answers, and gdb loads it with the library if it may: of a directory that
+ * it does not know, gdb only says that it is not safe.
  */
 #include <stdlib.h>
 #include <string.h>

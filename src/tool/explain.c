@@ -33,7 +33,7 @@ static void topic_show(const struct topic *t)
 		printf("  Look at: %s\n", t->look);
 }
 
-/* The statuses of completions have the CQE's syndromes, in other numbers. */
+/* Maps statuses of completions to the CQE's syndromes, which have other numbers. */
 static const struct {
 	uint8_t syndrome;
 	uint8_t status;
@@ -84,7 +84,7 @@ static int explain_list(void)
 
 /* ---- finding ---- */
 
-/* Are these n bytes one of the names that '|' separates? */
+/* Tells whether these n bytes are one of the names that '|' separates. */
 static bool names_have(const char *names, const char *word, size_t n)
 {
 	while (names) {
@@ -97,7 +97,7 @@ static bool names_have(const char *names, const char *word, size_t n)
 	return false;
 }
 
-/* Is the word one of those of the name, which blanks separate? */
+/* Tells whether the word is one of the name's words, which blanks separate. */
 static bool name_has(const char *name, const char *word, size_t n)
 {
 	while (*name) {
@@ -111,7 +111,7 @@ static bool name_has(const char *name, const char *word, size_t n)
 	return false;
 }
 
-/* Every word of the query stands in the name: "EINVAL of ibv_modify_qp". */
+/* Tells whether every word of the query is in the name: "EINVAL of ibv_modify_qp". */
 static bool words_match(const char *name, const char *query)
 {
 	bool any = false;
@@ -132,7 +132,7 @@ static bool words_match(const char *name, const char *query)
 	}
 }
 
-/* The names of enumerations may stand without their beginning: REM_ACCESS_ERR, PORT_ERR. */
+/* Users may leave out the beginning of enumerations' names: REM_ACCESS_ERR, PORT_ERR. */
 static bool short_name(const char *name, const char *query)
 {
 	static const char *const prefixes[] = {"IBV_WC_", "IBV_EVENT_"};
@@ -153,7 +153,7 @@ static bool topic_matches(const struct topic *t, const char *query)
 	       names_have(t->text, query, strlen(query));
 }
 
-/* How many topics have been shown. */
+/* Shows the topics that fit, and returns how many. */
 static unsigned topics_find(const char *query)
 {
 	unsigned found = 0;
@@ -170,7 +170,7 @@ static unsigned topics_find(const char *query)
 	return found;
 }
 
-/* A number that is no status: some programs print vendor_err in decimal. */
+/* Explains a number that is no status, because some programs print vendor_err in decimal. */
 static unsigned vendor_err_find(const char *query)
 {
 	unsigned long value;

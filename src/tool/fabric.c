@@ -41,7 +41,7 @@ static uint64_t lid_of(const struct subnet_port *p)
 	return atomic_load_explicit(&p->lid, memory_order_relaxed);
 }
 
-/* Those that are not zero. */
+/* Prints the counters that are not zero. */
 static void counters_print(const struct counter_attr *table, uint32_t n,
 			   const struct msg_counters_reply *c)
 {
@@ -126,7 +126,7 @@ static void port_json(struct view *v, struct json *j, uint32_t row)
 	json_close(j, '}');
 }
 
-/* What a client lays open, if that can be told. */
+/* Says what a client lays open, if we can tell. */
 static void client_reach(const struct reach *r, uint32_t slot, struct json *j)
 {
 	const struct reach_process *p = r ? reach_find(r, slot) : NULL;
@@ -211,7 +211,7 @@ static void status_print(const struct session *s, struct view *v)
 {
 	struct msg_host_reply host;
 
-	/* Nobody wants to hear of our own connection. */
+	/* Does not count our own connection, which nobody wants to hear of. */
 	printf("fabric %s: %s, softhcad %s, pid %d, in %s, %u connections%s\n", s->fabric,
 	       v->info.model, v->info.release, v->info.pid, s->dir, v->info.connections - 1,
 	       v->info.stay ? ", stays up" : "");

@@ -13,7 +13,7 @@
 #include "registry/registry.h"
 #include "tool/tool.h"
 
-/* A fabric as found. */
+/* A fabric that was found. */
 struct found {
 	char name[FABRIC_NAME_BYTES];
 	char dir[RUNDIR_BYTES];
@@ -25,7 +25,7 @@ struct found {
 
 /* ---- finding ---- */
 
-/* Where the directories of fabrics are. */
+/* Gives the directory that has the directories of fabrics. */
 static void fabrics_parent(const struct session *s, char *buf, size_t size)
 {
 	text_copy(buf, size, s->dir);
@@ -37,7 +37,7 @@ static int name_compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* The names, sorted, to be freed; NULL without memory. */
+/* Returns the names, sorted, to be freed; NULL: no memory. */
 static char (*fabric_names(const char *parent, size_t *n))[FABRIC_NAME_BYTES]
 {
 	char(*names)[FABRIC_NAME_BYTES] = calloc(1, sizeof(*names)), (*more)[FABRIC_NAME_BYTES];
@@ -88,7 +88,7 @@ static void found_trouble(const struct session *s, struct found *f)
 			 f->name);
 }
 
-/* False: there is no such directory. */
+/* Looks at a fabric.  False: there is no such directory. */
 static bool fabric_look(const struct session *s, const char *parent, const char *name,
 			struct found *f)
 {
@@ -103,7 +103,7 @@ static bool fabric_look(const struct session *s, const char *parent, const char 
 	if (sock < 0) {
 		f->error = sock;
 		found_trouble(s, f);
-		/* It may have left while we looked. */
+		/* The fabric may have left while we looked. */
 		return !access(f->dir, F_OK);
 	}
 	f->info = m.info_reply;
@@ -177,11 +177,11 @@ int command_fabric_list(struct session *s, int argc, char **argv)
 
 /* ---- down ---- */
 
-/* How long a daemon that is leaving, or was killed, may still hold its lock. */
+/* How often we nap while a daemon that leaves, or was killed, may still hold its lock. */
 #define LOCK_NAPS   500u
 #define LOCK_NAP_US 10000u
 
-/* A daemon that was killed cannot clean up after itself. */
+/* Cleans up after a daemon that was killed and could not do so itself. */
 static int fabric_sweep(const struct session *s)
 {
 	int lock = rundir_lock(s->dir, false);
@@ -216,7 +216,7 @@ static int fabric_down(struct session *s)
 		session_link_error(s, sock);
 		return EXIT_OURS;
 	}
-	/* The daemon removes its files, then the connection ends. */
+	/* The daemon removes its files before the connection ends. */
 	do {
 		ret = msg_recv(sock, &m, fds, 1u << MSG_NOTE, 0);
 	} while (!ret);
@@ -242,7 +242,7 @@ static int fabric_down_all(struct session *s)
 		if (snprintf(s->dir, sizeof(s->dir), "%s/%s", parent, names[i]) >=
 		    (int)sizeof(s->dir))
 			continue;
-		/* One that cannot be taken down keeps none of the others. */
+		/* A fabric that cannot be taken down does not keep us from the others. */
 		if (fabric_down(s))
 			status = EXIT_OURS;
 	}

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-/* In the child: says that it has come to the end. */
+/* Runs in the child, and says when it has come to the end. */
 static _Noreturn void guarded_child(void (*work)(void *arg), void *arg, int out, pid_t parent)
 {
 	char end = 1;
@@ -25,7 +25,7 @@ static _Noreturn void guarded_child(void (*work)(void *arg), void *arg, int out,
 	_exit(write(out, &end, 1) == 1 ? 0 : 1);
 }
 
-/* Does the child come to the end before the time is over? */
+/* Tells whether the child comes to the end before the time is over. */
 static bool guarded_wait(int in, int milliseconds)
 {
 	uint64_t until = clock_ns() + (uint64_t)milliseconds * 1000000u;
@@ -65,7 +65,7 @@ bool guarded_run(void (*work)(void *arg), void *arg, int milliseconds)
 	close(ends[0]);
 	if (pid > 0) {
 		kill(pid, SIGKILL);
-		/* One that does not even die of that is not waited for. */
+		/* We do not wait for a child that does not even die of that. */
 		waitpid(pid, NULL, done ? 0 : WNOHANG);
 	}
 	return done;

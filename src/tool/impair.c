@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* softhca fabric impair: faults of links, by chance that can be repeated. */
+/* softhca fabric impair: faults of links, drawn from a seed so that they can be repeated. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static bool fault_value(const char *text, enum fault_unit unit, uint32_t *out)
 	return true;
 }
 
-/* Is it FAULT=VALUE, and a good one? */
+/* Tells whether it is FAULT=VALUE with a good value, and stores it. */
 static bool fault_read(struct msg_impair *m, const char *text)
 {
 	const struct {
@@ -66,7 +66,7 @@ static void impair_error(const struct session *s, int error, const struct msg_im
 		session_link_error(s, error);
 }
 
-/* The arguments; false after it has said what is wrong with them. */
+/* Reads the arguments; false: it has said what is wrong with them. */
 static bool impair_read(const struct session *s, struct msg_impair *m, int argc, char **argv)
 {
 	int nfaults = 0;

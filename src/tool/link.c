@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* softhca fabric link and node: the subnet's hardware as a user's hands change it. */
+/* softhca fabric link and node: what users change by hand on the subnet's hardware. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define PORTS_MAX 254u
 
-/* Tells an answer of the daemon that is about what was named; the others are the session's. */
+/* Prints an error of the daemon that is about what was named; the session prints the others. */
 static int link_error(const struct session *s, int error, const char *node, const char *port)
 {
 	switch (error) {
@@ -46,7 +46,7 @@ static int link_ask(const struct session *s, struct msg *m, enum msg_type type, 
 	return ret ? link_error(s, ret, node, port) : 0;
 }
 
-/* Is it one of two words, and which? */
+/* Tells which of two words it is, or that it is neither. */
 static bool word_of(const struct session *s, const char *word, const char *first, const char *other,
 		    bool *is_first)
 {

@@ -22,7 +22,7 @@ static bool place_ok(const struct object_place *p)
 	       p->offset + p->bytes <= OBJECT_MAX_BYTES;
 }
 
-/* How many bytes of an object its figures lie in. */
+/* Returns how many bytes of an object hold its figures. */
 static size_t form_bytes(const struct object_form *form)
 {
 	size_t bytes = 0;
@@ -36,7 +36,7 @@ static size_t form_bytes(const struct object_form *form)
 	return bytes;
 }
 
-/* 0 or errno. */
+/* Returns 0 or an errno. */
 static int memory_read(int32_t pid, uint64_t at, void *to, size_t bytes)
 {
 	struct iovec local = {to, bytes};
@@ -54,13 +54,13 @@ static void figures_take(const struct object_form *form, const uint8_t *object,
 	for (unsigned i = 0; i < FIGURES; i++) {
 		const struct object_place *p = &form->figures[i];
 
-		/* x86-64: the low bytes come first */
+		/* x86-64 has the low bytes first */
 		if (place_ok(p))
 			memcpy(&out->figures[i], object + p->offset, p->bytes);
 	}
 }
 
-/* 0, or errno if no other object could be read either. */
+/* Returns 0, or an errno if no other object could be read either. */
 static int object_read(struct look *l, int fd, int32_t pid, uint32_t row)
 {
 	const struct object_row *r = &l->mem.objects[row];
@@ -92,7 +92,7 @@ static void objects_read(struct look *l, int fd, int32_t pid)
 			l->error = object_read(l, fd, pid, row);
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void look_work(void *arg)
 {
 	const struct look_task *t = arg;
@@ -129,6 +129,6 @@ const struct object_about *look_about(const struct look *l, uint32_t row)
 	const struct object_row *r = &l->mem.objects[row];
 	uint64_t serial = atomic_load_explicit(&r->serial, memory_order_relaxed);
 
-	/* UINT64_MAX: it is being filled */
+	/* UINT64_MAX: the process is filling it */
 	return serial && serial != UINT64_MAX && r->about.kind < OBJECT_KINDS ? &r->about : NULL;
 }

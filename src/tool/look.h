@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A look at another process: what it exposes, and the figures of its objects (exposure/object.h).
- * It may be stopped, or mean harm: nothing here waits for it for long, and any number may stand
- * where it says something.
+ * That process may be stopped, or mean harm: nothing here waits for it for long, and any number may
+ * be in what it says.
  */
 #pragma once
 
@@ -12,29 +12,29 @@
 struct look_object {
 	bool known;
 	uint64_t figures[FIGURES];
-	uint32_t record[2]; /* the two words of FIGURE_RECORD */
+	uint32_t record[2]; /* both words of FIGURE_RECORD */
 	bool record_known;
 };
 
-/* How far the look has come. */
+/* How far the look got. */
 enum look_end {
 	LOOK_CLOSED,  /* the process lays nothing open, or it may not be read */
-	LOOK_HELD_UP, /* something did not let itself be read in time */
+	LOOK_HELD_UP, /* something could not be read in time */
 	LOOK_DONE,
 };
 
 struct look {
 	struct expose_mem mem; /* a copy, */
-	bool copied;	       /* if that has come to its end */
+	bool copied;	       /* whether the copy is complete */
 	struct look_object objects[OBJECT_ROWS];
 	enum look_end end;
-	int error; /* errno of why no figures of objects can be read; 0: they can */
+	int error; /* errno that says why no figures can be read; 0: they can */
 };
 
-/* Looks at the process in a slot for so long at most; NULL without memory.  To be given to
- * look_free. */
+/* Looks at the process in a slot for at most 'milliseconds'; NULL: no memory.  look_free frees the
+ * result. */
 struct look *look_at(const struct slot *s, int milliseconds);
 void look_free(struct look *l);
 
-/* The object in that row; NULL: none, or one of which nothing can be said. */
+/* Returns the object in that row; NULL: there is none, or nothing can be said of it. */
 const struct object_about *look_about(const struct look *l, uint32_t row);

@@ -119,7 +119,7 @@ static void help_all(FILE *out)
 	fprintf(out, "  softhca --version | --help | COMMAND --help\n\nSee softhca(1).\n");
 }
 
-/* How many arguments the command's name takes; 0 if they are not this command. */
+/* Returns how many arguments the command's name takes; 0 if they are not this command. */
 static int name_match(const char *name, int argc, char **argv)
 {
 	size_t n = strcspn(name, " ");
@@ -161,13 +161,13 @@ int main(int argc, char **argv)
 
 		if (!words)
 			continue;
-		/* The last word of the name takes the place of a program's own name. */
+		/* The last word of the name takes the place of a program's name. */
 		argv += words - 1;
 		argc -= words - 1;
 		status = session_open(&session, &commands[i], argc, argv, &first);
 		if (status < 0)
 			status = commands[i].run(&session, argc - first, argv + first);
-		/* A shell takes the status of eval and not that of what it has evaluated. */
+		/* A shell takes the status of eval, and not that of what eval has evaluated. */
 		if (status && commands[i].run == command_env)
 			puts("false");
 		return status;

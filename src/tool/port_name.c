@@ -50,7 +50,7 @@ bool port_name_find(const struct session *s, struct view *v, const struct port_n
 		at.host = name->host;
 	if (!session_host(&at, v->sock, host))
 		return false;
-	/* Asks once more, because view_host checks the rows. */
+	/* Asks once more, because only view_host checks the rows. */
 	for (uint32_t i = 0; view_host(v, host->index, host) && i < host->nports; i++) {
 		const struct subnet_node *node = subnet_node_of(&v->subnet, host->rows[i]);
 

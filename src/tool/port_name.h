@@ -5,13 +5,13 @@
 #include "tool/view.h"
 
 struct port_name {
-	char host[FABRIC_NAME_BYTES]; /* or empty: the session's */
+	char host[FABRIC_NAME_BYTES]; /* empty: the session's host */
 	char hca[FABRIC_NAME_BYTES];
 	uint32_t number;
 };
 
-/* False after an error line: that is no name of a port. */
+/* Reads a name.  False after an error line: it is no name of a port. */
 bool port_name_read(const struct session *s, const char *text, struct port_name *out);
-/* Its row, and the name of its host.  False after an error line: there is no such port. */
+/* Gives its row, and the name of its host.  False after an error line: there is no such port. */
 bool port_name_find(const struct session *s, struct view *v, const struct port_name *name,
 		    struct msg_host_reply *host, uint32_t *row);

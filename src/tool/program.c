@@ -27,7 +27,7 @@
 #define OUR_MACHINE EM_AARCH64
 #endif
 
-/* 0, or the errno that execve would give. */
+/* Returns 0, or the errno that execve would give. */
 static int program_executable(const char *path)
 {
 	struct stat st;
@@ -69,7 +69,10 @@ static int program_search(const char *name, char *path, size_t size)
 	}
 }
 
-/* Would the kernel give it other rights than ours?  Then ld.so ignores LD_PRELOAD (ld.so(8)). */
+/*
+ * Tells whether the kernel would give it other rights than ours; then ld.so ignores LD_PRELOAD
+ * (ld.so(8)).
+ */
 static bool changes_rights(int fd)
 {
 	struct statvfs fs;
@@ -84,7 +87,7 @@ static bool changes_rights(int fd)
 	return geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Why the dynamic linker would not load our library into this ELF file, or NULL. */
+/* Returns why the dynamic linker would not load our library into this ELF file, or NULL. */
 static const char *elf_refusal(int fd)
 {
 	Elf64_Ehdr eh;
@@ -110,7 +113,7 @@ static const char *elf_refusal(int fd)
 	return "it is statically linked";
 }
 
-/* The interpreter of a #! line; false if there is none. */
+/* Gives the interpreter of a #! line; false if there is none. */
 static bool program_interpreter(int fd, char *path, size_t size)
 {
 	char line[SHEBANG_BYTES];
@@ -137,7 +140,7 @@ static const char *program_refusal(const char *program)
 		char magic[SELFMAG] = {0};
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-		/* Executable but not readable: we cannot tell, so let it try. */
+		/* The file is executable but not readable, so we cannot tell and let it try. */
 		if (fd < 0)
 			return NULL;
 		script = false;

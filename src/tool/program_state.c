@@ -31,8 +31,8 @@ static const char *state_of(char letter)
 }
 
 /*
- * Of /proc/PID/stat, "pid (command) state ...": neither the arguments nor the program's memory, which
- * it could hold up.  The command may have brackets, too.
+ * Reads /proc/PID/stat, "pid (command) state ...", which has neither the arguments nor the
+ * program's memory: the program could hold up reads of those.  The command may have brackets, too.
  */
 const char *program_state(int32_t pid, char *command, size_t size)
 {

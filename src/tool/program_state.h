@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "running", "stopped" and so on, and the command's name, printable. */
+/* Returns "running", "stopped" and so on, and gives the command's name, printable. */
 const char *program_state(int32_t pid, char *command, size_t size);
-/* Makes text of others harmless to terminals and to JSON; it ends within size. */
+/* Makes text from others harmless to terminals and to JSON; it ends within size. */
 void text_printable(char *text, size_t size);

@@ -44,7 +44,7 @@ static int domain_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* They are sorted: a process may have as many as keys. */
+/* Domains are sorted, because a process may have as many as it has keys. */
 static struct reach_domain *domain_find(const struct reach_process *p, uint32_t pdn)
 {
 	const struct reach_domain wanted = {.pdn = pdn};
@@ -54,7 +54,7 @@ static struct reach_domain *domain_find(const struct reach_process *p, uint32_t 
 		       : NULL;
 }
 
-/* The key in a block; NULL: there is none, or it changes. */
+/* Returns the key in a block; NULL: there is none, or it is changing. */
 static const struct key_block *key_at(const struct reach_process *p, uint32_t i)
 {
 	const struct key_block *k = &p->mem->keys[i];
@@ -62,7 +62,7 @@ static const struct key_block *key_at(const struct reach_process *p, uint32_t i)
 	return k->key && !(k->seq & 1) && (unsigned)k->place.way <= KEY_MAPPED ? k : NULL;
 }
 
-/* A list, so that many queue pairs need not look at all keys each. */
+/* Makes a list, so that not every one of many queue pairs need look at all keys. */
 static bool domains_list(struct reach_process *p)
 {
 	uint32_t n = 0;
@@ -92,7 +92,7 @@ static bool domains_list(struct reach_process *p)
 	return true;
 }
 
-/* A program that holds us up does so once, and several together not much longer. */
+/* A program that holds us up does so once, and several together take not much longer. */
 #define LOOK_MS	     5000
 #define LOOK_LATE_MS 1000
 #define LOOK_ALL_NS  20000000000u
@@ -169,14 +169,17 @@ const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn)
 	return owner ? reach_find(r, owner - 1) : NULL;
 }
 
-/* A queue pair, and where its requests go. */
+/* A queue pair, and the place that its requests go to. */
 struct requester_at {
 	uint32_t transport; /* enum bth_transport */
 	uint32_t qpn, dest_qpn;
-	uint32_t dest_port; /* SUBNET_NONE: not told */
+	uint32_t dest_port; /* SUBNET_NONE: nobody has told it */
 };
 
-/* Why none of the peer's keys can be reached by a process that has found that; NULL: some can. */
+/*
+ * Returns why a process that has found that cannot reach any of the peer's keys; NULL: it can reach
+ * some.
+ */
 static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, enum peer_found found)
 {
 	const struct reach_domain *d = domain_find(peer, pdn);
@@ -186,7 +189,7 @@ static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, en
 	return found == PEER_NO_KERNEL && !d->ways[KEY_MAPPED] ? peer_found_name(found) : NULL;
 }
 
-/* The same of an XRC target, whose shared receive queues give the protection domains. */
+/* The same for an XRC target, whose shared receive queues give the protection domains. */
 static const char *why_no_xrc_key(const struct reach_process *peer, uint32_t xrcdn,
 				  enum peer_found found)
 {
@@ -201,7 +204,7 @@ static const char *why_no_xrc_key(const struct reach_process *peer, uint32_t xrc
 	return why;
 }
 
-/* The responder for a queue pair of that type and number; NULL: there is none. */
+/* Returns the responder for a queue pair of that type and number; NULL: there is none. */
 static const struct qp_block *responder_of(const struct reach_process *peer, uint32_t transport,
 					   uint32_t dest_qpn, uint32_t qpn)
 {
@@ -212,7 +215,7 @@ static const struct qp_block *responder_of(const struct reach_process *peer, uin
 	return b->qpn == dest_qpn && b->view.dest_qpn == qpn ? b : NULL;
 }
 
-/* Why its requests go by packets; NULL: they need not. */
+/* Returns why its requests go by packets; NULL: they need not. */
 static const char *why_packets(const struct reach *r, const struct reach_process *p,
 			       const struct reach_process *peer, const struct requester_at *at)
 {
@@ -236,7 +239,7 @@ static const char *why_packets(const struct reach *r, const struct reach_process
 					: why_no_key(peer, theirs->view.pdn, found);
 }
 
-/* For requests that need no packets. */
+/* Returns the reason for requests that need no packets. */
 static const char *why_one_sided(enum peer_found found)
 {
 	return found == PEER_NO_KERNEL ? "mapped memory alone: the system forbids process_vm_readv "
@@ -249,7 +252,7 @@ static void connected_way(const struct reach *r, const struct reach_process *p,
 {
 	const struct reach_process *peer = reach_owner(r, at->dest_qpn);
 	const char *why = why_packets(r, p, peer, at);
-	/* a DC target keeps numbers of its own for each initiator, also in one process */
+	/* a DC target keeps numbers for each initiator, also within one process */
 	bool here = peer == p && at->transport != BTH_DC;
 
 	out->one_sided = here || !why;
@@ -259,7 +262,7 @@ static void connected_way(const struct reach *r, const struct reach_process *p,
 		out->why = why ? why : why_one_sided((enum peer_found)p->mem->found[peer->slot]);
 }
 
-/* Where keys and responders are not open, or not known. */
+/* Returns why keys and responders are not open, or not known. */
 static const char *why_not_open(const struct reach_process *p)
 {
 	if (p->look->end == LOOK_HELD_UP)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the processes of a fabric reach each other's memory: what each lays open, read as a peer
+ * How the processes of a fabric reach each other's memory: it reads what each lays open as a peer
  * would read it.
  */
 #pragma once
@@ -17,10 +17,10 @@ struct reach_domain {
 /* A process of the fabric. */
 struct reach_process {
 	uint32_t slot;
-	bool exposes; /* keys and responders, as far as we know */
+	bool exposes; /* whether it exposes keys and responders, as far as we know */
 	struct look *look;
 	const struct expose_mem
-		*mem; /* of the look; NULL: there is nothing, or we may not see it */
+		*mem; /* from the look; NULL: there is nothing, or we may not see it */
 	struct reach_domain *domains;
 	uint32_t ndomains;
 };
@@ -39,36 +39,39 @@ struct reach {
 /* What a queue pair does with RDMA WRITEs and READs. */
 struct reach_qp {
 	uint32_t qpn;
-	uint32_t peer_qpn; /* 0: none */
+	uint32_t peer_qpn; /* 0: it has none */
 	const char *transport;
-	bool one_sided; /* each request goes the way of its key; or all by packets */
+	bool one_sided; /* each request goes the way of its key; else all go by packets */
 	const char *why;
 };
 
-/* False without memory, or if the daemon does not hand the slots out. */
+/* False: there is no memory, or the daemon does not hand the slots out. */
 bool reach_open(struct view *v, struct reach *r);
 void reach_close(struct reach *r);
-/* The process in a slot; NULL: none that we know. */
+/* Returns the process in a slot; NULL: we know none. */
 const struct reach_process *reach_find(const struct reach *r, uint32_t slot);
-/* Queue pair i of a process, below REACH_QPS; false: there is none. */
+/* Gives queue pair i of a process, below REACH_QPS; false: there is none. */
 bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
 		 struct reach_qp *out);
 
-/* The same of the queue pair with that number; false: it is in no list. */
+/* The same for the queue pair with that number; false: it is in no list. */
 bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_t qpn,
 		   struct reach_qp *out);
-/* Which row the port at the other end of a queue pair has; false: not known. */
+/* Gives the row of the port at the other end of a queue pair; false: it is not known. */
 bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row);
-/* The PSN that a queue pair expects next, if its peer counts it, too; false: it alone knows. */
+/*
+ * Gives the PSN that a queue pair expects next, if its peer counts it, too; false: only the queue
+ * pair knows.
+ */
 bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn);
-/* Key i of a process, below REACH_KEYS, with way and reason; false: there is none. */
+/* Gives key i of a process, below REACH_KEYS, with way and reason; false: there is none. */
 bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out);
-/* Who has a queue pair of that number; NULL: no process that we know. */
+/* Returns the process that has a queue pair of that number; NULL: we know none. */
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn);
-/* Of the process as a whole; NULL: what it lays open is known. */
+/* Returns what is wrong with the process as a whole; NULL: we know what it lays open. */
 const char *reach_trouble(const struct reach_process *p);
 
-/* Members of an object: queue_pairs and keys. */
+/* Writes members of an object: queue_pairs and keys. */
 void reach_json(struct json *j, const struct reach *r, const struct reach_process *p);
-/* The same counted, in a line. */
+/* Prints the same in one line, counted. */
 void reach_print(const struct reach *r, const struct reach_process *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * softhca run and softhca env. run becomes the program itself, so process, terminal, signals and
- * exit status are the program's own.  Only an open connection to the daemon stays of run.  The
+ * softhca run and softhca env.  run becomes the program itself, so process, terminal, signals and
+ * exit status are the program's own.  Of run only an open connection to the daemon stays: the
  * program and its children inherit it, and it holds the fabric until the last of them has ended.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define VALGRIND      "VALGRIND_OPTS"
 #define VALGRIND_FAIR "--fair-sched=try"
 
-/* The library goes before what the user preloads, so that its view of paths is the outermost. */
+/* Our library goes before what the user preloads, so that its view of paths is the outermost. */
 static char *preload_value(const struct session *s)
 {
 	const char *old = getenv(PRELOAD);
@@ -44,9 +44,9 @@ static char *preload_value(const struct session *s)
 }
 
 /*
- * Valgrind runs one thread at a time.  Which, its default leaves to luck: a program that polls keeps
- * the device's thread waiting for seconds.  What the user has chosen comes later and so wins.  NULL:
- * no memory.
+ * Valgrind runs one thread at a time.  By default luck decides which: a program that polls keeps
+ * the device's thread waiting for seconds.  What the user has chosen comes later and so wins.
+ * NULL: no memory.
  */
 static char *valgrind_value(void)
 {
@@ -62,7 +62,7 @@ static char *valgrind_value(void)
 	return value;
 }
 
-/* What the program is told by its environment. */
+/* Sets what the environment tells the program. */
 static bool environment_set(const struct session *s, const char *host, const char *preload)
 {
 	char *valgrind = valgrind_value();
@@ -149,7 +149,7 @@ int command_env(struct session *s, int argc, char **argv)
 		tool_error(s->command, "%s", strerror(ENOMEM));
 		goto free_preload;
 	}
-	/* Notices a missing host now, before each program does later. */
+	/* Finds a missing host now, before each program finds it later. */
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
 		goto free_valgrind;

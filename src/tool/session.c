@@ -14,12 +14,14 @@
 #include "prm/model.h"
 #include "tool/tool.h"
 
-/* In the build tree everything lies beside the tool; else where make install puts it. */
+/*
+ * In the build tree everything lies beside the tool; otherwise it lies where make install puts it.
+ */
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
 					     "../lib/softhca/libsofthca-preload.so"};
 
-/* A part of softhca that is not where it should be, or cannot be looked for. */
+/* Says that a part of softhca is not where it should be, or cannot be looked for. */
 void session_missing_part(const struct session *s, const char *name)
 {
 	if (access("/proc/self/exe", F_OK))
@@ -105,8 +107,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	int opt, at = 1;
 
 	opterr = 0;
-	/* '+': what follows the program's name is the program's. ':': a missing value is told
-	 * apart. */
+	/* '+': what follows the program's name is for the program.  ':': getopt tells a missing
+	 * value apart. */
 	for (; (opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
 			return command_help(c);
@@ -172,7 +174,7 @@ static int find_fabric(struct session *s)
 	return ret ? EXIT_USAGE : -1;
 }
 
-/* The file's whole name: the daemon has a directory of its own. */
+/* Makes the file's whole name, because the daemon has its own working directory. */
 static bool topology_find(struct session *s)
 {
 	static char path[PATH_MAX];
@@ -245,7 +247,7 @@ void session_link_error(const struct session *s, int error)
 	tool_error(s->command, "%s", text);
 }
 
-/* As the option says it. */
+/* Writes it as the option says it. */
 static void manager_name(const struct msg_info_reply *info, char *name, size_t size)
 {
 	if (info->sm_priority)
@@ -288,7 +290,10 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 	return true;
 }
 
-/* A fabric that runs already keeps the model and the hosts that it was started with. */
+/*
+ * Tells whether a running fabric fits, because it keeps the model and the hosts that it was started
+ * with.
+ */
 static bool is_as_asked(const struct session *s, int sock)
 {
 	int fds[MSG_MAX_FDS];
@@ -336,7 +341,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		session_missing_part(s, "softhcad");
 		return -1;
 	}
-	/* for the daemon, if it is started now or later by a program */
+	/* for the daemon, if it starts now, or later by a program */
 	if ((s->model && setenv("SOFTHCA_MODEL", s->model, 1)) ||
 	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1)) ||
 	    (s->topology && setenv("SOFTHCA_TOPOLOGY", s->topology, 1)) ||

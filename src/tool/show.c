@@ -38,7 +38,7 @@ static const char *node_type_name(const struct show_node *n)
 	}
 }
 
-/* External ports: a switch's port 0 is its own. */
+/* Returns the number of external ports; a switch's port 0 is its own. */
 static uint32_t node_ports(const struct show_node *n)
 {
 	return n->node->nports - (show_is_switch(n) ? 1 : 0);
@@ -51,9 +51,9 @@ uint32_t show_lid(const struct show *s, const struct show_node *n)
 	return atomic_load_explicit(&p->lid, memory_order_relaxed);
 }
 
-/* ---- what there is ---- */
+/* ---- what the subnet has ---- */
 
-/* By row, as far as the daemon tells.  NULL: no memory. */
+/* Returns bytes by row, as far as the daemon tells.  NULL: no memory. */
 static uint64_t *rows_sent(const struct view *v)
 {
 	uint64_t *sent = calloc(v->subnet.nports + FABRIC_SENT_ROWS, sizeof(*sent));
@@ -69,7 +69,7 @@ static uint64_t *rows_sent(const struct view *v)
 	return sent;
 }
 
-/* Of "10 Gb/sec (4X SDR)" what is in parentheses. */
+/* Takes what is in parentheses of "10 Gb/sec (4X SDR)". */
 static void link_rate(const struct show *s, struct show_link *l)
 {
 	char text[64], *begin;
@@ -80,7 +80,7 @@ static void link_rate(const struct show *s, struct show_link *l)
 	l->rate[strcspn(l->rate, ")")] = '\0';
 }
 
-/* The row at the other end of a link that is up, or SUBNET_NONE. */
+/* Returns the row at the other end of a link that is up, or SUBNET_NONE. */
 static uint32_t row_peer(const struct subnet *subnet, uint32_t row)
 {
 	uint32_t peer = atomic_load_explicit(&subnet->ports[row].peer_plus_1, memory_order_acquire);
@@ -93,14 +93,14 @@ static uint32_t row_state(const struct subnet *subnet, uint32_t row)
 	return atomic_load_explicit(&subnet->ports[row].state, memory_order_acquire);
 }
 
-/* node_of[row of a node]: its index here plus one; 0 is not shown. */
+/* node_of[row of a node]: its index here plus one; 0: the node is not shown. */
 static void links_add(struct show *s, const uint32_t *node_of, const uint64_t *sent, uint32_t row)
 {
 	const struct subnet *subnet = &s->view->subnet;
 	uint32_t peer = row_peer(subnet, row), one, other;
 	struct show_link *l = &s->links[s->nlinks];
 
-	/* From the end whose row comes first. */
+	/* Adds a link only from the end whose row comes first. */
 	if (peer == SUBNET_NONE || peer < row || !node_of[subnet->ports[peer].node])
 		return;
 	one = row_state(subnet, row);
@@ -119,7 +119,10 @@ static void links_add(struct show *s, const uint32_t *node_of, const uint64_t *s
 	s->nlinks++;
 }
 
-/* Programs write descriptions too, of any bytes, a newline at the end perhaps; it may fill its room. */
+/*
+ * Programs write descriptions too, of any bytes, perhaps with a newline at the end; one may fill
+ * its room.
+ */
 static void name_print(char *name, const char *description)
 {
 	size_t bytes = strnlen(description, SUBNET_NAME_BYTES);
@@ -131,7 +134,7 @@ static void name_print(char *name, const char *description)
 	name[bytes] = '\0';
 }
 
-/* Ethernet devices have no part in the subnet. */
+/* Ethernet devices are not part of the subnet, so they are left out. */
 static void nodes_add(struct show *s, uint32_t *node_of)
 {
 	const struct subnet *subnet = &s->view->subnet;
@@ -165,7 +168,7 @@ static bool show_open(struct show *s, struct view *v, const char *fabric)
 		return false;
 	}
 	nodes_add(s, node_of);
-	/* A cable that moves meanwhile may show twice, so the room is looked at. */
+	/* A cable that moves meanwhile may appear twice, so this checks the room. */
 	for (uint32_t row = 0; row < v->subnet.nports && s->nlinks <= v->subnet.nports / 2; row++)
 		if (node_of[v->subnet.ports[row].node])
 			links_add(s, node_of, sent, row);
@@ -197,10 +200,10 @@ static void link_print(const struct show *s, const struct show_link *l, uint32_t
 	putchar('\n');
 }
 
-/* Links of a node stand in order of rows at their first ends only: of each node one pass over all
- * would be too slow in a large subnet, so they are sorted into lists first. */
+/* Links lie in the order of rows of their first ends only.  A pass over all links for each node
+ * would be too slow in a large subnet, so this first sorts them into lists. */
 struct ends {
-	uint32_t *next[2]; /* by link: of its first and its second end */
+	uint32_t *next[2]; /* by link: next of its first and of its second end */
 	uint32_t *first;   /* by node: link * 2 + end, plus one */
 };
 

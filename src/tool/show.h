@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A subnet as it is to be shown: nodes, and links that are up, each once. */
+/* A subnet as it is to be shown: its nodes, and its links that are up, each once. */
 #pragma once
 
 #include "tool/view.h"
@@ -7,15 +7,15 @@
 struct show_node {
 	const struct subnet_node *node;
 	char name[SUBNET_NAME_BYTES + 1]; /* its description, as infiniband-diags print it */
-	uint32_t place;			  /* show_svg.c: from the left, in its layer */
-	uint32_t layer; /* 0: adapters and routers; switches by their way to those */
+	uint32_t place;			  /* for show_svg.c: from the left, in its layer */
+	uint32_t layer; /* 0: adapters and routers; switches by their distance to those */
 };
 
 struct show_link {
 	uint32_t a, b;		  /* rows of its ports */
 	uint32_t from, to;	  /* indices of their nodes in show.nodes */
-	uint64_t bytes[2];	  /* that a and b have sent */
-	enum ib_port_state state; /* the lesser of both ends' */
+	uint64_t bytes[2];	  /* bytes that a and b have sent */
+	enum ib_port_state state; /* the lower state of the two ends */
 	char rate[32];		  /* "4X NDR" */
 };
 
@@ -26,7 +26,7 @@ struct show {
 	struct show_link *links;
 	uint32_t nnodes, nlinks;
 	uint32_t switches;
-	uint64_t busiest; /* bytes of the link with most */
+	uint64_t busiest; /* bytes of the busiest link */
 };
 
 bool show_is_switch(const struct show_node *n);
@@ -37,7 +37,7 @@ static inline uint64_t show_bytes(const struct show_link *l)
 	return l->bytes[0] + l->bytes[1];
 }
 
-/* show_dot.c: for graphviz. */
+/* show_dot.c: writes it for graphviz. */
 void show_dot(struct show *s, FILE *out);
-/* show_svg.c: a drawing by itself.  False: no memory. */
+/* show_svg.c: draws it without help.  False: no memory. */
 bool show_svg(struct show *s, FILE *out) must_check;

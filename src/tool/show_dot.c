@@ -16,7 +16,7 @@ static const char *link_color(enum ib_port_state state)
 	}
 }
 
-/* A name is whatever the topology's author wrote. */
+/* A name is any text that the topology's author wrote, so this escapes it. */
 static void dot_text(FILE *out, const char *text)
 {
 	fputc('"', out);

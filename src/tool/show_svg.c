@@ -13,7 +13,7 @@
 #define LAYER_HEIGHT 140u
 #define MARGIN	     60u
 #define NO_LAYER     0xffffffffu
-#define NAMED_HOSTS  64u /* of more, names would lie on each other */
+#define NAMED_HOSTS  64u /* names of more hosts would lie on each other */
 
 static const char *link_color(enum ib_port_state state)
 {
@@ -27,9 +27,12 @@ static const char *link_color(enum ib_port_state state)
 	}
 }
 
-/* ---- where nodes stand ---- */
+/* ---- the places of nodes ---- */
 
-/* One more than the lowest of a switch's neighbours; until nothing changes. */
+/*
+ * A switch's layer is one more than the lowest of its neighbours'; this goes on until nothing
+ * changes.
+ */
 static uint32_t layers_find(struct show *s)
 {
 	uint32_t layers = 1;
@@ -51,7 +54,7 @@ static uint32_t layers_find(struct show *s)
 		if (changed)
 			layers = layer + 2;
 	}
-	/* Switches that no adapter is cabled to. */
+	/* No adapter is cabled to these switches. */
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (s->nodes[i].layer == NO_LAYER)
 			s->nodes[i].layer = layers > 1 ? layers - 1 : (layers = 2, 1);
@@ -73,10 +76,10 @@ static int spot_compare(const void *a, const void *b)
 }
 
 struct layout {
-	struct spot *spots; /* of the layer that is being put in order */
-	double *sum;	    /* by node: of places of its neighbours in the layer beside */
+	struct spot *spots; /* those of the layer that is being sorted */
+	double *sum;	    /* by node: sum of its neighbours' places in the layer beside */
 	uint32_t *degree;
-	uint32_t *width; /* nodes of each layer */
+	uint32_t *width; /* number of nodes in each layer */
 	uint32_t layers;
 };
 
@@ -179,13 +182,13 @@ static void svg_text(FILE *out, const char *text)
 			fputs("&quot;", out);
 			break;
 		default:
-			/* No control character may stand in XML. */
+			/* XML must not contain control characters. */
 			fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
 		}
 	}
 }
 
-/* Links within a layer bend, or they would go through the nodes between. */
+/* Links within a layer bend, because they would go through the nodes in between. */
 static void link_draw(const struct picture *p, const struct show_link *l)
 {
 	const struct show *s = p->show;

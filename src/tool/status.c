@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * softhca status: the objects of running programs.  Nothing is asked of a program: look.h says how
- * its figures are read.  What a program has written is checked or made printable before it is shown.
+ * softhca status: the objects of running programs.  It asks nothing of a program: look.h says how
+ * it reads the figures.  It checks what a program has written, or makes it printable, before it
+ * shows it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,10 +14,10 @@
 #include "tool/program_state.h"
 #include "tool/status_object.h"
 
-/* What the command was asked for. */
+/* What the user asked for. */
 struct wanted {
 	bool all;
-	uint64_t number; /* of a process or queue pair */
+	uint64_t number; /* number of a process or queue pair */
 	bool found;
 };
 
@@ -49,7 +50,7 @@ static bool has_qp(const struct reach_process *p, uint64_t number)
 	return false;
 }
 
-/* What is to be shown of a program; false: nothing. */
+/* Selects what to show of a program; false: nothing. */
 static bool wanted_select(struct wanted *w, struct status_program *p)
 {
 	bool shown = w->all || w->number == (uint64_t)p->pid;
@@ -59,7 +60,7 @@ static bool wanted_select(struct wanted *w, struct status_program *p)
 	return shown || p->only_qp;
 }
 
-/* What is wrong with the program itself; NULL: nothing. */
+/* Returns what is wrong with the program itself; NULL: nothing. */
 static const char *program_trouble(const struct status_program *p)
 {
 	if (!p->process)

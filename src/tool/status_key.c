@@ -26,7 +26,9 @@ static void rights_text(uint32_t access, char *buf, size_t size)
 					      rights[i].name);
 }
 
-/* Does a range mean anything?  Work requests say what windows and lists cover. */
+/*
+ * Tells whether a range means anything; for windows and lists, work requests say what they cover.
+ */
 static bool has_range(const struct key_block *k)
 {
 	return k->place.why != KEY_WHY_WINDOW && k->place.why != KEY_WHY_LIST;

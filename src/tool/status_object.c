@@ -9,7 +9,7 @@
 #include "prm/wqe.h"
 #include "tool/program_state.h"
 
-/* Whatever object a row has. */
+/* The object that a row has, whatever its kind. */
 struct shown {
 	const struct object_about *about;
 	const struct look_object *seen;
@@ -50,7 +50,7 @@ static struct figure figure_of(const struct shown *s, enum object_figure f)
 	return (struct figure){s->seen->known, s->seen->figures[f]};
 }
 
-/* How many are between two counts; unknown if that is more than there can be. */
+/* Returns how many lie between two counts; unknown if that is more than there can be. */
 static struct figure figure_between(const struct shown *s, uint64_t from, uint64_t to,
 				    unsigned bits, uint64_t capacity)
 {
@@ -60,7 +60,7 @@ static struct figure figure_between(const struct shown *s, uint64_t from, uint64
 	return f;
 }
 
-/* Requests that have been begun and have not ended. */
+/* Counts requests that have begun and have not ended. */
 static struct figure qp_outstanding(const struct shown *s)
 {
 	const uint64_t *f = s->seen->figures;
@@ -68,7 +68,7 @@ static struct figure qp_outstanding(const struct shown *s)
 	return figure_between(s, f[FIGURE_RETIRED], f[FIGURE_SENT], 32, f[FIGURE_SEND_ENTRIES]);
 }
 
-/* Receives that the program has posted and that are not taken. */
+/* Counts receives that the program has posted and nobody has taken. */
 static struct figure receives_posted(const struct shown *s)
 {
 	const uint64_t *f = s->seen->figures;
@@ -94,7 +94,7 @@ static struct figure qp_expected(const struct status_program *p, const struct sh
 	struct figure f = figure_of(s, FIGURE_PSN_EXPECTED);
 	uint32_t psn;
 
-	/* While the peer counts it as well, the queue pair's own figure is an old one. */
+	/* While the peer counts it as well, the queue pair's own figure is out of date. */
 	if (reach_expected_psn(p->process, s->about->number, &psn))
 		f = (struct figure){true, psn};
 	return f;
@@ -102,9 +102,9 @@ static struct figure qp_expected(const struct status_program *p, const struct sh
 
 /* The other end of a connection. */
 struct peer_end {
-	uint32_t qpn; /* 0: none */
+	uint32_t qpn; /* 0: there is none */
 	const char *host, *device;
-	int32_t pid; /* 0: not known */
+	int32_t pid; /* 0: it is not known */
 };
 
 static struct peer_end peer_end_of(const struct status_program *p, const struct reach_qp *way,

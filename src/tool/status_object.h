@@ -12,12 +12,12 @@ struct status_program {
 	const char *host;
 	const char *state;
 	char command[32];
-	uint32_t only_qp; /* nothing else is shown; 0: all is */
+	uint32_t only_qp; /* shows only this one; 0: shows all */
 };
 
 void status_objects_print(const struct status_program *p);
-/* Its keys; in status_key.c. */
+/* Prints its keys; in status_key.c. */
 void status_keys_print(const struct status_program *p);
 void status_keys_json(const struct status_program *p, struct json *j);
-/* Members of an object. */
+/* Writes members of an object. */
 void status_objects_json(const struct status_program *p, struct json *j);

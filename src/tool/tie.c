@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * softhca fabric tie and untie.  What carries a port's frames is a process that the command leaves behind:
- * everything that can be wrong with the other end is found, and said, before that.
+ * softhca fabric tie and untie.  A process that the command leaves behind carries a port's frames,
+ * so the command finds, and says, everything that can be wrong with the other end before that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "tool/port_name.h"
 #include "tool/tie_spec.h"
 
-/* What a tie is about. */
+/* The data of one tie. */
 struct tying {
 	const struct session *s;
 	struct port_name name;
@@ -123,7 +123,7 @@ static void carrier_signalled(int sig)
 	carrier_stop(running);
 }
 
-/* It belongs to nobody's terminal, and keeps no file of the command's but its own. */
+/* The carrier belongs to no terminal, and keeps of the command's files only its own. */
 static bool carrier_detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -163,7 +163,9 @@ static void carrier_child(struct tying *t, int ready)
 	exit(0);
 }
 
-/* Descriptors that the command has inherited would stay open in the carrier. */
+/*
+ * Closes descriptors that the command has inherited, because they would stay open in the carrier.
+ */
 static void inherited_close(const struct tying *t)
 {
 	const int own[] = {t->tap.tap.fd, t->tap.tap.links, t->tap.tap.query,
@@ -181,13 +183,13 @@ static void inherited_close(const struct tying *t)
 	}
 }
 
-/* 0, or an exit status after an error line. */
+/* Starts the carrier: 0, or an exit status after an error line. */
 static int carrier_start(struct tying *t)
 {
 	int ready[2], ret = -EPIPE;
 	pid_t pid;
 
-	/* Before there is a descriptor of ours that is not in the list. */
+	/* Done before there is a descriptor of ours that is not in the list. */
 	inherited_close(t);
 	if (pipe2(ready, O_CLOEXEC)) {
 		tool_error(t->s->command, "%s", strerror(errno));
@@ -235,7 +237,7 @@ static int tie_made(struct tying *t, struct view *v)
 		return tie_error(t, -EPROTONOSUPPORT);
 	if (t->spec.port)
 		return cable_tie(t, v);
-	/* A file that is to be written stays as it is if the port cannot be had. */
+	/* A file that is to be written stays as it is if the port is not free. */
 	if (atomic_load(&v->subnet.ports[t->row].tie_plus_1) &&
 	    subnet_port_active(&v->subnet, t->row))
 		return tie_error(t, -EBUSY);

@@ -9,7 +9,7 @@
 #define RATE_MAX  100000000u
 #define LOOPS_MAX 100000000u
 
-/* Takes WORD=VALUE; false: it is none of the words, or comes twice, or has no value. */
+/* Takes WORD=VALUE; false: it is not one of the words, or comes twice, or has no value. */
 static bool word_take(struct tie_spec *t, const char *argument)
 {
 	const struct {

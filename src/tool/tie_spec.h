@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port is to be tied to, as arguments say it. */
+/* What a port is to be tied to, as the arguments say it. */
 #pragma once
 
 #include "tie/end_pcap.h"
 #include "tool/tool.h"
 
 struct tie_spec {
-	const char *tap; /* or NULL, as the others */
+	const char *tap; /* each of these may be NULL */
 	const char *port;
 	const char *in, *out;
 	const char *pace_text, *loop_text;
@@ -15,7 +15,7 @@ struct tie_spec {
 	uint32_t loops;
 };
 
-/* False after an error line. */
+/* Reads the arguments; false after an error line. */
 bool tie_spec_read(const struct session *s, int argc, char **argv, struct tie_spec *out);
-/* In words, for status. */
+/* Writes it in words, for status. */
 void tie_spec_text(const struct tie_spec *t, char text[FABRIC_TIE_BYTES]);

@@ -29,7 +29,7 @@ static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)
 	return true;
 }
 
-/* The name of the port at the other end of a cable. */
+/* Writes the name of the port at the other end of a cable. */
 static void peer_text(const struct view *v, const struct msg_tied_reply *t, char *text, size_t size)
 {
 	char name[SUBNET_PORT_TEXT];

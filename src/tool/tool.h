@@ -14,7 +14,7 @@
 
 /* Exit statuses of env(1) and nohup(1), which wrap programs too. */
 enum tool_exit {
-	EXIT_NOTHING = 1, /* what was asked for is not there */
+	EXIT_NOTHING = 1, /* what the user asked for is not there */
 	EXIT_USAGE = 2,
 	EXIT_OURS = 125,       /* softhca itself failed */
 	EXIT_CANNOT_RUN = 126, /* the program exists but cannot run, or not under softhca */
@@ -27,12 +27,12 @@ enum tool_exit {
 struct session {
 	const char *command; /* "softhca run", for messages */
 	const char *fabric;
-	const char *host;  /* or NULL */
-	bool fabric_given; /* by --fabric */
+	const char *host;  /* NULL: none was given */
+	bool fabric_given; /* --fabric gave it */
 	bool json;
-	bool all;	      /* fabrics */
-	bool unset;	      /* what env has set */
-	bool gdb;	      /* the program is to run in a debugger */
+	bool all;	      /* all fabrics */
+	bool unset;	      /* undo what env has set */
+	bool gdb;	      /* run the program in a debugger */
 	const char *reports;  /* style of reports of signature errors, or NULL */
 	const char *memory;   /* the way to the program's memory, or NULL */
 	const char *trace;    /* patterns of trace points, or NULL */
@@ -42,7 +42,7 @@ struct session {
 	const char *topology; /* the file to make the fabric from, or NULL */
 	const char *links;    /* types of a host's devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
-	const char *model;    /* what the fabric's devices are to be taken for, or NULL */
+	const char *model;    /* model that the fabric's devices say they are, or NULL */
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
@@ -89,18 +89,24 @@ void session_missing_part(const struct session *s, const char *name);
 void session_link_error(const struct session *s, int error);
 /* Says which nodes have this for their description; called.c. */
 void session_called_twice(const struct session *s, const char *name);
-/* Connects and makes a first request.  The descriptor, or -1 after it has printed the error. */
+/*
+ * Connects and makes a first request.  Returns the descriptor, or -1 after it has printed the
+ * error.
+ */
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);
-/* Asks the daemon for the session's host, or the first.  False after an error line: unknown. */
+/*
+ * Asks the daemon for the session's host, or for the first one.  False after an error line: it is
+ * unknown.
+ */
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
 
-/* program.c: finds what execvp(3) would run and whether it can be served.  0 or an exit status. */
+/* program.c: finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
 int program_find(const char *command, const char *name, char *path, size_t size);
 
 /*
- * debugger.c: the arguments with which run executes path: argv itself, or if path is gdb, such that
- * gdb finds what lies beside the preload library.  NULL: no memory.
+ * debugger.c: returns the arguments with which run executes path: argv itself, or if path is gdb,
+ * arguments by which gdb finds what lies beside the preload library.  NULL: no memory.
  */
 char **debugger_arguments(const struct session *s, const char *path, int argc, char **argv);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What softhca explain says of a code.  Each kind of code is a table in a file of its own. */
+/* What softhca explain says of a code.  Each kind of code is a table in its own file. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 struct topic {
 	const char *name;		  /* "IBV_WC_REM_ACCESS_ERR", "EINVAL ibv_modify_qp" */
-	const char *number;		  /* "10"; NULL: it has none that would be unique */
+	const char *number;		  /* "10"; NULL: no number of it is unique */
 	const char *text;		  /* the text of the library, or other names; may be NULL */
 	const char *means;		  /* one or two sentences */
 	const char *causes[TOPIC_CAUSES]; /* the likeliest first; NULL ends them */

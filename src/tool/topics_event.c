@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Asynchronous events, enum ibv_event_type.  Their numbers are taken by the statuses. */
+/*
+ * Asynchronous events, enum ibv_event_type.  They have no numbers here, because statuses have the
+ * same ones.
+ */
 #include "base/compiler.h"
 #include "tool/topic.h"
 

@@ -8,7 +8,7 @@
 #define BEFORE	"SOFTHCA_BEFORE"
 #define PRELOAD "LD_PRELOAD"
 
-/* All that softhca env may set. */
+/* All variables that softhca env may set. */
 static const char *const names[] = {
 	"SOFTHCA_DIR",
 	"SOFTHCA_HOST",
@@ -23,10 +23,10 @@ static const char *const names[] = {
 	PRELOAD,
 };
 
-/* Their values before this process has set any for the daemon. */
+/* Their values before this process set any for the daemon. */
 static char *values[array_size(names)];
 
-/* In single quotes only the quote itself is special. */
+/* Prints in single quotes, in which only the quote itself is special. */
 static void quoted_print(const char *value, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -75,7 +75,7 @@ void undo_record(void)
 	puts("'");
 }
 
-/* The value in a line of the record; NULL: there was none. */
+/* Returns the value in a line of the record; NULL: there was none. */
 static const char *value_before(const char *record, const char *name, size_t *n)
 {
 	size_t len = strlen(name);
@@ -92,7 +92,7 @@ static const char *value_before(const char *record, const char *name, size_t *n)
 	return NULL;
 }
 
-/* Does the list begin with our library? */
+/* Tells whether the list begins with our library. */
 static bool preload_begins(const struct session *s, const char *list, size_t n)
 {
 	size_t ours = strlen(s->preload);
@@ -101,7 +101,7 @@ static bool preload_begins(const struct session *s, const char *list, size_t n)
 	       (n == ours || list[ours] == ':' || list[ours] == ' ');
 }
 
-/* Is the list still what softhca env made of the one before? */
+/* Tells whether the list is still what softhca env made of the one before. */
 static bool preload_stands(const struct session *s, const char *now, const char *before, size_t n)
 {
 	size_t ours = strlen(s->preload);
@@ -114,7 +114,7 @@ static bool preload_stands(const struct session *s, const char *now, const char 
 	       strlen(now + ours + 1) == n && !strncmp(now + ours + 1, before, n);
 }
 
-/* The user has changed the list: what they have added stays, our library alone goes. */
+/* The user has changed the list: this keeps what they have added, and removes only our library. */
 static void preload_remove(const struct session *s, const char *now)
 {
 	const char *separator = "";

@@ -10,7 +10,7 @@
 
 #include "fabric/client/link.h"
 
-/* As many as the daemon answers in a turn. */
+/* As many as the daemon answers in one turn. */
 #define REQUESTS_AHEAD 64u
 
 bool view_open(const struct session *s, bool start, struct view *v)
@@ -49,7 +49,7 @@ void view_close(struct view *v)
 	close(v->sock);
 }
 
-/* ---- what the daemon is asked for ---- */
+/* ---- requests to the daemon ---- */
 
 static int reply_check(const struct msg *m, enum msg_type type, uint32_t seq)
 {
@@ -60,7 +60,7 @@ static int reply_check(const struct msg *m, enum msg_type type, uint32_t seq)
 
 /*
  * Asks for n rows of a table and passes each reply on.  Several requests are on their way at a
- * time: waiting for each answer by itself would have both processes wake up for each row.
+ * time, because waiting for each answer alone would have both processes wake up for each row.
  */
 static int ask_all(struct view *v, enum msg_type type, uint32_t n,
 		   void (*take)(struct view *v, uint32_t index, const struct msg *m))
@@ -102,7 +102,7 @@ static void take_counters(struct view *v, uint32_t row, const struct msg *m)
 	v->counters[row] = m->counters_reply;
 }
 
-/* Rows of hosts come first, and nothing else has counters of programs. */
+/* Rows of hosts come first, and only they have counters of programs. */
 static uint32_t rows_of_hosts(const struct view *v)
 {
 	uint32_t rows = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A view of a running fabric: what the daemon says and what the subnet shows. */
+/* A view of a running fabric: what the daemon says, and what the subnet shows. */
 #pragma once
 
 #include "fabric/attr.h"
@@ -9,20 +9,20 @@ struct view {
 	int sock;
 	struct msg_info_reply info;
 	struct subnet subnet;
-	void *memory; /* where the subnet lies */
+	void *memory; /* holds the subnet */
 	/* After view_load, else NULL. */
 	struct msg_host_reply *hosts;
 	struct msg_counters_reply *counters; /* by row */
 };
 
-/* False after it has printed the error. */
+/* Opens the view.  False after it has printed the error. */
 bool view_open(const struct session *s, bool start, struct view *v);
 void view_close(struct view *v);
 /* Gets all hosts and counters, faster than one by one.  False after it has printed the error. */
 bool view_load(const struct session *s, struct view *v);
-/* Row of the host table; false after the last. */
+/* Gives a row of the host table; false behind the last row. */
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
-/* A port attribute as text, without a newline. */
+/* Writes a port attribute as text, without a newline. */
 void view_attr(const struct view *v, uint32_t row, enum port_attr attr, char *buf, size_t size);
 void view_guid(uint64_t guid, char *buf, size_t size);
 void view_gid(const union ib_gid *gid, char *buf, size_t size);
