@@ -62,9 +62,9 @@ typedef enum {
 
 /** When a work request makes a completion: argument ce of flexio_dev_swqe_seg_ctrl_set(). */
 enum cq_ce_mode {
-	/** If it fails. */
+	/** If the request fails. */
 	MLX5_CTRL_SEG_CE_CQE_ON_CQE_ERROR = 0x0,
-	/** If it is the first that fails. */
+	/** If the request is the first that fails. */
 	MLX5_CTRL_SEG_CE_CQE_ON_FIRST_CQE_ERROR = 0x1,
 	/** Always. */
 	MLX5_CTRL_SEG_CE_CQE_ALWAYS = 0x2,
@@ -363,14 +363,16 @@ static inline uint32_t __flexio_dev_own_tid(void)
 #define __SPIN_FREE(lock)  ((void)0)
 #endif
 
-/** Makes a lock free; before its first use. */
+/**
+ * spin_init() - make @lock, a pointer to a struct spinlock_s, free.  Call it before the first use.
+ */
 #define spin_init(lock)                                                   \
 	do {                                                              \
 		__SPIN_FREE(lock);                                        \
 		__atomic_store_n(&((lock)->locked), 0, __ATOMIC_SEQ_CST); \
 	} while (0)
 
-/** Waits until the lock is free and takes it. */
+/** spin_lock() - wait until @lock is free, and take it. */
 #define spin_lock(lock)                                                               \
 	do {                                                                          \
 		uint32_t __spin_round = 0;                                            \
@@ -380,7 +382,7 @@ static inline uint32_t __flexio_dev_own_tid(void)
 		__SPIN_TAKEN(lock);                                                   \
 	} while (0)
 
-/** Takes the lock if it is free.  The value is 0 if so, otherwise 1. */
+/** spin_trylock() - take @lock if it is free.  The value is 0 if it was free, otherwise 1. */
 #ifdef SPINLOCK_DEBUG
 #define spin_trylock(lock)                                                \
 	(__atomic_exchange_n(&((lock)->locked), 1, __ATOMIC_SEQ_CST) ? 1u \
@@ -389,7 +391,7 @@ static inline uint32_t __flexio_dev_own_tid(void)
 #define spin_trylock(lock) __atomic_exchange_n(&((lock)->locked), 1, __ATOMIC_SEQ_CST)
 #endif
 
-/** Gives the lock back. */
+/** spin_unlock() - give @lock back. */
 #define spin_unlock(lock)                                                 \
 	do {                                                              \
 		__SPIN_FREE(lock);                                        \

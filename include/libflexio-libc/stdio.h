@@ -2,9 +2,11 @@
 /*
  * C library of device code: formatted output.
  *
- * There are no files.  stdout is the default message stream at level FLEXIO_MSG_DEV_INFO, stderr the
- * same at level FLEXIO_MSG_DEV_ERROR, stdin has no input; a program makes a stream of its own with
- * FDEV_SETUP_STREAM.  What one call prints to stdout or stderr is one message: it stays together.
+ * There are no files.  stdout is the default message stream at level FLEXIO_MSG_DEV_INFO, stderr
+ * the same at level FLEXIO_MSG_DEV_ERROR, stdin has no input; a program makes a stream of its own
+ * with FDEV_SETUP_STREAM.  What one call prints to stdout or stderr is one message: it stays
+ * together.  Any number of threads may call the functions at a time, but a program's own stream
+ * serves one thread at a time.
  *
  * The functions are those of the C standard, with its results, unless something else stands here.
  */

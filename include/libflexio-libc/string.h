@@ -2,8 +2,8 @@
 /*
  * C library of device code: memory and strings.
  *
- * The functions are those of the C standard, in its "C" locale.  strerror() knows no errors: it gives
- * the number's text.
+ * The functions are those of the C standard, in its "C" locale, and any number of threads may call
+ * them at a time.  strerror() knows no errors: it returns "no error" for 0, otherwise "error".
  */
 #ifndef _FLEXIO_LIBC_STRING_H_
 #define _FLEXIO_LIBC_STRING_H_

@@ -406,7 +406,7 @@ struct flexio_qp_attr {
 	struct ibv_pd *pd;
 	/** Logarithm of the number of blocks of 64 bytes. */
 	int log_sq_depth;
-	/** Not 0: without a send queue. */
+	/** Not 0: the QP has no send queue. */
 	int no_sq;
 	/** CQ of the send queue. */
 	uint32_t sq_cqn;
@@ -456,7 +456,7 @@ struct flexio_qp_attr {
 	uint8_t log_rra_max;
 	/** Logarithm of the reads and atomics that this QP may have outstanding. */
 	uint8_t log_sra_max;
-	/** Not 0: on a virtual lane or traffic class of its own, where there is one. */
+	/** Not 0: packets use a virtual lane or traffic class of their own, where there is one. */
 	uint8_t isolate_vl_tc;
 };
 
