@@ -51,7 +51,10 @@ void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
-/* After pthread_cancel: the thread may wait here and not in the kernel's read. */
+/*
+ * The preload calls this after pthread_cancel, because the thread may wait here instead of in the
+ * kernel's read.
+ */
 void cdev_cancelled(void);
 /*
  * A thread calls these when it is about to wait for descriptors.  The first two tell whether the

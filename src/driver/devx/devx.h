@@ -117,7 +117,7 @@ struct devx_op {
 	uint16_t in_bytes;
 	uint16_t out_bytes;
 	const struct devx_class
-		*class; /* of the object that a query or modify names; NULL: one of several */
+		*class; /* class of the object that a query or modify names; NULL: one of several */
 	const char *name;
 	/* Both are NULL if the kernel knows the command but this device does not have it;
 	 * -EOPNOTSUPP. */

@@ -166,7 +166,7 @@ struct doorbell_engine {
 	void *user;
 };
 
-/* The engine is there.  It stays where it is until doorbell_stop has returned. */
+/* The engine exists from now on.  The record must stay valid until doorbell_stop has returned. */
 void doorbell_start(const struct doorbell_engine *engine);
 /* On return every thread has left the functions of the engine. */
 void doorbell_await_none(void);

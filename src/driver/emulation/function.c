@@ -41,7 +41,7 @@ struct function {
 /* Held while a function comes or goes, which takes long. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	struct spin lock; /* of the list and who hears what; a leaf but for the upcalls */
+	struct spin lock; /* guards the list and who hears what; a leaf but for the upcalls */
 	struct function *first;
 } list;
 
