@@ -18,7 +18,7 @@
 
 #define HIGH_FD 200
 
-/* The daemon answers a client of another version or user with one of these. */
+/* Kinds of messages that the daemon sends, also in answer to a stranger. */
 #define REPLIES (1u << MSG_REPLY | 1u << MSG_NOTE)
 
 int link_raise(int fd)

@@ -327,7 +327,8 @@ void server_run(struct server *s)
 			log_error("epoll_wait: %s", strerror(-n));
 			return;
 		}
-		/* A round that fails is rare, so this rest costs nobody anything. */
+		/* A signal has interrupted the round, which is rare, so this rest costs nobody
+		 * anything. */
 		if (n < 0)
 			usleep(REST_US);
 		if (n == 0 && timeout == 0)

@@ -104,7 +104,8 @@ static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 		run_walk(f, p);
 		return n;
 	}
-	/* Of a run only the last packet matters: whoever gets it knows when it has all. */
+	/* A run leaves with its last packet, and only the code that delivers the run knows when
+	 * that is. */
 	if (!p->source)
 		send_packet_leaves(p);
 	packet_move(f, p);

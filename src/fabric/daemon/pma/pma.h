@@ -36,7 +36,7 @@ enum pma_source {
 	PMA_UNICAST_XMIT = NET_COUNTERS,
 	PMA_UNICAST_RCV,
 	PMA_SOURCES,
-	/* Counts of a service level, and those after it; only for the groups of these names. */
+	/* Counts by service level, one for each level; only the groups of these names have them. */
 	PMA_XMIT_SL = PMA_SOURCES,
 	PMA_RCV_SL = PMA_XMIT_SL + NET_SLS,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From the agents to the socket: what the program reads, in the layout in which it reads it.  What
- * the socket has no room for waits in a queue with a bound: for MADs the one below, for reports of
- * timeouts the number of sends that a program may have. */
+ * the socket has no room for waits in a queue with a bound: this file sets it for MADs, and for
+ * reports of timeouts it is the number of sends that a program may have. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
