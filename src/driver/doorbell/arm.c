@@ -37,9 +37,7 @@
 /* A store stands alone if none came within this time before it; about as long as the engine stays
  * awake for the next. */
 #define ALONE_NS 20000u
-/*
- * Time between searches for mappings of a page that has none: a program need not map a page at all.
- */
+/* Time between searches for a mapping of a page without one: a program need not map it. */
 #define SEARCH_APART_NS 1000000000u
 
 struct doorbell_mapping {
@@ -193,10 +191,7 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 		doorbell_tell_engine();
 }
 
-/*
- * Nobody would let go a store that comes later, so this lifts the protection.  Lock of the mappings
- * held.
- */
+/* Lifts the protection: nobody would let a later store go.  Lock of the mappings held. */
 static void mapping_disarm(struct doorbell_mapping *m)
 {
 	if (m->armed && maps.uffd && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
@@ -317,9 +312,7 @@ static void give_up(void)
 	uffd_abandon(maps.abandoned);
 }
 
-/*
- * Lets a store go that was held up there.  False: the page is not ours.  Lock of the mappings held.
- */
+/* Lets a held-up store go.  False: the page is not ours.  Lock of the mappings held. */
 static bool let_go(struct doorbell_mapping *m)
 {
 	bool armed = m->armed;
@@ -359,9 +352,8 @@ static bool continues_copy(const struct doorbell_mapping *m, uintptr_t addr)
 }
 
 /*
- * Tells whether to take the store for executed, with the others of its block.  A store that soon
- * follows another is not taken: the next one had better find the page open.  Lock of the mappings
- * held.
+ * Tells whether to take the store and others of its block for executed.  One that soon follows
+ * another is not taken: the next should find the page open.  Lock of the mappings held.
  */
 static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void *ucontext)
 {
