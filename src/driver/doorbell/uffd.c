@@ -4,7 +4,8 @@
  * the last descriptor the protection would go, unnoticed.  So a thread that does nothing else keeps
  * one: it has its own copy of the descriptor table, with nothing else in it.  In the program's
  * table, the descriptor serves to protect pages.  If the program closes it there, protecting fails,
- * and the thread's end lifts all protection. */
+ * and the thread's end lifts all protection.
+ */
 #include "driver/doorbell/uffd.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Steering rules.  A rule is a list of specifications, one per layer of the frame, which become one
- * value and one mask; actions stand among them.  A row of a table says what we know of each
- * kind. */
+ * value and one mask; actions stand among them.  A row of a table says what we know of each kind.
+ */
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>

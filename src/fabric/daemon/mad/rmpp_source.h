@@ -2,8 +2,8 @@
 /*
  * A message that is sent as several packets, in memory that stays.  Its packets, and receivers that
  * have all of it, hold it instead of copies.  The maker of a message's file could still change it,
- * and spoil what he sends himself; so only what has been checked once says where which bytes
- * are. */
+ * and spoil what he sends himself; so only what has been checked once says where which bytes are.
+ */
 #pragma once
 
 #include "fabric/daemon/mad/rmpp.h"
