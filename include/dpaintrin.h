@@ -94,10 +94,7 @@ extern "C" {
 /** A full fence, because there is no cache to flush here. */
 #define __dpa_thread_l1_flush() __dpa_thread_system_fence()
 
-/**
- * The program no longer needs the contents of the cache line of @addr; nothing follows from it
- * here.
- */
+/** The program no longer needs the cache line of @addr; nothing follows from it here. */
 #define __dpa_data_ignore(addr) ((void)(addr))
 
 /* Fixed-point numbers with 16 bits behind the point. */

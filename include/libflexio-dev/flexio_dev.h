@@ -363,9 +363,7 @@ static inline uint32_t __flexio_dev_own_tid(void)
 #define __SPIN_FREE(lock)  ((void)0)
 #endif
 
-/**
- * spin_init() - make @lock, a pointer to a struct spinlock_s, free.  Call it before the first use.
- */
+/** spin_init() - make @lock, a pointer to a struct spinlock_s, free, before the first use. */
 #define spin_init(lock)                                                   \
 	do {                                                              \
 		__SPIN_FREE(lock);                                        \

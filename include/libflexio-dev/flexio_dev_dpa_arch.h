@@ -44,9 +44,7 @@
 	(__OUTBOX_FIELD(rate, 0, 32) | __OUTBOX_FIELD(rtt_req, 32, 1) | \
 	 __OUTBOX_FIELD(next_act, 34, 2) | __OUTBOX_FIELD(queue, 48, 16))
 
-/**
- * outbox_write() - store @value in the register OUTBOX_@reg of the outbox page at address @page.
- */
+/** outbox_write() - store @value in the register OUTBOX_@reg of the outbox page at @page. */
 #define outbox_write(page, reg, value) \
 	(*(volatile uint64_t *)((uintptr_t)(page) + (OUTBOX_##reg)) = (value))
 

@@ -123,8 +123,7 @@ struct flexio_dev_pcc_table {
 	uint64_t events;
 	/** What FLEXIO_DEV_PCC_RATE_MAX stands for. */
 	uint64_t bytes_per_second;
-	/** How many events have come, and how many the program has taken; the program writes the
-	 * latter. */
+	/** How many events have come, and how many the program took; it writes the latter. */
 	uint64_t produced;
 	uint64_t consumed;
 	uint64_t reserved_too;

@@ -231,9 +231,7 @@ static inline uint32_t flexio_dev_cqe_get_user_index(struct flexio_dev_cqe64 *cq
 	return be32_to_cpu(cqe->srqn_uidx) & 0xffffff;
 }
 
-/**
- * flexio_dev_cqe_get_wqe_counter() - counter of the request of @cqe, not modulo the ring's size.
- */
+/** flexio_dev_cqe_get_wqe_counter() - counter of @cqe's request, not modulo the ring's size. */
 static inline uint16_t flexio_dev_cqe_get_wqe_counter(struct flexio_dev_cqe64 *cqe)
 {
 	return be16_to_cpu(cqe->wqe_counter);

@@ -62,7 +62,7 @@ struct flexio_dev_cqe64 {
 #endif
 	/** Number of the queue pair, or of the send queue; 24 bits. */
 	__be32 qpn; /* 0x38 */
-	/** Counter of the request, or of its first block in a send queue; not modulo the ring's
+	/** Counter of the request, in a send queue of its first block; not modulo the ring's
 	 * size. */
 	__be16 wqe_counter; /* 0x3c */
 	uint8_t signature;  /* 0x3e */

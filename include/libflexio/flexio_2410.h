@@ -16,9 +16,7 @@
 extern "C" {
 #endif
 
-/**
- * The DPA chooses the EUs of a thread and may change them, which FLEXIO_AFFINITY_NONE means here.
- */
+/** The DPA chooses a thread's EUs and may change them, which FLEXIO_AFFINITY_NONE means here. */
 #define FLEXIO_AFFINITY_FLEXIBLE FLEXIO_AFFINITY_NONE
 
 /** The image that fits the device; an application has only one. */

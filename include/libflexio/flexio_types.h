@@ -462,8 +462,7 @@ struct flexio_qp_attr {
 
 /** Attributes of a key over DPA memory. */
 struct flexio_mkey_attr {
-	/** Protection domain of the process's context, or of another context, whose queues use the
-	 * key. */
+	/** Protection domain of the process's context, or of another whose queues use the key. */
 	struct ibv_pd *pd;
 	/** First byte, and number of bytes. */
 	flexio_uintptr_t daddr;
