@@ -183,9 +183,7 @@ ssize_t cdev_write(int fd, const void *buf, size_t count)
 	return to_size(ret);
 }
 
-/*
- * The program is about to read text of the file at position; the read itself shows what went wrong.
- */
+/* The program is about to read text at position; the read itself shows what went wrong. */
 static void cdev_renew(struct cdev_file *f, int fd, off_t position)
 {
 	int saved_errno = errno;

@@ -24,10 +24,7 @@ int cdev_open(const char *name, int flags);
 /* Does fd belong to a device? O(1), safe for any int. */
 bool cdev_is_ours(int fd);
 int cdev_ioctl(int fd, unsigned long request, void *arg);
-/*
- * Tells whether a descriptor that is not ours belongs to a device all the same, opened by another
- * process.
- */
+/* Tells whether fd is a device's all the same, because another process has opened it. */
 bool cdev_adopt(int fd, unsigned long request);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
@@ -42,19 +39,13 @@ void cdev_before_read(int fd, off_t position);
 #define CDEV_WHERE_IT_STANDS ((off_t)-1)
 /* Returns the descriptor that a mapping of fd maps: fd itself, or another. */
 int cdev_map(int fd, size_t len, off_t offset);
-/*
- * The preload calls these after it made a shared mapping of fd, before addresses go, and after they
- * moved.
- */
+/* Called after a shared mapping of fd was made, before addresses go, and after they moved. */
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset);
 void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
-/*
- * The preload calls this after pthread_cancel, because the thread may wait here instead of in the
- * kernel's read.
- */
+/* Called after pthread_cancel: the thread may wait here instead of in the kernel's read. */
 void cdev_cancelled(void);
 /*
  * A thread calls these when it is about to wait for descriptors.  The first two tell whether the

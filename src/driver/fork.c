@@ -45,8 +45,7 @@ void cdev_fork_child(void)
 	no_cancellation();
 
 	explain_fork_child();
-	/* This comes first: a thread that is not here may have held its lock, which each mapping
-	 * takes. */
+	/* First, as a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
 	share_fork_child();
 	urcu_bp_after_fork_child();

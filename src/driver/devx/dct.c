@@ -51,8 +51,7 @@ static int devx_dct_activate(struct devx_call *c, struct devx_dct *d)
 		.pkey_index = (uint16_t)prm_get(dctc, DCTC_PKEY_INDEX),
 		.path_mtu = (enum ib_mtu)prm_get(dctc, DCTC_MTU),
 		.min_rnr_timer = (uint8_t)prm_get(dctc, DCTC_MIN_RNR_NAK),
-		/* each initiator has its own address; this one says how the target marks its
-		 * answers */
+		/* each initiator has its address; this says how the target marks answers */
 		.ah = {.is_global = ufile_port(c->file)->ethernet,
 		       .sgid_index = (uint8_t)prm_get(dctc, DCTC_SRC_INDEX),
 		       .hop_limit = (uint8_t)prm_get(dctc, DCTC_HOP_LIMIT),

@@ -46,8 +46,7 @@ struct devx_class {
 	 * address of the process, or NULL if the process does not have all of them.
 	 */
 	void *(*part)(struct devx_obj *obj, uint64_t daddr, uint64_t bytes);
-	/* May be missing.  Somebody has subscribed to events of the object, and may have come
-	 * late. */
+	/* May be missing.  Somebody has subscribed to the object's events, perhaps late. */
 	void (*subscribed)(struct devx_obj *obj);
 	uint8_t queue; /* enum eqe_queue: the kind of queue that events of it name */
 	/* May be missing: objects that steering rules may lead to have it. */
@@ -89,9 +88,7 @@ struct devx_pages {
 	uint64_t page; /* bytes */
 };
 
-/*
- * A command, copied out of the program.  The row of the command says the sizes of both mailboxes.
- */
+/* A command, copied out of the program.  The command's row says the sizes of both mailboxes. */
 struct devx_call {
 	struct ufile *file;
 	const uint8_t *in;
@@ -119,8 +116,7 @@ struct devx_op {
 	const struct devx_class
 		*class; /* class of the object that a query or modify names; NULL: one of several */
 	const char *name;
-	/* Both are NULL if the kernel knows the command but this device does not have it;
-	 * -EOPNOTSUPP. */
+	/* Both NULL: the kernel knows the command, this device does not have it; -EOPNOTSUPP. */
 	devx_run *run;
 	devx_create *create;
 	/* What the kernel checks besides the opcode; NULL: nothing. */

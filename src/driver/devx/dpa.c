@@ -260,9 +260,7 @@ static int op_call(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
-/*
- * Waits without the lock, because many threads may wait for processors before they hear of the end.
- */
+/* Waits without the lock, because many threads may wait for processors before they hear of it. */
 static int op_finish(struct devx_call *c, struct dpa_process *p)
 {
 	dpa_process_hold(p);

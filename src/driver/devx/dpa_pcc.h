@@ -16,10 +16,7 @@ int dpa_pcc_create(struct wire_process *wire, const struct subnet_port *port, st
 		   struct dpa_pcc **out) must_check;
 /* The process has ended.  NULL: does nothing. */
 void dpa_pcc_destroy(struct dpa_pcc *pcc);
-/*
- * From now on events activate the handler.  -EBUSY: another process controls the port, or this one
- * has a handler.
- */
+/* From now on events activate the handler.  -EBUSY: the port or the process has one already. */
 int dpa_pcc_begin(struct dpa_pcc *pcc, struct dpa_handler *handler) must_check;
 /* Once this has returned, events no longer activate the handler. */
 void dpa_pcc_end(struct dpa_pcc *pcc);

@@ -77,8 +77,7 @@ static int devx_run_dpa_thread(struct devx_call *c)
 	struct dpa_pcc *pcc = container_of(t->obj.uses[0], struct devx_dpa_process, obj.uobj)->pcc;
 	int ret;
 
-	/* In a process that controls flows, a thread that no queue activates is the handler of the
-	 * flows. */
+	/* In a process that controls flows, the thread that no queue activates handles them. */
 	if (pcc && !t->pcc && !t->obj.uobj.users) {
 		ret = dpa_pcc_begin(pcc, t->handler);
 		if (ret < 0)

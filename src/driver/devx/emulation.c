@@ -10,9 +10,7 @@
 #include "prm/cmd_emulation.h"
 #include "prm/model.h"
 
-/*
- * The file's device emulates the function of this number; other devices have the other functions.
- */
+/* The file's device emulates the function of this number; others are other devices'. */
 static bool file_emulates(struct ufile *f)
 {
 	return ufile_port(f)->ethernet && model_at(f->process->registry->model)->dpa;

@@ -289,9 +289,7 @@ static int method_devx_query_eqn(struct ureq *req)
 	return ureq_put_u32(req, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, DEVX_EQN_FIRST + vector);
 }
 
-/*
- * Converts the index of a static doorbell register; a context with dynamic ones has no such index.
- */
+/* Converts the index of a static doorbell register; a context with dynamic ones has none. */
 static int method_devx_query_uar(struct ureq *req)
 {
 	(void)req;

@@ -9,9 +9,7 @@
 #include "prm/uar.h"
 #include "prm/wqe.h"
 
-/*
- * Queues that share a page are served in portions of this many, lest the named ones wait for them.
- */
+/* Queues that share a page are served in portions of this many, lest the named ones wait. */
 #define SERVE_AT_ONCE 8u
 /* A store that faults does not tell which queue it names, and if some queues are left over,
  * somebody has to wake the engine.  A look at a queue without work takes a hundredth of a fault. */
@@ -244,10 +242,7 @@ static uint64_t page_peek(const struct doorbell_page *page, size_t off)
 	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
 }
 
-/*
- * Takes the value out, so that the same value, stored again after a reset of the queue, is seen as
- * new.
- */
+/* Takes the value out, so that the same value, stored after a reset of the queue, is new. */
 static uint64_t page_take(const struct doorbell_page *page, size_t off)
 {
 	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);

@@ -67,10 +67,7 @@ void doorbell_page_destroy(struct doorbell_page *page);
 
 enum doorbell_kind { DOORBELL_SQ, DOORBELL_CQ, DOORBELL_EQ, DOORBELL_KINDS };
 
-/*
- * Part of a QP, CQ or EQ.  All zero means a user without a page: every function below then does
- * nothing.
- */
+/* Part of a QP, CQ or EQ.  All zero: it has no page, and every function below does nothing. */
 struct doorbell_user {
 	struct doorbell_page *page;
 	/* Looks for work; there may be none. */
@@ -82,15 +79,10 @@ struct doorbell_user {
 	_Atomic(bool) hooked;
 };
 
-/*
- * The owner calls this before it publishes the queue.  No effect if regs is not a page of the set.
- */
+/* Called before the queue is published.  No effect if regs is not a page of the set. */
 void doorbell_user_init(struct doorbell_user *u, enum doorbell_kind kind, const uint8_t *regs,
 			void (*ring)(struct doorbell_user *u));
-/*
- * On return nobody calls ring any more.  The owner calls this before the queue goes, after a grace
- * period for hooks.
- */
+/* On return nobody calls ring.  Called before the queue goes, after a grace period for hooks. */
 void doorbell_user_release(struct doorbell_user *u);
 /* Says whether the queue can have work that only a doorbell tells of. */
 void doorbell_live(struct doorbell_user *u, bool live);
@@ -199,9 +191,7 @@ void doorbell_keep_armed(uint64_t until_ns);
 void doorbell_mapped(const uint8_t *regs, uintptr_t addr);
 /* Tells whether we know of a mapping of it in the program. */
 bool doorbell_page_mapped(const struct doorbell_page *page);
-/*
- * The caller is about to free the addresses for other use.  True: they held mappings of registers.
- */
+/* The caller is about to free these addresses.  True: they held mappings of registers. */
 bool doorbell_unmapping(uintptr_t addr, size_t len);
 /* The program has moved addresses by mremap. */
 void doorbell_moved(uintptr_t from, size_t len, uintptr_t to);

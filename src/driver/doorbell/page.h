@@ -68,14 +68,10 @@ bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: has all queues of the page served, whether or not there is a value. */
 void doorbell_serve_all(struct doorbell_page *page);
 
-/*
- * Set lock held: serves some queues of the page at once.  False: it leaves others to the next look.
- */
+/* Set lock held: serves some queues at once.  False: it leaves others to the next look. */
 bool doorbell_serve_now(struct doorbell_page *page);
 
-/*
- * Set lock held: a page joins or leaves the set, so the mappings of its registers get or lose it.
- */
+/* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
 void doorbell_mappings_join(struct doorbell_page *page);
 void doorbell_mappings_leave(struct doorbell_page *page);
 /* No lock held: calls 'found' for each other mapping of the registers.  Slow. */

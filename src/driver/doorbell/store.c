@@ -122,9 +122,7 @@ static int32_t take_displacement(struct cursor *c, unsigned bytes)
 	return bytes == 1 ? (int8_t)value : (int32_t)value;
 }
 
-/*
- * Reads ModRM, SIB and displacement, which say where the store goes; false: it goes to a register.
- */
+/* Reads ModRM, SIB and displacement, which say where the store goes; false: to a register. */
 static bool take_address(struct cursor *c, uint8_t *reg)
 {
 	uint8_t modrm = cursor_next(c), mod = modrm >> 6, rm = modrm & 7, base = rm;

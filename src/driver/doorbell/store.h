@@ -18,8 +18,7 @@
 #define STORE_NO_REGISTER 0xffu
 
 /*
- * Where a store goes: base + (index << scale) + offset; registers have their numbers in
- * instructions.
+ * Where a store goes: base + (index << scale) + offset; registers by their numbers in instructions.
  */
 struct store_target {
 	bool known;

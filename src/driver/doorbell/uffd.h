@@ -23,9 +23,6 @@ void uffd_abandon(struct uffd *u);
 /* The forked child calls this: it has neither the thread nor the protection. */
 void uffd_fork_child(struct uffd *u);
 
-/*
- * Each takes whole pages of a shared or anonymous mapping.  Call uffd_add first, once for each
- * mapping.
- */
+/* Whole pages of a shared or anonymous mapping.  Call uffd_add first, once for each mapping. */
 int uffd_add(struct uffd *u, uintptr_t addr, size_t len) must_check;
 int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on) must_check;

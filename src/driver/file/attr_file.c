@@ -70,10 +70,7 @@ static const struct cdev_ops attr_ops = {
 	.release = attr_release,
 };
 
-/*
- * Without memory, or with fd beyond the table, this does nothing: the text stays what it was at the
- * open.
- */
+/* Without memory, or with fd beyond the table, the text stays what it was at the open. */
 static void attr_track(int fd, const char *path)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));

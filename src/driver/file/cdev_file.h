@@ -20,9 +20,7 @@
 
 struct cdev_file;
 
-/*
- * Each returns 0, a size, or a negative errno.  A missing operation fails as it does in the kernel.
- */
+/* Each returns 0, a size, or a negative errno.  A missing operation fails as in the kernel. */
 struct cdev_ops {
 	int (*ioctl)(struct cdev_file *f, unsigned long request, void *arg);
 	/* Called in a forked child, where the device is the parent's. */
@@ -41,8 +39,7 @@ struct cdev_ops {
 	 * cancel_restore needs.
 	 */
 	int (*wait)(struct cdev_file *f, int fd, const int *cancel);
-	/* Returns the descriptor to map in the place of the file.  May be missing: then the file is
-	 * mapped. */
+	/* Returns the descriptor to map instead of the file.  May be missing. */
 	int (*map)(struct cdev_file *f, size_t len, off_t offset);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);

@@ -69,10 +69,7 @@ static void explain_post(struct ibv_qp *qp, const struct ibv_send_wr *wr, int er
 	uverbs_qp_explain_post(qp->context->cmd_fd, qp->handle, &post);
 }
 
-/*
- * A failed post may have posted the head of its list, so the hook looks at the doorbell in any
- * case.
- */
+/* A failed post may have posted the head of its list, so this looks at the doorbell in any case. */
 static inline int hooked_post_send(const struct entry_points *real, struct ibv_qp *qp,
 				   struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -345,8 +342,7 @@ static bool same_context_set(const struct entry_points *a, const struct entry_po
 }
 
 /*
- * Returns the wrappers for these originals, or NULL if they are wrappers already or the sets are
- * used up.
+ * Returns wrappers for these originals; NULL: they are wrappers already, or the sets are used up.
  */
 static const struct entry_points *context_set_for(const struct entry_points *real)
 {

@@ -51,8 +51,7 @@ void *real_function(enum real_function f)
 	void *address = atomic_load_explicit(&addresses[f], memory_order_relaxed);
 
 	if (!address) {
-		/* We keep the handle, because the library must not go while we know its
-		 * addresses. */
+		/* We keep the handle: the library must not go while we know its addresses. */
 		void *library = dlopen(real_names[f].library, RTLD_NOLOAD | RTLD_LAZY);
 
 		/* Python wheels bring the library under another name. */

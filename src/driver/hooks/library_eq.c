@@ -115,9 +115,7 @@ exported int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *msi)
 	return 0;
 }
 
-/*
- * Returns the command's number of the vector; -1: there is none.  A queue without a vector has 0.
- */
+/* Returns the command's number of the vector, or -1.  A queue without a vector has 0. */
 static int64_t vector_in_command(uint32_t number)
 {
 	int64_t fd = -1;

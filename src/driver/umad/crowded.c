@@ -30,9 +30,7 @@ struct crowded {
 	ssize_t ret;
 };
 
-/*
- * Closes copies of the program's descriptors, none of which is a device's; the originals stay open.
- */
+/* Closes copies of the program's descriptors, none of which is a device's; the originals stay. */
 static void room_by_copies(int keep)
 {
 	for (int fd = 0, closed = 0; closed < ROOM && (unsigned)fd < CDEV_MAX_FDS; fd++)

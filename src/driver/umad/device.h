@@ -15,10 +15,7 @@
 #define UMAD_MAJOR 231u
 #define ISSM_MINOR 64u
 
-/*
- * The descriptor is the socket itself, in every process that has it; this record says how to use
- * it.
- */
+/* The descriptor is the socket itself, in every process; this record says how to use it. */
 struct umad_device {
 	struct cdev_file cdev;
 	struct umad_page *page;

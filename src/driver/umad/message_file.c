@@ -107,10 +107,7 @@ static bool spare_make(uint64_t bytes)
 	return true;
 }
 
-/*
- * Makes the pages for the second message, because only then it pays.  Otherwise each page is a
- * fault.
- */
+/* Makes the pages for the second message: only then it pays.  Otherwise each page is a fault. */
 static void spare_populate(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

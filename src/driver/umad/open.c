@@ -22,10 +22,7 @@ static void device_fstat(struct cdev_file *f, struct stat *st)
 	st->st_blocks = 0;
 }
 
-/*
- * The daemon sees the end of the socket when the last process closes it, so there is nothing to
- * tell.
- */
+/* The daemon sees the end of the socket when the last process closes it, so nobody tells it. */
 static void device_last_close(struct cdev_file *f)
 {
 	(void)f;

@@ -167,10 +167,7 @@ static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
 
 /* ---- a message that is fetched ---- */
 
-/*
- * Removes the marker of a message that was fetched.  Another reader may have taken it off
- * meanwhile.
- */
+/* Removes the marker of a message that was fetched.  Another reader may have taken it off. */
 static int marker_remove(struct umad_reading *r, uint32_t id)
 {
 	uint8_t bytes[UMAD_MESSAGE_BYTES];
@@ -263,8 +260,7 @@ static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
 {
 	struct fetching f = {r, id};
 
-	/* Checks beforehand, because a message that the daemon hands out and we cannot take is
-	 * lost. */
+	/* Checks first: a message that the daemon hands out and we cannot take is lost. */
 	return umad_has_room(r->fd) ? reading_fetch_here(r, id)
 				    : umad_crowded(fetching_go, &f, r->fd);
 }

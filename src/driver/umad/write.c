@@ -162,8 +162,7 @@ static int stream_send_attached(int fd, void *bytes, size_t n, int attached)
 }
 
 /*
- * Makes one attempt.  It is no cancellation point, because a cancelled thread would leave the page
- * wrong.
+ * Makes one attempt, without a cancellation point: a cancelled thread would leave the page wrong.
  */
 static int stream_send_once(int fd, void *bytes, size_t n, int attached)
 {

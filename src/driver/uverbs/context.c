@@ -91,8 +91,8 @@ static int ucontext_open(struct ureq *req)
 		return -EOPNOTSUPP;
 	if (uhw.comp_mask || uhw.reserved0 || uhw.reserved1 || uhw.reserved2)
 		return -EOPNOTSUPP;
-	/* Both are older than rdma-core 24.  What such libraries would need is not tested, and
-	 * nobody misses it. */
+	/* Both are older than rdma-core 24.  Nobody tests or misses what such libraries would
+	 * need. */
 	if (!(uhw.lib_caps & MLX5_LIB_CAP_DYN_UAR) || uhw.max_cqe_version < 1)
 		return refuse_old(req->file);
 	/* libmlx5 asks for a region at once, and crashes later if it gets none. */

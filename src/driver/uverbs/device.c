@@ -163,8 +163,8 @@ static int cmd_query_device_ex(struct ureq *req)
 }
 
 /*
- * The counts are as wide as in PortInfo, and stay at their maximum.  Without the daemon we know
- * none.
+ * The counts are as wide as in PortInfo, and stay at their maximum.  Without the daemon none is
+ * known.
  */
 static void fill_violations(uint32_t row, struct ib_uverbs_query_port_resp *p)
 {

@@ -48,8 +48,7 @@ void uclock_refresh(struct ufile *f)
 {
 	uint64_t cycles;
 
-	/* A thread that finds it taken may go on, because the other one is storing the present
-	 * time. */
+	/* A thread that finds it taken may go on: the other one is storing the present time. */
 	if (!spin_try(&f->clock_busy))
 		return;
 	cycles = clock_ns();

@@ -248,9 +248,7 @@ static bool late_put(struct uchannel *c, const void *data, size_t bytes)
 	return true;
 }
 
-/*
- * Adds one more event, and room behind it for what a purge takes from the pipe and cannot put back.
- */
+/* Adds an event, and room behind it for what a purge takes from the pipe and cannot put back. */
 static bool late_append(struct uchannel *c, const void *event)
 {
 	return late_reserve(c, c->event_bytes + PURGE_BYTES) && late_put(c, event, c->event_bytes);
@@ -492,8 +490,7 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 	errno = saved_errno;
 	if (ret)
 		return ret;
-	/* The pointer only serves as a name: the channel may have been closed meanwhile, and fd be
-	 * another file. */
+	/* The pointer is only a name: the channel may have been closed, and fd be another file. */
 	return cdev_table_load(fd) == f ? 0 : -EBADF;
 }
 

@@ -33,18 +33,12 @@ enum uchannel_kind {
  * not NULL, the caller gets a reference in *out (cdev_put).  -EMFILE or -ENOMEM: there is no
  * channel. */
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out) must_check;
-/*
- * Returns the channel that fd names, with a reference; -EBADF if it is no such channel of this
- * file.
- */
+/* Returns the channel that fd names, with a reference; -EBADF if this file has no such channel. */
 int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd,
 		  struct uchannel **out) must_check;
 struct cdev_file *uchannel_cdev(struct uchannel *c);
 
-/*
- * The device calls these.  They count *count up under the channel's lock if they delivered the
- * event.
- */
+/* Upcalls.  They count *count up, under the channel's lock, if they delivered the event. */
 void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count);
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event,
 			 uint32_t *count);

@@ -10,10 +10,7 @@
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
 
-/*
- * Makes room for giving the handle back already when it is taken, because giving back must not
- * fail.
- */
+/* Makes room for giving the handle back when it is taken, because giving back must not fail. */
 static int free_list_reserve(struct uobj_table *t)
 {
 	uint32_t room = t->free_room ? t->free_room * 2 : UOBJ_CHUNK;

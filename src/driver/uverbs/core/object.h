@@ -48,10 +48,7 @@ struct uevents {
 	uint32_t async;
 };
 
-/*
- * What a type of object does beyond being in the table; each type has a constant beside its
- * handlers.
- */
+/* What a type of object does beyond being in the table; a constant beside its handlers. */
 struct uobj_class {
 	enum uobj_type type;
 	/* May be missing.  -EBUSY while something uses the device's part; else nothing can any
@@ -65,8 +62,7 @@ struct uobj_class {
 	/* May be missing.  Returns the QP that takes the frames of a steering rule that leads to
 	 * obj; NULL: none does. */
 	struct qp *(*takes_frames)(struct uobj *obj);
-	/* May be missing, and may return NULL: the table, or the counter, that a rule means by
-	 * obj. */
+	/* May be missing or return NULL: the table, or the counter, that a rule means by obj. */
 	struct flow_table *(*table)(struct uobj *obj);
 	struct flow_counter *(*counter)(struct uobj *obj);
 };
@@ -77,8 +73,7 @@ struct uobj {
 	uint32_t handle;
 	uint32_t users; /* objects that name this one; > 0 is busy */
 	struct ufile *file;
-	/* CQ, SRQ and QP: the channel of their asynchronous events, the name there, and how many
-	 * went. */
+	/* CQ, SRQ and QP: channel of asynchronous events, the name there, and how many went. */
 	struct uchannel *async;
 	uint64_t user_handle;
 	uint32_t async_events; /* under the channel's lock */

@@ -5,7 +5,7 @@
 #include "driver/uverbs/core/file.h"
 
 /*
- * Port 1, which speaks for all ports of a device on what they share: link layer, sizes of tables.
+ * Port 1, which speaks for all ports of a device in what they share: link layer, sizes of tables.
  */
 const struct subnet_port *ufile_port(const struct ufile *f);
 /* Tells whether the device has a port of that number; they count from 1. */
@@ -15,9 +15,6 @@ uint32_t ufile_port_row(const struct ufile *f, uint32_t number);
 uint32_t ufile_port_state(const struct ufile *f, uint32_t number); /* enum ib_port_state */
 uint8_t uport_phys_state(uint32_t state);			   /* as PortInfo counts */
 uint32_t uverbs_comp_vectors(void);
-/*
- * Checks that the attributes of attr that mask chooses are within the device's limits: 0 or
- * -EINVAL.
- */
+/* Checks that what mask chooses of attr is within the device's limits: 0 or -EINVAL. */
 int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr,
 			uint32_t mask) must_check;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Tells traces, and in words whoever asked (base/explain.h), that a control operation was refused.
- */
+/* Tells traces, and in words those who asked (base/explain.h), of a refused operation. */
 #pragma once
 
 /* Returns err.  why is a word for traces that says where it was refused. */

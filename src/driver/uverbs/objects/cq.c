@@ -362,8 +362,7 @@ static int cmd_resize_cq(struct ureq *req)
 	entries = cq_ring_entries(cmd.cqe);
 	if (!entries)
 		return -EINVAL;
-	/* If the size does not change, the kernel leaves the old ring in place, and so does
-	 * libmlx5. */
+	/* If the size does not change, the kernel and libmlx5 leave the old ring in place. */
 	if (entries != cq->entries) {
 		if (uhw.cqe_size != 64 && uhw.cqe_size != 128)
 			return -EINVAL;

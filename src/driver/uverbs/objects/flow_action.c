@@ -19,10 +19,7 @@
 #include "driver/uverbs/objects/rss.h"
 #include "prm/ste.h"
 
-/*
- * Fields of set_action_in and add_action_in, and the beginning of copy_action_in, which is not
- * here.
- */
+/* Fields of set_action_in and add_action_in, and the first of copy_action_in, which is not here. */
 #define ACTION_TYPE   PRM_FIELD(0x00, 4)
 #define ACTION_FIELD  PRM_FIELD(0x04, 12)
 #define ACTION_OFFSET PRM_FIELD(0x13, 5)

@@ -187,10 +187,7 @@ static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
 	return qp;
 }
 
-/*
- * The send ring lies behind the receives, except in raw packet QPs, whose rings have their own
- * buffers.
- */
+/* The send ring lies behind the receives, but raw packet QPs have a buffer for each. */
 static void *qp_send_ring(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 	uint64_t rq_bytes = 0;
@@ -341,10 +338,7 @@ static int method_qp_create(struct ureq *req)
 	return ret;
 }
 
-/*
- * Finds the objects that a command names.  An XRC target names its domain where others name their
- * PD.
- */
+/* Finds the objects that a command names.  An XRC target names its domain in the place of a PD. */
 static int qp_find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
 			 struct qp_request *r)
 {

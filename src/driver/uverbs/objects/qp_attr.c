@@ -94,10 +94,7 @@ static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_q
 	return ret;
 }
 
-/*
- * A half of an XRC connection ignores the attributes of the other half, because programs set those
- * of RC.
- */
+/* Half an XRC connection ignores the other half's attributes, because programs set those of RC. */
 static uint32_t qp_attr_mask_for(enum ib_qp_type type, uint32_t mask)
 {
 	switch (type) {

@@ -8,10 +8,7 @@ struct umr;
 
 /* Decides how peers reach the region, if it has remote rights, and tells the device. */
 void ushare_region(const struct ufile *f, struct umr *mr);
-/*
- * The owner calls this before the region's key changes or goes: nobody else withdraws it
- * afterwards.
- */
+/* Called before the region's key changes or goes: nobody else withdraws it afterwards. */
 void ushare_end(struct umr *mr);
 
 /*
