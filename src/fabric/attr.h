@@ -48,9 +48,7 @@ extern const struct counter_attr counter_attrs[];
 extern const uint32_t ncounter_attrs;
 extern const struct counter_attr hw_counter_attrs[];
 extern const uint32_t nhw_counter_attrs;
-/*
- * What a port's query gives and no file has (PortInfo, IBTA 14.2.5.6), by the names that verbs use.
- */
+/* What a port's query gives and no file has (PortInfo, IBTA 14.2.5.6), by verbs' names. */
 extern const struct counter_attr violation_attrs[];
 extern const uint32_t nviolation_attrs;
 

@@ -13,10 +13,7 @@
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 
-/*
- * Sequence number of a request for a channel that we had no descriptor for; nobody waits for its
- * reply.
- */
+/* Sequence number of requests for channels that we had no descriptor for; nobody waits. */
 #define CLIENT_SEQ_NOBODY UINT32_MAX
 
 struct waiter;
@@ -28,8 +25,7 @@ struct fabric_client {
 	pthread_t thread;
 	char dir[RUNDIR_BYTES];
 
-	/* Peers whose channels came when we had no descriptor left; for the control thread
-	 * alone. */
+	/* Peers whose channels came when we had no descriptor left; the control thread's. */
 	uint64_t missed[REGISTRY_SLOTS / 64];
 	uint32_t nmissed;
 
@@ -50,9 +46,7 @@ bool client_calls_end(struct fabric_client *c);
 bool client_closing_begin(struct fabric_client *c);
 bool client_is_closing(struct fabric_client *c);
 
-/*
- * Sends one message.  0 or a negative errno, -ECONNRESET if the program has closed the connection.
- */
+/* Sends one message.  0 or negative errno, -ECONNRESET if the program has closed the connection. */
 int client_send(struct fabric_client *c, const struct msg *m, int flags) must_check;
 /* The control thread waits here for a message; it may be cancelled in this wait only. */
 int client_recv(struct fabric_client *c, struct msg *m, int fds[MSG_MAX_FDS]) must_check;

@@ -14,8 +14,5 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 	      int fds[MSG_MAX_FDS]) must_check;
 /* Makes one more request on a connection that nobody else reads from.  0 or a negative errno. */
 int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS]) must_check;
-/*
- * Moves a descriptor that a child will inherit out of the way of programs that count on low
- * numbers.
- */
+/* Moves a descriptor that children inherit out of the way of programs that count on low numbers. */
 int link_raise(int fd);

@@ -11,10 +11,7 @@ struct attached {
 	bool given; /* the daemon closes them when the reply has gone; else the fabric keeps them */
 };
 
-/*
- * Turns the request into its reply.  Returns the reply's status, or ANSWER_LATER: there is none
- * yet.
- */
+/* Turns the request into its reply.  Returns its status, or ANSWER_LATER: there is none yet. */
 typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
 #define ANSWER_LATER 1
 

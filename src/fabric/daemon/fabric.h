@@ -140,8 +140,7 @@ int64_t fabric_called_node(const struct fabric *f, const char *name) must_check;
 /* Row of a port of that host, or SUBNET_NONE. */
 uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
 /*
- * Row of the attribute's port, or of the first port of its device if it is the device's; or
- * SUBNET_NONE.
+ * Row of the attribute's port; of its device's first port, if it is the device's; or SUBNET_NONE.
  */
 uint32_t fabric_find_attr(const struct fabric *f, uint32_t host, const struct attr *a);
 /* The name of the host that a port is plugged into. */
@@ -159,10 +158,7 @@ int build_subnet(struct fabric *f) must_check;
 /* Opens the agents of the ports, the subnet manager, and the other ends of the device files. */
 int manage_open(struct fabric *f) must_check;
 void manage_close(struct fabric *f);
-/*
- * Somebody has pulled cables or put them back: on return the SM has done all that it can do in a
- * moment.
- */
+/* Cables were pulled or put back: on return the SM has done what it can do in a moment. */
 void manage_links(struct fabric *f);
 
 /* ---- port.c: state of a port ---- */
@@ -211,10 +207,7 @@ uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_cou
 
 /* ---- traffic.c: what processes have sent, by destination ---- */
 
-/*
- * Counts what was sent at all ports that it passed.  Call this before any change of what ways
- * depend on.
- */
+/* Counts what was sent at all ports that it passed.  Call it before ways can change. */
 void traffic_settle(struct fabric *f);
 /* The same for a process that is gone; also frees its cells. */
 void traffic_end(struct fabric *f, uint32_t slot);

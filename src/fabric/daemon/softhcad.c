@@ -93,10 +93,7 @@ static void limit_lift(__rlimit_resource_t what)
 	setrlimit(what, &limit);
 }
 
-/*
- * The daemon serves everybody, so it drops all that it has of the program that happened to start
- * it.
- */
+/* The daemon serves everybody, so it drops all that is of the program that started it. */
 static void forget_parent(int keep_fd)
 {
 	cpu_set_t all;
@@ -120,8 +117,7 @@ static void forget_parent(int keep_fd)
 	sched_setaffinity(0, sizeof(all), &all);
 	/* The daemon needs a descriptor per process and per pair of processes that talk. */
 	limit_lift(RLIMIT_NOFILE);
-	/* A device tree that is too long for a file must be an error, and must not kill the
-	 * daemon. */
+	/* A device tree that is too long for a file must be an error, not our death. */
 	limit_lift(RLIMIT_FSIZE);
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -136,10 +132,7 @@ static void stdio_replace(int fd, int first, int last)
 		close(fd);
 }
 
-/*
- * Up to here somebody reads the errors; from now on only the log in our directory does, if
- * anything.
- */
+/* Up to here somebody reads the errors; from now on only our directory's log does, if any. */
 static void stdio_leave(const char *dir)
 {
 	char path[RUNDIR_BYTES + 8];
@@ -365,8 +358,7 @@ static int daemon_serve(const struct options *o)
 destroy:
 	server_close(&server);
 	fabric_destroy(&fabric);
-	/* What did not come up goes last: removing it takes descriptors, which may have been
-	 * short. */
+	/* What did not come up goes last: removing it takes descriptors, which may be short. */
 	if (ret)
 		home_leave(o->dir, lock);
 	close(lock);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Ties of Ethernet ports: where their cables lead instead of to the segment that all share; see
- * server.h.
- */
+/* Ties of Ethernet ports: where their cables lead, if not to the shared segment; see server.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -108,9 +108,7 @@ int answer_umad_in_flight(struct server *s, struct conn *c, struct msg *m, struc
 	return f ? umad_file_in_flight(f, &m->umad_in_flight) : -ESTALE;
 }
 
-/*
- * Adopts a file of which the program has only the descriptor, from execve or from another program.
- */
+/* Adopts a file of which the program has only the descriptor, by execve or from another program. */
 int answer_umad_adopt(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;

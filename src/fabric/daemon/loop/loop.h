@@ -18,9 +18,7 @@ struct source {
 	int fd;
 };
 
-/*
- * Due times are times of loop_now.  The wheel turns in 1 ms; arming and cancelling take tens of ns.
- */
+/* Due times are of loop_now.  The wheel turns in 1 ms; arming and cancelling take tens of ns. */
 struct loop_timer {
 	struct loop_timer *next, **prev; /* NULL prev: not armed */
 	uint64_t due_ns;
@@ -92,8 +90,5 @@ int loop_round(struct loop *l, int timeout_ms);
 
 /* Fires all timers that are due. */
 void loop_timers_run(struct loop *l);
-/*
- * Milliseconds until the next timer, rounded up; -1: there is none.  Never too long, perhaps too
- * short.
- */
+/* Milliseconds until the next timer; -1: there is none.  Never too long, perhaps too short. */
 int loop_timers_wait(struct loop *l);

@@ -26,8 +26,8 @@ struct mad_message {
 	const uint8_t *data;
 	uint8_t *
 		owned; /* malloc'd, data points into it: store NULL to take it; NULL: copy 'data' */
-	/* Not NULL: data has the headers alone, and this source has the rest.  An agent that keeps
-	 * it holds it. */
+	/* Not NULL: data has the headers alone, and this source has the rest.  Hold it to keep
+	 * it. */
 	struct rmpp_source *lent;
 };
 
@@ -101,9 +101,6 @@ struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 			     struct mad_send **send);
 /* Gives the MAD to the agent; p stays the caller's. */
 void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p);
-/*
- * Tells whether the agent takes a run as a whole; else it gets each MAD that p stands for by
- * itself.
- */
+/* Tells whether the agent takes a run as a whole; else it gets each MAD of p by itself. */
 bool agent_takes_runs(const struct mad_agent *a, const struct mad_packet *p) must_check;
 void agent_take_run(struct mad_agent *a, struct mad_packet *p);

@@ -101,10 +101,7 @@ static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
 	return packet_refuse(p);
 }
 
-/*
- * Gives all packets at once to an agent whose messages we put together.  False: each goes by
- * itself.
- */
+/* Gives a whole run to an agent whose messages we put together.  False: each goes by itself. */
 static bool run_give(struct mad_fabric *f, struct mad_packet *p)
 {
 	struct mad_send *send = NULL;

@@ -104,8 +104,7 @@ static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 		run_walk(f, p);
 		return n;
 	}
-	/* A run leaves with its last packet, and only the code that delivers the run knows when
-	 * that is. */
+	/* A run leaves with its last packet; only its delivery knows when that is. */
 	if (!p->source)
 		send_packet_leaves(p);
 	packet_move(f, p);

@@ -50,8 +50,7 @@ struct mad_fabric {
 	struct mad_agent **of_port;  /* [row]: agents that take requests; agent.c */
 	uint32_t next_tid;	     /* 1 to 2^24 - 1, then from the beginning */
 	struct impair *impair;	     /* NULL: every link is perfect */
-	/* p->row dropped a MAD, because its table does not have the P_Key.  NULL: nobody wants to
-	 * know. */
+	/* p->row dropped a MAD whose P_Key its table does not have.  NULL: nobody asks. */
 	void (*pkey_violated)(void *user, const struct mad_packet *p);
 	/* 'row', a switch's port that enforces partitions, dropped it on its way. */
 	void (*pkey_enforced)(void *user, const struct mad_packet *p, uint32_t row);

@@ -92,8 +92,8 @@ struct rmpp_part {
 };
 
 /*
- * Takes a DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE: message and length
- * are set.
+ * Takes a DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE sets message,
+ * length.
  */
 enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
 				 bool *reply, uint8_t *status);

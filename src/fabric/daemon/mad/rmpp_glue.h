@@ -16,9 +16,7 @@ void rmpp_transfer_begin(struct mad_send *send);
 void rmpp_transfer_left(struct mad_send *send);
 /* Time is over: sends again, or returns false. */
 bool rmpp_transfer_again(struct mad_send *send) must_check;
-/*
- * An ACK, STOP or ABORT, or a packet that is none of them, has come for one of the agent's sends.
- */
+/* An ACK, STOP or ABORT, or a packet of no such type, has come for one of the agent's sends. */
 void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p);
 
 /* Sends these bytes back to where a packet came from. */

@@ -4,10 +4,7 @@
 
 #include "fabric/daemon/mad/rmpp.h"
 
-/*
- * Bytes of each segment behind the RMPP header: PayloadLength counts them, with the class's own
- * header.
- */
+/* Bytes of a segment behind the RMPP header, as PayloadLength counts: with the class's header. */
 #define SEGMENT_PAYLOAD (MAD_BYTES - MAD_RMPP_BYTES)
 #define ABORT_FIRST	RMPP_TOTAL_TIME
 #define ABORT_LAST	RMPP_UNSPECIFIED
@@ -30,9 +27,7 @@ bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t le
 	return true;
 }
 
-/*
- * Returns what the header says: the first segment gives the length of the whole, the last its own.
- */
+/* Returns what the header says: the first segment the length of the whole, the last its own. */
 static uint32_t payload_length(const struct rmpp_message *m, uint32_t segment)
 {
 	uint32_t pad = m->segments * segment_bytes(m) - (m->length - m->data_at);

@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * How many descriptors all messages together keep; a message without one is read from its memory.
- */
+/* How many descriptors all messages keep; a message without one is read from its memory. */
 #define MOST_FILES 256u
 #define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW)
 

@@ -74,8 +74,7 @@ static void transfer_emit_run(struct mad_send *send)
 }
 
 /*
- * Emits a burst of what the window allows; the next burst follows when the last packet of this has
- * left.
+ * Emits a burst of what the window allows; the next follows when the last packet of this has left.
  */
 static void transfer_emit_burst(struct mad_send *send)
 {

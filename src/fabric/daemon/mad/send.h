@@ -30,10 +30,7 @@ struct mad_send {
  * called before an answer can come.
  */
 void send_packet_leaves(struct mad_packet *p);
-/*
- * Makes a packet to where the send goes, complete but for its MAD.  NULL: no memory, which counts
- * as lost.
- */
+/* Makes a packet of the send, all but its MAD.  NULL: no memory, which counts as lost. */
 struct mad_packet *send_packet(struct mad_send *send);
 /* Emits the packet; the send goes on when it leaves, so there may be one such packet at a time. */
 void send_emit(struct mad_send *send, struct mad_packet *p);

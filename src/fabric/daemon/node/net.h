@@ -44,9 +44,7 @@ struct net_node {
 	char description[64];
 };
 
-/*
- * What NET itself counts: MADs, and data that a switch passes on.  The reader lets counts saturate.
- */
+/* What NET itself counts: MADs, and data that a switch passes on.  Readers saturate counts. */
 enum net_counter {
 	NET_XMIT_DATA, /* in 4-byte words, of all classes that PMA counts */
 	NET_RCV_DATA,
@@ -76,8 +74,7 @@ struct net_port {
 	bool pulled;	/* a user has pulled the cable for now */
 	uint8_t issm;	/* how many programs and built-in SMs hold the bit */
 	uint32_t cable; /* row at the other end, or SUBNET_NONE */
-	/* What the cable is good for: what was enabled when somebody plugged it in.  0: there is no
-	 * cable. */
+	/* What the cable is good for: what was enabled when it was plugged in.  0: no cable. */
 	uint8_t fit_width, fit_speed, fit_ext_speed;
 	uint64_t guid;
 	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
@@ -106,10 +103,7 @@ enum net_event {
 	NET_EVENTS,
 };
 
-/*
- * Hears of changes, in the call that makes them.  A listener must not change anything: it queues
- * work.
- */
+/* Hears of changes, in the call that makes them.  It must change nothing: it queues work. */
 struct net_listener {
 	struct net_listener *next;
 	void (*event)(struct net_listener *l, enum net_event event, uint32_t row, uint32_t what);
@@ -124,8 +118,7 @@ struct net {
 	struct net_listener *listeners;
 	/* Totals of a host's port over its processes (slots.c); NULL: there are none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
-	/* Calls net_carry for what processes have sent since the last call; NULL: they never
-	 * send. */
+	/* Calls net_carry for what processes have sent since; NULL: they never send. */
 	void (*settle)(void *user);
 	void *user;
 };
@@ -177,9 +170,7 @@ void net_pull(struct net *n, uint32_t row, bool pulled);
 /* Changes state and phys state as a Set of PortInfo does.  0, or -EINVAL: refused (status 7). */
 int net_set_state(struct net *n, uint32_t row, enum ib_port_state state) must_check;
 int net_set_phys(struct net *n, uint32_t row, enum smp_phys_state phys) must_check;
-/*
- * The port at which a packet that leaves 'row' arrives, or SUBNET_NONE: no link, or not this state.
- */
+/* The port to which a packet from 'row' comes, or SUBNET_NONE: no link, or not this state. */
 uint32_t net_peer(const struct net *n, uint32_t row, enum ib_port_state at_least);
 
 /* ---- port.c: fields of PortInfo whose change has consequences ---- */

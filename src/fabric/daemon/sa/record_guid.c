@@ -105,10 +105,7 @@ static uint64_t guid_choose(const struct sa_query *q, const struct guid_block *b
 	return guid;
 }
 
-/*
- * Leaves out a GUID that is taken already, which the answer shows, because it has what the table
- * has.
- */
+/* Leaves out a GUID that is taken already, which shows in the answer, a copy of the table. */
 static void guid_set(const struct sa_query *q, struct guid_block *b, uint32_t i)
 {
 	uint64_t guid = guid_at(q->record + GIR_AT_GUIDS, i);
@@ -132,10 +129,7 @@ static bool guid_in_a_group(const struct sa_query *q, uint32_t row, uint64_t gui
 	return false;
 }
 
-/*
- * Deletes all GUIDs that the request names, or none: one whose GID is in a multicast group cannot
- * go.
- */
+/* Deletes all GUIDs that the request names, or none: one in a multicast group cannot go. */
 static unsigned guids_delete(const struct sa_query *q, struct guid_block *b)
 {
 	for (uint32_t i = 0; i < BLOCK_GUIDS; i++)

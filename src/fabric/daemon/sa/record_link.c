@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * LinkRecord lists each link twice, from either end.  SMInfoRecord lists the one SM that there is.
- */
+/* LinkRecord: each link twice, from either end.  SMInfoRecord lists the one SM that there is. */
 #include "fabric/daemon/sa/sa.h"
 
 #define LR_FROM_LID  PRM_FIELD(0, 16)

@@ -38,10 +38,7 @@ static bool values_valid(const struct sa_query *q)
 	return !both_asked(q, MCM_COMP_RATE_SEL) || sa_rate_valid(field_wanted(q, MCM_RATE));
 }
 
-/*
- * Tells whether the group has what the request names; MTU, rate and life time go by their
- * selectors.
- */
+/* Tells whether the group has what the request names; MTU, rate, life time by selectors. */
 static bool group_has(const struct sa_query *q, const struct sa_group *g)
 {
 	uint32_t pkey = field_wanted(q, MCM_PKEY);
@@ -221,10 +218,7 @@ static bool port_can(const struct sa_query *q, uint32_t row, const struct sa_gro
 	       sa_has_pkey(q->net, row, g->pkey);
 }
 
-/*
- * Only its port may change a membership, or a port of its partition if another port has asked for
- * it.
- */
+/* Only its port may change a membership, or its partition if another port asked for it. */
 static bool member_allows(const struct sa_query *q, const struct sa_group *g,
 			  const struct sa_member *m)
 {

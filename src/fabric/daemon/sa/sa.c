@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * The agent of subnet administration: it takes requests, finds the answering record, and sends
- * answers.
- */
+/* The agent of subnet administration: takes requests, finds their record, sends answers. */
 #include "fabric/daemon/sa/sa.h"
 
 #include <errno.h>
@@ -100,8 +97,7 @@ static void sa_dispatch(struct sa_query *q)
 	case MAD_GET:
 	case MAD_GET_TABLE:
 	case MAD_GET_MULTI:
-		/* Only GetMulti asks for several paths from lists of GIDs, and it asks for nothing
-		 * else. */
+		/* GetMulti, and only it, asks for several paths from lists of GIDs. */
 		if (q->kind->count && (q->method == MAD_GET_MULTI) == (q->kind->answered_as != 0)) {
 			sa_query_begin(q);
 			return;

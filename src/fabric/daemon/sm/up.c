@@ -41,8 +41,7 @@ static void end_port_configure(struct sm *s, uint32_t row)
 static void ports_step(struct net *n, enum ib_port_state from, enum ib_port_state to)
 {
 	for (uint32_t row = 0; row < n->nports; row++)
-		/* A refusal means that the link has gone, and then its event begins the next
-		 * sweep. */
+		/* A refusal means that the link has gone; its event begins the next sweep. */
 		if (!n->subnet->ports[row].ethernet && net_info(n, row, PI_STATE) == from &&
 		    net_set_state(n, row, to))
 			continue;

@@ -130,8 +130,7 @@ static void notice_fire(struct loop *l, struct loop_timer *t)
 	struct notice *n = container_of(t, struct notice, timer);
 
 	(void)l;
-	/* An SM that gives this port a LID looks at everything anyway, so the trap ends without
-	 * one. */
+	/* An SM that gives this port a LID looks at everything anyway, so the trap ends. */
 	if (notice_possible(n->sma->fabric->net, n->row))
 		notice_try(n);
 	else

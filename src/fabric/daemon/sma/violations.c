@@ -65,9 +65,7 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 			violations_reset(r, row, i);
 }
 
-/*
- * Writes who sent it to whom, from that byte of the details on (IBTA 14.2.5.1, notices 257 to 259).
- */
+/* Writes who sent it to whom, from that byte of details on (IBTA 14.2.5.1, notices 257 to 259). */
 static void violation_ends(uint8_t *details, unsigned at, const struct key_violation *v)
 {
 	mad_put32(details, at, (uint32_t)v->sl << 28 | (v->sqpn & IB_QPN_MASK));

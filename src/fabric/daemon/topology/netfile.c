@@ -51,10 +51,7 @@ static int name_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 	return 0;
 }
 
-/*
- * An alias belongs to the module that defines it, as ids do.  '@' in front tells an alias from an
- * id.
- */
+/* An alias belongs to the module that defines it, as ids do.  '@' in front tells them apart. */
 static int alias_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 {
 	char bare[PLAN_NAME_BYTES];

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Messages that are too long for the stream wait here until a reader with enough room comes for
- * them.
- */
+/* Messages that are too long for the stream wait here until a reader with enough room comes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -186,10 +186,7 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 static const struct mad_agent_ops agent_ops = {
 	.receive = agent_receive, .sent = agent_sent, .borrows = true};
 
-/*
- * The built-in subnet manager stands back before, because it may have the same methods at this
- * port.
- */
+/* The built-in SM stands back before, because it may have the same methods at this port. */
 static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)
 {
 	if (!a->manages)
@@ -262,10 +259,7 @@ static void header_set(struct umad_file *f, uint32_t bytes)
 	atomic_store_explicit(&f->page->header_bytes, bytes, memory_order_release);
 }
 
-/*
- * The kernel's communication manager has these methods on each port, whether a program uses it or
- * not.
- */
+/* The kernel's communication manager has these methods on each port, used or not. */
 static bool methods_are_kernels(const struct mad_agent_attr *attr)
 {
 	return attr->class == MAD_CLASS_CM && attr->class_version == CM_CLASS_VERSION &&

@@ -61,9 +61,7 @@ static struct mad_address address_of(const struct umad_file *f, const struct ib_
 	return to;
 }
 
-/*
- * There was no memory for the message.  Programs count on an end of each request with a time limit.
- */
+/* There was no memory for the message.  Programs count on an end of requests with a time limit. */
 static void message_lost(struct umad_file *f, const struct mad_send_attr *send, uint32_t agent)
 {
 	uint8_t header[MAD_HEADER_BYTES];
@@ -258,10 +256,7 @@ static void inbox_prepare(uint32_t i)
 					   .msg_controllen = sizeof(letter->control.buf)};
 }
 
-/*
- * Receives messages into the inbox: returns how many, or a negative errno.  One without bytes is
- * the end.
- */
+/* Receives into the inbox; returns how many, or negative errno.  One without bytes is the end. */
 static int stream_receive(const struct umad_file *f, uint32_t most)
 {
 	int n;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * The page that a umad file shares with its program; the daemon believes nothing that it reads
- * there.
- */
+/* The page that a umad file shares with its program; the daemon believes nothing in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
