@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Applications: device code under a name, mostly made before main by the constructor that dpacc
- * embeds.
- */
+/* Applications: device code under a name, mostly made before main by dpacc's constructor. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>

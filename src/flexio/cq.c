@@ -144,10 +144,7 @@ static bool cq_fill(struct flx_hold *hold, const struct flexio_process *process,
 	return true;
 }
 
-/*
- * Makes the aliases that the CQ needs.  False with errno: the other device cannot reach the
- * process.
- */
+/* Makes the aliases that the CQ needs.  False with errno: the device cannot reach the process. */
 static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *process,
 			    struct ibv_context *ctx, const struct flexio_cq_attr *attr)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Leads from a place in an ELF file to the line of the source, by the line tables of DWARF 2 to 5.
- */
+/* From a place in an ELF file to the line of the source, by the line tables of DWARF 2 to 5. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +11,5 @@ struct flx_line {
 	uint64_t line;
 };
 
-/*
- * The file may be anything: the function checks all before it uses it.  False: the file does not
- * say.
- */
+/* The file may be anything: all is checked before use.  False: it does not say. */
 bool flx_line_find(const void *elf, size_t bytes, uint64_t addr, struct flx_line *out);

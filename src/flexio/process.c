@@ -6,9 +6,7 @@
 
 #include "flexio/queue.h"
 
-/*
- * Frees a process that nobody finds any more.  This ends what device code still does for callers.
- */
+/* Frees a process that nobody finds.  This ends what device code still does for callers. */
 static void process_free(struct flexio_process *p)
 {
 	if (p->devx)

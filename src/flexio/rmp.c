@@ -27,10 +27,7 @@ static int rmp_free(struct flexio_rmp *rmp)
 	return 0;
 }
 
-/*
- * A queue pair that the library did not make may use the pool; then it goes with the program's
- * context.
- */
+/* A queue pair of others may use the pool; then it goes with the program's context. */
 static void rmp_drop(struct flx_object *object)
 {
 	struct flexio_rmp *rmp = container_of(object, struct flexio_rmp, object);

@@ -142,9 +142,7 @@ static bool arguments_are_valid(struct flx_hold *hold, struct flexio_process *pr
 	return !mistake;
 }
 
-/*
- * Makes the stream on the device.  It runs no code of ours there, so the affinity decides nothing.
- */
+/* Makes the stream on the device.  No code of ours runs there, so the affinity decides nothing. */
 static int stream_open(struct flexio_msg_stream *s, struct flexio_process *process,
 		       const flexio_msg_stream_attr_t *attr, bool only_default)
 {
@@ -160,10 +158,7 @@ static int stream_open(struct flexio_msg_stream *s, struct flexio_process *proce
 	return s->devx ? 0 : errno;
 }
 
-/*
- * Starts the thread with all signals blocked, because the program's signals are for its own
- * threads.
- */
+/* Starts the thread with all signals blocked, because the program's are for its own threads. */
 static int stream_start(struct flexio_msg_stream *s, const char *name)
 {
 	sigset_t all, before;
