@@ -69,10 +69,7 @@ static int program_search(const char *name, char *path, size_t size)
 	}
 }
 
-/*
- * Tells whether the kernel would give it other rights than ours; then ld.so ignores LD_PRELOAD
- * (ld.so(8)).
- */
+/* Would the kernel give it other rights than ours?  Then ld.so ignores LD_PRELOAD (ld.so(8)). */
 static bool changes_rights(int fd)
 {
 	struct statvfs fs;

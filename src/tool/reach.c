@@ -177,8 +177,7 @@ struct requester_at {
 };
 
 /*
- * Returns why a process that has found that cannot reach any of the peer's keys; NULL: it can reach
- * some.
+ * Returns why one that has found that can reach none of the peer's keys; NULL: it can reach some.
  */
 static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, enum peer_found found)
 {

@@ -14,9 +14,7 @@
 #include "prm/model.h"
 #include "tool/tool.h"
 
-/*
- * In the build tree everything lies beside the tool; otherwise it lies where make install puts it.
- */
+/* In the build tree all lies beside the tool; otherwise it lies where make install puts it. */
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
 					     "../lib/softhca/libsofthca-preload.so"};
@@ -290,10 +288,7 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 	return true;
 }
 
-/*
- * Tells whether a running fabric fits, because it keeps the model and the hosts that it was started
- * with.
- */
+/* Tells whether a running fabric fits: it keeps the model and hosts that it was started with. */
 static bool is_as_asked(const struct session *s, int sock)
 {
 	int fds[MSG_MAX_FDS];

@@ -29,10 +29,7 @@ static const char *link_color(enum ib_port_state state)
 
 /* ---- the places of nodes ---- */
 
-/*
- * A switch's layer is one more than the lowest of its neighbours'; this goes on until nothing
- * changes.
- */
+/* A switch's layer is one above its lowest neighbour's; this goes on until nothing changes. */
 static uint32_t layers_find(struct show *s)
 {
 	uint32_t layers = 1;

@@ -26,9 +26,7 @@ static void rights_text(uint32_t access, char *buf, size_t size)
 					      rights[i].name);
 }
 
-/*
- * Tells whether a range means anything; for windows and lists, work requests say what they cover.
- */
+/* Does a range mean anything?  Work requests say what windows and lists cover. */
 static bool has_range(const struct key_block *k)
 {
 	return k->place.why != KEY_WHY_WINDOW && k->place.why != KEY_WHY_LIST;

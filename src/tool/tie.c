@@ -163,9 +163,7 @@ static void carrier_child(struct tying *t, int ready)
 	exit(0);
 }
 
-/*
- * Closes descriptors that the command has inherited, because they would stay open in the carrier.
- */
+/* Closes descriptors that the command inherited, because they would stay open in the carrier. */
 static void inherited_close(const struct tying *t)
 {
 	const int own[] = {t->tap.tap.fd, t->tap.tap.links, t->tap.tap.query,

@@ -89,16 +89,10 @@ void session_missing_part(const struct session *s, const char *name);
 void session_link_error(const struct session *s, int error);
 /* Says which nodes have this for their description; called.c. */
 void session_called_twice(const struct session *s, const char *name);
-/*
- * Connects and makes a first request.  Returns the descriptor, or -1 after it has printed the
- * error.
- */
+/* Connects and makes a first request.  Returns the descriptor, or -1 after an error line. */
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);
-/*
- * Asks the daemon for the session's host, or for the first one.  False after an error line: it is
- * unknown.
- */
+/* Asks the daemon for the session's host, or the first.  False after an error line: unknown. */
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
 
 /* program.c: finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
