@@ -39,8 +39,8 @@ struct carrier {
 	pthread_mutex_t put_lock; /* guards the other end's put */
 	struct packets packets;
 	struct packets_out out; /* for the further thread */
-	/* For one second nobody took frames to this chunk of numbers, so we do not wait for it;
-	 * plus 1. */
+	/* Nobody took frames to this chunk of numbers for a second: we do not wait for it; plus
+	 * 1. */
 	uint32_t stuck_plus_1;
 	_Atomic(uint32_t)
 		progressed; /* how often the further thread had something to do; a futex */

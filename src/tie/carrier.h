@@ -29,8 +29,7 @@ struct tie_end_ops {
 	bool (*put)(struct tie_end *e, const uint8_t *frame, uint32_t bytes);
 	/* There are no more frames for the moment.  May be NULL. */
 	void (*idle)(struct tie_end *e);
-	/* Takes frames in and hands them to carrier_arrive, until that or carrier_sleep says to
-	 * end. */
+	/* Takes frames in and hands them to carrier_arrive, until one of both says to end. */
 	void (*take)(struct tie_end *e, struct carrier *c);
 	/* Tells whether there is a link. */
 	bool (*is_up)(struct tie_end *e);
@@ -68,10 +67,7 @@ enum carrier_verdict {
 	CARRIER_ENDS,	 /* the carrier has to end */
 };
 
-/*
- * Hands a frame to the programs and waits for room; a program that takes nothing for a second loses
- * it.
- */
+/* Hands a frame to the programs, waiting for room; one that takes nothing for a second loses it. */
 enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes);
 /* Counts a frame that came in, or was lost. */
 void carrier_count_in(struct carrier *c, bool lost);
@@ -82,8 +78,5 @@ void carrier_all_in(struct carrier *c);
 bool carrier_sleep(struct carrier *c, uint64_t until_ns, const int *fds, unsigned n);
 /* The link at the other end has changed.  The further thread must not call this. */
 void carrier_link_changed(struct carrier *c);
-/*
- * Something has gone wrong there: the log says so, and whoever asks for the tie sees the last
- * warning.
- */
+/* Something has gone wrong there: the log says so, and who asks for the tie sees the last one. */
 void carrier_warn(struct carrier *c, const char *warning);

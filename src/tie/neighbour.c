@@ -153,8 +153,7 @@ bool neighbour_answers(struct neighbours *n, const uint8_t *frame, uint32_t byte
 		return false;
 	sender = gid_of_ipv4(a->sender_ip);
 	target = gid_of_ipv4(a->target_ip);
-	/* Learns only from what is said to the port, because a switch tells everybody what others
-	 * ask. */
+	/* Learns only what is said to the port: a switch tells everybody what others ask. */
 	if (subnet_port_by_gid(n->subnet, &target) != n->row)
 		return false;
 	/* The sender of a probe has no address yet (RFC 5227). */

@@ -54,10 +54,7 @@ void packets_put(struct packets *p, const struct pkt *pkt, struct packets_out *o
 
 /* ---- in ---- */
 
-/*
- * Tells whether the packet is for the port.  A switch that does not learn gives everybody
- * everything.
- */
+/* Tells whether it is for the port.  A switch that does not learn gives everybody everything. */
 static bool packet_is_ours(const struct packets *p, const struct roce_packet *packet)
 {
 	return !memcmp(packet->dmac, p->subnet->ports[p->row].mac, 6) &&
