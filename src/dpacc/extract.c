@@ -40,10 +40,7 @@ static const char **extraction_option(struct extraction *e, const char *word)
 	return length == 4 && text_begins(name, "mcpu") ? &e->target : NULL;
 }
 
-/*
- * Takes an option and its value, behind '=' or in the next word; returns the last argument that it
- * read.
- */
+/* Takes an option and its value, behind '=' or the next word; returns the last argument read. */
 static int extraction_take(struct extraction *e, int argc, char **argv, int at)
 {
 	const char **slot = extraction_option(e, argv[at]), *equals = strchr(argv[at], '=');

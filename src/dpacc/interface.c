@@ -197,8 +197,7 @@ static void function_complain(Dwarf_Die *die, const char *name, const char *what
 	Dwarf_Die unit;
 	int line = 0;
 
-	/* libdw takes the first file of a DWARF 5 table, which is the source itself, for no
-	 * file. */
+	/* libdw takes the first file of a DWARF 5 table, the source itself, for no file. */
 	if (!file && dwarf_diecu(die, &unit, NULL, NULL))
 		file = dwarf_diename(&unit);
 	dwarf_decl_line(die, &line);

@@ -39,10 +39,7 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-/*
- * Fills up with bit fields that never cross the border of a byte, so they lie where they are
- * written.
- */
+/* Fills up with bit fields that cross no border of a byte, so they lie where they are written. */
 static void attempt_fill(struct attempt *a, size_t until)
 {
 	while (a->at < until) {

@@ -24,9 +24,7 @@ void look_begin(struct words *command, const struct look *look, const struct hom
 void look_user(struct words *command, const struct words *options);
 /* Appends the options that hold whatever the user's options are. */
 void look_end(struct words *command, const struct look *look);
-/*
- * Returns the name of a target of -mcpu as above, or NULL; in a list of targets the first counts.
- */
+/* Returns the name of a target of -mcpu as above, or NULL; of a list the first counts. */
 const char *look_target(const char *cpus);
 
 #endif

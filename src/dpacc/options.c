@@ -86,9 +86,7 @@ static void take_keep_dir(struct options *options, const char *value)
 	options->keep = value;
 }
 
-/*
- * Options for the process's attributes and for libraries of the host program change nothing here.
- */
+/* Options for attributes of the process and libraries of the host program change nothing here. */
 static void take_nothing(struct options *options, const char *value)
 {
 	(void)options;
@@ -290,8 +288,7 @@ static void options_option(struct options *options, const struct words *words, s
 }
 
 /*
- * Takes a file that is neither device code nor an option; the linker would take a source for a
- * script.
+ * Takes a file that is no device code and no option; the linker would take a source for a script.
  */
 static void options_input(struct options *options, const char *name)
 {

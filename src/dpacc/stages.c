@@ -192,9 +192,7 @@ static void stage_interface(struct stages *stages, const char *object, struct in
 	report_check();
 }
 
-/*
- * Makes the stubs of both sides for a device object, and joins each with the objects of its side.
- */
+/* Makes the stubs of both sides for a device object, each joined with the objects of its side. */
 static void stage_object(struct stages *stages, const char *object, const char *stem)
 {
 	char *stubs = steps_path(&stages->steps, "%s.device.stub.o", stem);

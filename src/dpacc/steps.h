@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * The steps of a run: the commands that it executes, the files that it writes, and where they lie.
- */
+/* The steps of a run: commands that it executes, files that it writes, and where they lie. */
 #ifndef SOFTHCA_DPACC_STEPS_H
 #define SOFTHCA_DPACC_STEPS_H
 

@@ -160,8 +160,7 @@ void stubs_app(FILE *file, const char *app, const struct words *functions, const
 		app);
 	app_records(file, functions, own);
 	fprintf(file, "extern struct flexio_app *%s;\nstruct flexio_app *%s;\n\n", app, app);
-	/* This runs before the constructors of the program, which may make processes of the
-	 * application. */
+	/* Before the constructors of the program, which may make processes of the application. */
 	fprintf(file,
 		"static void __attribute__((constructor(200))) dpacc_begin(void)\n{\n"
 		"\tstruct flexio_app_attr attr;\n\tunsigned long i;\n\n"

@@ -36,9 +36,7 @@ struct type {
 	size_t align; /* its alignment as a member of a structure */
 };
 
-/*
- * Returns how many bytes an argument takes in the buffer of a call: each begins at a multiple of 8.
- */
+/* Returns the bytes of an argument in the buffer of a call: each begins at a multiple of 8. */
 size_t type_slot(const struct type *type);
 /* Returns the type of an entry (a parameter, a function). */
 struct type type_of(struct types *types, Dwarf_Die *entry);
