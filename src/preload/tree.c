@@ -38,10 +38,7 @@ static const char *const live_files[] = {
 	"sm_sl", "cap_mask",   "node_desc", "rate",
 };
 
-/*
- * After a daemon could not be started, we do not try again at once, because a listing is many
- * calls.
- */
+/* A daemon that could not start is not tried again at once, because a listing is many calls. */
 #define START_RETRY_NS 1000000000ull
 
 enum { ENV_UNREAD, ENV_READING, ENV_OFF, ENV_ON };
@@ -209,8 +206,7 @@ bool tree_live(const char *below, char *name, size_t size)
 
 	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below, false))
 		return false;
-	/* The directory of the class is a symbolic link into DEVICES, and a path may go around that
-	 * link. */
+	/* The class's directory is a symbolic link into DEVICES, which a path may go around. */
 	n = snprintf(name, size, "sys/class%s", rest);
 	return n > 0 && (size_t)n < size;
 }
@@ -304,8 +300,7 @@ static const char *path_resolve(int dirfd, const char *path, struct tree_path *t
 		t->below = w.out + 1;
 		return t->text;
 	}
-	/* The path goes through the current or an open directory, so the kernel finds it without
-	 * us. */
+	/* Through the current or an open directory, the kernel finds the path without us. */
 	if (below_root(w.out))
 		t->below = w.out + root_len + 1;
 	return path;

@@ -47,10 +47,7 @@ void tree_unmap(char *path);
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
 /* Has this process ever opened a device file? */
 bool tree_device_opened(void);
-/*
- * Tells whether we are that process, and not a child of vfork(2) that shares its memory until it
- * executes.
- */
+/* Are we that process, and not a child of vfork(2) that shares its memory until it executes?. */
 bool tree_device_owner(void);
 /* A child of fork(2) calls this, because it has its own memory. */
 void tree_device_forked(void);
