@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Intrinsics of DPA programs: fences, fixed-point numbers and counters, for code that dpacc compiles
- * to the machine's own instructions.
+ * Intrinsics of DPA programs: fences, fixed-point numbers and counters, for code that dpacc
+ * compiles to the machine's own instructions.
  *
  * A program may define DPA_INTRIN_VERSION_USED before it includes this header; there is one
  * version.
@@ -38,8 +38,8 @@ extern "C" {
 
 /*
  * Windows and DPA memory are memory of the machine here, and the adapter is another thread: a fence
- * of threads orders all of it, whatever the space.  The arguments are constants, of which the weakest
- * fence that is enough is made; only a store before a load needs the full one.
+ * of threads orders all of it, whatever the space.  The arguments are constants, of which the
+ * weakest fence that is enough is made; only a store before a load needs the full one.
  */
 #define __DPA_FENCE_ORDER(pred, succ)           \
 	((pred) == __DPA_R   ? __ATOMIC_ACQUIRE \

@@ -147,8 +147,8 @@ __attribute__((__noreturn__)) void flexio_dev_thread_finish(void);
 __attribute__((__noreturn__)) void flexio_dev_process_finish(void);
 
 /**
- * flexio_dev_yield() - wait for the next event and go on behind the call, with stack and variables as
- * they are.
+ * flexio_dev_yield() - wait for the next event and go on behind the call, with stack and variables
+ * as they are.
  * @dtctx: the thread's context
  *
  * In an event handler that was made without flexio_event_handler_attr.continuable it does nothing.
@@ -320,8 +320,8 @@ uint64_t flexio_dev_get_pcc_table_base(uint16_t gvmi);
  * @counter_ids: enum flexio_dev_nic_counter_ids
  * @num_counters: how many
  *
- * Both arrays are global or on the heap.  A process has one choice at a time.  Too many counters, an
- * unknown one or a wrong address end the process by a fault.
+ * Both arrays are global or on the heap.  A process has one choice at a time.  Too many counters,
+ * an unknown one or a wrong address end the process by a fault.
  */
 void flexio_dev_nic_counters_config(uint32_t *values, uint32_t *counter_ids, uint32_t num_counters);
 

@@ -4,8 +4,8 @@
  *
  * Source: DOCA Driver APIs 2.6.0 Reference Manual, section 2.3.
  *
- * The status of a process that has ended: 0 none; 1 to 63 the operating system or the firmware; 64 to
- * 127 the SDK (0x40 is flexio_dev_process_finish(), no error); 129 to 255 the program.
+ * The status of a process that has ended: 0 none; 1 to 63 the operating system or the firmware; 64
+ * to 127 the SDK (0x40 is flexio_dev_process_finish(), no error); 129 to 255 the program.
  */
 #ifndef _FLEXIO_DEV_ERR_H_
 #define _FLEXIO_DEV_ERR_H_

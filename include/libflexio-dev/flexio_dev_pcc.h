@@ -3,8 +3,8 @@
  * Programmable congestion control: the table at flexio_dev_get_pcc_table_base().
  *
  * The SDK's documents name the table and say nothing of it, so the layout is of this device only
- * (docs/flexio-congestion.md).  Numbers of events and the first 32 bytes of an event are those of the
- * public documentation of DOCA PCC.  Times are nanoseconds, 32 bits of them.
+ * (docs/flexio-congestion.md).  Numbers of events and the first 32 bytes of an event are those of
+ * the public documentation of DOCA PCC.  Times are nanoseconds, 32 bits of them.
  */
 #ifndef _FLEXIO_DEV_PCC_H_
 #define _FLEXIO_DEV_PCC_H_
@@ -87,7 +87,7 @@ struct flexio_dev_pcc_event {
 		struct flexio_dev_pcc_count nack;
 		struct flexio_dev_pcc_rtt rtt;
 	};
-	/** Number of the flow, for flexio_dev_cc_ring_db() and struct flexio_dev_pcc_table.flows. */
+	/** Number of the flow, for flexio_dev_cc_ring_db() and flexio_dev_pcc_table.flows. */
 	uint16_t ccq_id;
 	/** Function that the flow is of. */
 	uint16_t gvmi;

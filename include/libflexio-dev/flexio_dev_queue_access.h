@@ -5,8 +5,8 @@
  * Source of names, types and values: DOCA Driver APIs 2.6.0 Reference Manual, section 2.4.
  *
  * Nothing here waits or orders memory: what the adapter is to see is stored, then fenced
- * (__dpa_thread_memory_writeback() and the like of dpaintrin.h), then its doorbell is rung.  A ring and
- * its counters belong to one thread at a time.
+ * (__dpa_thread_memory_writeback() and the like of dpaintrin.h), then its doorbell is rung.  A ring
+ * and its counters belong to one thread at a time.
  */
 #ifndef _FLEXIO_DEV_QUEUE_ACCESS_H_
 #define _FLEXIO_DEV_QUEUE_ACCESS_H_
@@ -271,20 +271,20 @@ static inline uint8_t flexio_dev_cqe_get_csum_ok(struct flexio_dev_cqe64 *cqe)
 	return cqe->csum_ok;
 }
 
-/** flexio_dev_cqe_get_err_synd() - of the error @cqe: bits 0 to 7 syndrome, 8 to 15 the vendor's. */
+/** flexio_dev_cqe_get_err_synd() - syndrome of @cqe in bits 0 to 7, the vendor's in 8 to 15. */
 static inline uint32_t flexio_dev_cqe_get_err_synd(struct flexio_dev_cqe64 *cqe)
 {
 	return be32_to_cpu(cqe->err_syndrome);
 }
 
 #ifdef __FLEXIO_DEV_EITHER
-/** flexio_dev_cqe_get_vendor_err_synd() - the vendor's syndrome of the error @cqe, by the later name. */
+/** flexio_dev_cqe_get_vendor_err_synd() - vendor's syndrome of @cqe, by the later name. */
 static inline uint8_t flexio_dev_cqe_get_vendor_err_synd(struct flexio_dev_cqe64 *cqe)
 {
 	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 8);
 }
 
-/** flexio_dev_cqe_get_hw_err_synd() - the hardware's syndrome of the error @cqe, by the later name. */
+/** flexio_dev_cqe_get_hw_err_synd() - hardware's syndrome of the error @cqe, by the later name. */
 static inline uint8_t flexio_dev_cqe_get_hw_err_synd(struct flexio_dev_cqe64 *cqe)
 {
 	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 16);

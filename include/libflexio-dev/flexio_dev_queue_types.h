@@ -3,8 +3,8 @@
  * What lies in the rings of the queues: completions, events and segments of work requests, as the
  * adapter reads and writes them.
  *
- * Source of names and layouts: DOCA Driver APIs 2.6.0 Reference Manual, sections 3.5 to 3.18; the bits
- * of flags and codes: infiniband/mlx5dv.h.
+ * Source of names and layouts: DOCA Driver APIs 2.6.0 Reference Manual, sections 3.5 to 3.18; the
+ * bits of flags and codes: infiniband/mlx5dv.h.
  *
  * A byte offset stands at each field.  __be16, __be32 and __be64 are big-endian.
  */
@@ -91,7 +91,7 @@ struct flexio_dev_eqe {
 
 /** Control segment: the first of each work request. */
 struct flexio_dev_wqe_ctrl_seg {
-	/** Bits 0 to 7 opcode, 8 to 23 counter of the first block, 24 to 31 variant of the opcode. */
+	/** Bits 0 to 7 opcode, 8 to 23 counter of the first block, 24 to 31 opcode's variant. */
 	__be32 idx_opcode; /* 0x0 */
 	/** Bits 0 to 5 number of segments, 8 to 31 number of the queue. */
 	__be32 qpn_ds; /* 0x4 */

@@ -13,8 +13,8 @@
  *   the function and what is wrong: a pointer that is NULL, an object that is unknown, destroyed or
  *   of another process, a field out of range, a wrong state, a device without a DPA, or no
  *   memory.  A pointer to a result is NULL after a failure.
- * - FLEXIO_STATUS_FATAL_ERR: the DPA process has ended by an error.  Only queries, dumps and destroy
- *   functions go on to work.
+ * - FLEXIO_STATUS_FATAL_ERR: the DPA process has ended by an error.  Only queries, dumps and
+ *   destroy functions go on to work.
  * - FLEXIO_STATUS_TIMEOUT: the DPA did not answer within the limit.
  * - Every function may be called by any number of threads at a time, with the same objects too.  A
  *   destroy function waits for other threads that are in a function with its object, and calls of

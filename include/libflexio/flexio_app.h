@@ -24,8 +24,8 @@ extern "C" {
  * @app: receives the application
  *
  * Fails if the name is empty, longer than FLEXIO_MAX_NAME_LEN, or if the file is not a device
- * program for this machine.  It is called by the constructor that dpacc makes, and may be called with a
- * file that the program read by itself.
+ * program for this machine.  It is called by the constructor that dpacc makes, and may be called
+ * with a file that the program read by itself.
  */
 flexio_status flexio_app_create(struct flexio_app_attr *fattr, struct flexio_app **app);
 

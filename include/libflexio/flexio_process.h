@@ -44,7 +44,8 @@ flexio_status flexio_process_destroy(struct flexio_process *process);
  *	flexio_func_register()
  *
  * Calls of several threads run at the same time.  FLEXIO_STATUS_TIMEOUT if the call takes longer
- * than the limit, FLEXIO_STATUS_FATAL_ERR if the process has ended by an error, in the call or before.
+ * than the limit, FLEXIO_STATUS_FATAL_ERR if the process has ended by an error, in the call or
+ * before.
  */
 flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t *host_func,
 				  uint64_t *func_ret, ...);
@@ -93,8 +94,8 @@ struct ibv_pd *flexio_process_get_pd(struct flexio_process *process);
 struct flexio_uar *flexio_process_get_uar(struct flexio_process *process);
 
 /**
- * flexio_process_get_dumem_id() - number of the umem that is the memory of a process, for queues and keys
- * that a program makes by DEVX commands on DPA memory.
+ * flexio_process_get_dumem_id() - number of the umem that is the memory of a process, for queues
+ * and keys that a program makes by DEVX commands on DPA memory.
  * @process: the process
  *
  * Returns UINT32_MAX on error.
@@ -252,7 +253,8 @@ flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio
 				   struct flexio_outbox **outbox);
 
 /**
- * flexio_outbox_destroy() - destroy an outbox; a thread that has it set rings on until it sets another.
+ * flexio_outbox_destroy() - destroy an outbox; a thread that has it set rings on until it sets
+ * another.
  * @outbox: the outbox
  */
 flexio_status flexio_outbox_destroy(struct flexio_outbox *outbox);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues, doorbells that lead to them, receive and send queues, receive memory pools, queue
- * pairs.  Included by flexio.h, which says what holds for every function.
+ * Completion queues, doorbells that lead to them, receive and send queues, receive memory pools,
+ * queue pairs.  Included by flexio.h, which says what holds for every function.
  *
  * The program allocates the rings and doorbell records, usually on the heap of the process, and
  * keeps them until the queue is destroyed.  Device code fills and empties them
- * (libflexio-dev/flexio_dev_queue_access.h).  A function that makes a queue takes a device, which may
- * be another one than that of the process, or NULL for that of the process.
+ * (libflexio-dev/flexio_dev_queue_access.h).  A function that makes a queue takes a device, which
+ * may be another one than that of the process, or NULL for that of the process.
  */
 #ifndef _FLEXIO_QUEUE_H_
 #define _FLEXIO_QUEUE_H_
@@ -65,7 +65,8 @@ flexio_status flexio_cq_query_moderation(struct flexio_cq *cq, uint16_t *max_cou
 					 uint16_t *period, uint16_t *mode);
 
 /**
- * flexio_emu_db_to_cq_map() - let a doorbell of an emulated PCI function lead to a completion queue.
+ * flexio_emu_db_to_cq_map() - let a doorbell of an emulated PCI function lead to a completion
+ * queue.
  * @ibv_ctx: a context of the device that the function belongs to, the CQ's
  * @vhca_id: the number of the function
  * @queue_id: the queue whose doorbell it is, from 0

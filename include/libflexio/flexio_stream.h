@@ -18,8 +18,8 @@ extern "C" {
  * @process: the process
  * @stream_fattr: attributes
  * @out: the file; it stays open until the stream is destroyed
- * @ppthread: receives the host thread that writes; NULL: it is not asked for.  The thread belongs to
- *	the stream
+ * @ppthread: receives the host thread that writes; NULL: it is not asked for.  The thread belongs
+ *	to the stream
  * @stream: receives the stream
  *
  * The first stream of a process is the default stream: its number is

@@ -330,7 +330,7 @@ struct flexio_cq_attr {
 	/** flexio_uar_get_id() for a queue that the DPA handles, the page of a DEVX UAR for one
 	 * that the host handles. */
 	uint32_t uar_id;
-	/** The mapped page of a DEVX UAR, where the host arms the queue; otherwise it must be NULL. */
+	/** Mapped page of a DEVX UAR, where the host arms the queue; otherwise it must be NULL. */
 	void *uar_base_addr;
 	enum flexio_cqe_comp_type cqe_comp_type;
 	enum flexio_cq_period_mode cq_period_mode;
@@ -506,7 +506,7 @@ typedef struct flexio_log_dev_attr {
 	flexio_msg_dev_sync_mode sync_mode;
 	/** For the log and for the name of the thread that writes; NULL: none. */
 	char *stream_name;
-	/** Most detailed level that is shown.  The default stream has FLEXIO_MSG_DEV_INFO instead. */
+	/** Most detailed level that is shown; in the default stream FLEXIO_MSG_DEV_INFO. */
 	flexio_msg_dev_level level;
 	/** EUs that make and end the stream on the DPA; cleared: any. */
 	struct flexio_affinity mgmt_affinity;
@@ -519,8 +519,8 @@ typedef struct flexio_log_dev_attr {
 #else
 	enum flexio_tracer_transport tracer_mode;
 #endif
-	/** Read with FLEXIO_LOG_DEV_SYNC_MODE_TRACER only: formats as of printf, by the format number
-	 * of a record; NULL behind the last. */
+	/** Read with FLEXIO_LOG_DEV_SYNC_MODE_TRACER only: formats as of printf, by the format
+	 * number of a record; NULL behind the last. */
 	char **tracer_msg_formats;
 } flexio_msg_stream_attr_t;
 #ifdef __FLEXIO_EITHER
@@ -531,7 +531,7 @@ typedef struct flexio_log_dev_attr {
 struct flexio_outbox_attr {
 	/** Deprecated and ignored: it is the UAR of the process. */
 	struct flexio_uar *uar;
-	/** Not 0: doorbells of congestion control may be rung through it; the process has it, too. */
+	/** Not 0: doorbells of congestion control go through it; the process has en_pcc, too. */
 	uint32_t en_pcc;
 };
 
