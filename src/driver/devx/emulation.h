@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device behind a PCI function that the card emulates: the function, the contexts that lead its doorbells to CQs, and
- * its interrupts as event queues of CQs.
+ * The device behind a PCI function that the card emulates: the function, the contexts that lead its
+ * doorbells to CQs, and its interrupts as event queues of CQs.
  */
 #pragma once
 

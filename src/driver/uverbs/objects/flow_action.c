@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Actions of rules (mlx5dv_create_flow_action_modify_header(3), ..._packet_reformat(3)).  The program
- * names fields of headers as commands do, and ways into tunnels and out of them; the device changes
- * words and headers, as entries of steering do.
+ * Actions of rules (mlx5dv_create_flow_action_modify_header(3), ..._packet_reformat(3)).  The
+ * program names fields of headers as commands do, and ways into tunnels and out of them; the device
+ * changes words and headers, as entries of steering do.
  */
 #include "driver/uverbs/objects/flow_action.h"
 
