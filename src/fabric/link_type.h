@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words of --link-types and SOFTHCA_LINK_TYPES, which the tool checks and the daemon follows. */
+/*
+ * The words of --link-types and SOFTHCA_LINK_TYPES, which the tool checks and the daemon follows.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -173,7 +173,7 @@ bool port_pull(struct fabric *f, uint32_t row, bool down);
 
 /* ---- description.c: writers of a node's description ---- */
 
-/* *fd is the program's end of a stream; each record of it becomes the description of the port's node. */
+/* *fd is the program's end of a stream; each of its records becomes the node's description. */
 int description_open(struct fabric *f, uint32_t row, int *fd) must_check;
 void descriptions_close(struct fabric *f);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The PCI functions that cards emulate: an Ethernet device of a card with a DPA has one.  Its memory outlives the
- * processes that use it, as a function stays on its bus when a driver goes.
+ * The PCI functions that cards emulate: an Ethernet device of a card with a DPA has one.  Its
+ * memory outlives the processes that use it, as a function stays on its bus when a driver goes.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What users call nodes: by the name of a host, by a GUID (the node's or a port's), by the id in the
- * topology's file, or by the description, which several may have.
+ * What users call nodes: by the name of a host, by a GUID (the node's or a port's), by the id in
+ * the topology's file, or by the description, which several may have.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Timers: a wheel of four levels with a slot for each value of a byte of the time in milliseconds.  A
- * timer lies on the level of the highest byte in which its time differs from the present, so the
+ * Timers: a wheel of four levels with a slot for each value of a byte of the time in milliseconds.
+ * A timer lies on the level of the highest byte in which its time differs from the present, so the
  * slots ahead on a level are those after the present one, and the next that is filled says when
- * there is something to do.  Slots of upper levels are spread over those below when their time begins.
+ * there is something to do.  Slots of upper levels are spread over those below when their time
+ * begins.
  */
 #include <limits.h>
 

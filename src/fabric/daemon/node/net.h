@@ -96,7 +96,7 @@ enum net_event {
 	NET_CAPABILITY,	   /* CapabilityMask */
 	NET_WIDTH_SPEED,   /* what is enabled */
 	NET_DESCRIPTION,   /* 'row': an end port of the node; each is told of */
-	NET_SWITCH_CHANGE, /* row: port 0; 'what': number of the external port that went up or down */
+	NET_SWITCH_CHANGE, /* row: port 0; 'what': number of the external port that changed */
 	NET_MKEY_VIOLATION,
 	NET_PKEY_VIOLATION,
 	NET_QKEY_VIOLATION,
@@ -148,9 +148,10 @@ static inline uint32_t net_end_port(const struct net *n, uint32_t row)
 int net_open(struct net *n, struct subnet *s) must_check;
 void net_close(struct net *n);
 /*
- * Describes the node and its ports in the rows that subnet_add_node gave; sets start values, and what
- * the subnet says of ports and node too.  A port whose GUID in the subnet is 0 gets one: a switch's is
- * the node's, others count up from it.  Returns 0, -ENOMEM, or -EADDRINUSE if another port has its GID.
+ * Describes the node and its ports in the rows that subnet_add_node gave; sets start values, and
+ * what the subnet says of ports and node too.  A port whose GUID in the subnet is 0 gets one: a
+ * switch's is the node's, others count up from it.  Returns 0, -ENOMEM, or -EADDRINUSE if another
+ * port has its GID.
  */
 int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node) must_check;
 void net_listen(struct net *n, struct net_listener *l);
