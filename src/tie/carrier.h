@@ -51,7 +51,7 @@ struct carrier_attr {
 
 /* Ties the port.  0 or a negative errno, as from fabric_client_open and fabric_carry. */
 int carrier_open(const struct carrier_attr *attr, struct carrier **out) must_check;
-/* Carries frames until the port is untied, the fabric ends, the other end has gone, or carrier_stop. */
+/* Carries frames until the port is untied, the fabric or other end has gone, or carrier_stop. */
 void carrier_run(struct carrier *c);
 /* Ends carrier_run; any thread or signal handler may call this. */
 void carrier_stop(struct carrier *c);

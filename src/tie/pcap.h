@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of captured Ethernet frames, as libpcap writes them (pcap-savefile(5)): of either byte order,
- * with times in microseconds or nanoseconds.
+ * Files of captured Ethernet frames, as libpcap writes them (pcap-savefile(5)): of either byte
+ * order, with times in microseconds or nanoseconds.
  */
 #pragma once
 
