@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Draws a subnet: adapters and routers below, switches in layers above by how far they are from them.
- * Each layer's nodes stand in the order of what they are cabled to below, so a tree has few
+ * Draws a subnet: adapters and routers below, switches in layers above by how far they are from
+ * them.  Each layer's nodes stand in the order of what they are cabled to below, so a tree has few
  * crossings.
  */
 #include <inttypes.h>
