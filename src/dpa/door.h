@@ -119,8 +119,7 @@ struct dpa_door {
 	uint32_t version; /* DPA_DOOR_VERSION */
 	uint32_t bytes;	  /* of this structure, because later doors are longer */
 
-	/* Returns the calling thread's context, or NULL if it has none (never while device code
-	 * runs). */
+	/* Returns the calling thread's context, or NULL (never while device code runs). */
 	struct flexio_dev_thread_ctx *(*thread_ctx)(void);
 
 	/* Ends the activation; does not return. In an RPC only DPA_END_PROCESS_FINISH has a
@@ -155,13 +154,11 @@ struct dpa_door {
 	uint32_t (*window_copy)(uint32_t slot, uint32_t to_host, uint64_t haddr, uint64_t daddr,
 				uint64_t bytes);
 
-	/* Choose the outbox through which the calling thread rings, and the device at which it
-	 * rings. */
+	/* Choose the outbox through which the thread rings, and the device at which it rings. */
 	uint32_t (*outbox_config)(uint32_t outbox_id);
 	uint32_t (*outbox_uar)(uint32_t device_id);
 
-	/* Ring doorbells through the thread's outbox.  A ring at a queue of another UAR is
-	 * dropped. */
+	/* Ring doorbells through the thread's outbox.  One at a queue of another UAR is dropped. */
 	void (*sq_ring)(uint32_t pi, uint32_t qpn);
 	void (*cq_arm)(uint32_t ci, uint32_t cqn);
 	void (*eq_update)(uint32_t ci, uint32_t eqn);
@@ -179,8 +176,7 @@ struct dpa_door {
 	/* Takes one trace record; the host hears of it when the buffer is full. */
 	void (*trace)(uint32_t stream, uint32_t level, uint32_t format_id,
 		      const uint64_t args[DPA_TRACE_ARGS]);
-	/* Sends the contents of the tracer's buffer to the host, at most 'records' records (0:
-	 * all). */
+	/* Sends what the tracer's buffer holds to the host, at most 'records' (0: all). */
 	void (*trace_send)(uint32_t stream, uint32_t records);
 
 	/* Choose and read counters of the ports: each sample writes `count` values. */

@@ -8,9 +8,7 @@
 #include "base/spin.h"
 #include "dpa/process.h"
 
-/*
- * A thread hands its turn over, so that one that triggers itself for ever leaves room for others.
- */
+/* A thread hands its turn over, so one that triggers itself for ever leaves room for others. */
 struct eu {
 	struct spin lock;
 	struct dpa_eu_wait *owner;

@@ -73,8 +73,7 @@ static void gap_add(struct dpa_heap *h, uint32_t at, uint32_t granules)
 }
 
 /*
- * Finds a gap: in the lowest bin gaps may be too small, in all higher ones the first is large
- * enough.
+ * Finds a gap: in the lowest bin gaps may be too small, in higher ones the first is large enough.
  */
 static uint32_t gap_find(const struct dpa_heap *h, uint32_t granules)
 {

@@ -84,9 +84,7 @@ struct dpa_process {
 /* The table behind the door; dpa/service.c. */
 extern const struct dpa_door dpa_door_table;
 
-/*
- * Makes the region for the image that is open; -ENOMEM.  Closing undoes also an open that failed.
- */
+/* Makes the region for the image that is open; -ENOMEM.  Closing also undoes a failed open. */
 int dpa_region_open(struct dpa_process *p) must_check;
 void dpa_region_close(struct dpa_process *p);
 /* Returns the range for which checked code need not ask at the door: the whole region, or without

@@ -10,10 +10,7 @@
 
 /* The length in front of each entry. */
 #define ENTRY_HEAD sizeof(uint16_t)
-/*
- * In BATCH mode the host wakes after this many messages, or when the first of them has waited this
- * long.
- */
+/* In BATCH the host wakes after so many messages, or when the first has waited so long. */
 #define BATCH_ENTRIES 8u
 #define BATCH_WAIT_NS 10000000
 /* How often a waiting writer looks whether it is to give up. */

@@ -63,9 +63,7 @@ struct dpa_streams {
 void dpa_streams_init(struct dpa_streams *s);
 /* Says where device code looks for tracers; called before there is a stream. */
 void dpa_streams_show(struct dpa_streams *s, struct dpa_image_info *info);
-/*
- * Closes the streams that are there, which their owners still have to put.  Nobody writes any more.
- */
+/* Closes the streams that are there, which their owners still put.  Nobody writes any more. */
 void dpa_streams_end(struct dpa_streams *s);
 /* Called when all streams have been put. */
 void dpa_streams_free(struct dpa_streams *s);

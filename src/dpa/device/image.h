@@ -26,9 +26,7 @@ static inline const struct dpa_door *image_door(void)
 /* The rare half of the check, out of line: memory outside of the region may be a window. */
 void dpa_check_outside(uint64_t addr, uint64_t bytes, uint32_t write);
 
-/*
- * Checks memory of the program that the caller is about to touch.  Does not return if it must not.
- */
+/* Checks memory that the caller is about to touch.  Does not return if it must not. */
 static inline void dpa_check_always(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	const struct dpa_image_info *info = &__dpa_image_info;

@@ -51,9 +51,7 @@ static void bytes_move_short(uint8_t *d, const uint8_t *s, size_t n)
 	}
 }
 
-/*
- * Moves more than 32 bytes to a lower address, or where nothing overlaps: it reads the tail first.
- */
+/* Moves more than 32 bytes to a lower address, or without overlap: it reads the tail first. */
 static void bytes_move_up(uint8_t *d, const uint8_t *s, size_t n)
 {
 	word32 tail = *(const word32 *)(s + n - 32);
@@ -65,8 +63,7 @@ static void bytes_move_up(uint8_t *d, const uint8_t *s, size_t n)
 }
 
 /*
- * Moves more than 32 bytes to a higher address that overlaps: from the end; it reads the head
- * first.
+ * Moves more than 32 bytes to a higher address that overlaps, from the end; reads the head first.
  */
 static void bytes_move_down(uint8_t *d, const uint8_t *s, size_t n)
 {

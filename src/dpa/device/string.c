@@ -116,8 +116,7 @@ char *strrchr(const char *str, int c)
 }
 
 /*
- * Returns how many characters at the start of s are among those of `set` (in = 1), or are not (in =
- * 0).
+ * Counts characters at the start of s that are among those of `set` (in = 1), or are not (in = 0).
  */
 static size_t string_span(const char *s, const char *set, int in)
 {

@@ -79,10 +79,7 @@ void flexio_dev_error(uint8_t error)
 	__builtin_trap();
 }
 
-/*
- * Recoverable errors of this thread.  Each access is atomic, because the runtime may set one
- * meanwhile.
- */
+/* Recoverable errors of this thread.  Accesses are atomic: the runtime may set one meanwhile. */
 
 uint64_t flexio_dev_get_errno(struct flexio_dev_thread_ctx *dtctx)
 {

@@ -13,9 +13,7 @@ static inline flexio_dev_status_t window_status(uint32_t status)
 	return status == DPA_SUCCESS ? FLEXIO_DEV_STATUS_SUCCESS : FLEXIO_DEV_STATUS_FAILED;
 }
 
-/*
- * The library stores the answer, because the runtime stores to no address that the program chose.
- */
+/* The library stores the answer: the runtime stores to no address that the program chose. */
 static inline flexio_dev_status_t window_acquire(uint32_t slot, uint64_t haddr,
 						 flexio_uintptr_t *daddr)
 {
