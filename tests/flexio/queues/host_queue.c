@@ -4,12 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host.h"
 
 #define USER_INDEX 0x123456u
 #define RESP_SEND  2u /* opcode of a completion */
+/* Completions one by one, and how often their events are counted until both modes had the processor. */
+#define STREAM_MS     60u
+#define STREAM_GAP_US 200u
+#define STREAM_TIMES  10u
 
 static void complete_some(const struct bench *b, uint64_t n)
 {
@@ -304,11 +309,64 @@ static void not_dpa(void)
 	free(memory);
 }
 
+static double seconds(void)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &t));
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Events of completions that follow each other much faster than the period ends, in a mode that was set when the
+ * queue was made or, by modify, later. */
+static uint64_t stream_events(enum flexio_cq_period_mode mode, bool modify)
+{
+	uint16_t count, period, seen;
+	uint64_t sent = 0, events;
+	double end;
+	struct bench b;
+
+	bench_up(&b, QUEUE_ARMS);
+	b.attr.cq_period = 4000;
+	b.attr.cq_period_mode = modify ? FLEXIO_CQ_PERIOD_MODE_EVENT : mode;
+	bench_queue(&b, 10);
+	if (modify)
+		OK(flexio_cq_modify_moderation(b.cq, 0, 4000, (uint16_t)mode));
+	OK(flexio_cq_query_moderation(b.cq, &count, &period, &seen));
+	CHECK(count == 0 && period == 4000 && seen == mode);
+	for (end = seconds() + STREAM_MS / 1e3; seconds() < end; sent++) {
+		complete_some(&b, 1);
+		usleep(STREAM_GAP_US);
+	}
+	events = queue_get(&b, activations);
+	queue_await(&b, taken, sent);
+	bench_down(&b);
+	return events;
+}
+
+/* The period counts from the first completion that waits, so that there is an event for each, or from the last
+ * one, so that there is none before the stream pauses: as it does here where another program takes the processor. */
+static void mode_seen(void)
+{
+	for (unsigned modify = 0; modify < 2; modify++) {
+		uint64_t first, last;
+		unsigned times = 0;
+
+		do {
+			first = stream_events(FLEXIO_CQ_PERIOD_MODE_EVENT, modify);
+			last = stream_events(FLEXIO_CQ_PERIOD_MODE_CQE, modify);
+			CHECK_SAY(times++ < STREAM_TIMES, "%llu events and %llu",
+				  (unsigned long long)first, (unsigned long long)last);
+		} while (first < 5 || last > first / 2);
+	}
+}
+
 static void moderation(void)
 {
 	uint16_t count, period, mode;
 	struct bench b;
 
+	mode_seen();
 	bench_up(&b, QUEUE_ARMS);
 	b.attr.cq_max_count = 7;
 	b.attr.cq_period = 4000;
