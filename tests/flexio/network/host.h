@@ -100,6 +100,8 @@ struct raw_peer;
 struct raw_peer *raw_peer_make(void);
 /* A frame to the DPA, of a kind of its own. */
 void raw_peer_send(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
+/* Any frame. */
+void raw_peer_send_frame(struct raw_peer *peer, const uint8_t *frame, uint32_t bytes);
 /* The one that comes back is that with its addresses exchanged. */
 void raw_peer_expect(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
 /* The same with another last byte. */

@@ -12,6 +12,7 @@
 #define FLUSHED	      0x05u
 #define ROUNDS	      (10 * DEPTH)
 #define MANY	      10000u
+#define TAG_BYTES     4u
 
 static void reflect_all(struct bench *b)
 {
@@ -376,6 +377,33 @@ static void host_memory(void)
 	bench_down(&b);
 }
 
+/* The whole frame comes, without anything taken out of it. */
+static void vlan_tag(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	uint8_t frame[SLOT_BYTES];
+	struct completion c;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	rq_up(&b, &b.in);
+	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	raw_frame(frame, DPA_MAC, PEER_MAC, 333, 9);
+	memmove(frame + 12 + TAG_BYTES, frame + 12, 333 - 12);
+	memcpy(frame + 12, "\x81\x00\x61\x23", TAG_BYTES);
+	raw_peer_send_frame(peer, frame, 333 + TAG_BYTES);
+	cq_next(&b, &b.in, &c);
+	CHECK_SAY(c.bytes == 333 + TAG_BYTES, "%u bytes", c.bytes);
+	for (unsigned at = 0; at < c.bytes / 8 * 8; at += 8) {
+		uint64_t word = call1(b.p, &peek, b.in.data + at);
+
+		CHECK_SAY(!memcmp(&word, frame + at, 8), "bytes from %u on", at);
+	}
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
 static void error_state(void)
 {
 	struct raw_peer *peer = raw_peer_make();
@@ -410,6 +438,7 @@ const struct host_case frame_cases[] = {
 	{"receive_errors", receive_errors},
 	{"no_receive", no_receive},
 	{"host_memory", host_memory},
+	{"vlan_tag", vlan_tag},
 	{"error_state", error_state},
 	{"own_domain", own_domain},
 	{NULL, NULL},

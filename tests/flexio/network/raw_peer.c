@@ -91,7 +91,7 @@ void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes,
 	frame[17] = (uint8_t)(bytes - 14);
 }
 
-void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
+static void peer_send(struct raw_peer *p, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)p->memory, bytes, p->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
@@ -102,7 +102,6 @@ void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
 	struct ibv_wc wc;
 	time_t end = time(NULL) + PATIENT_S;
 
-	raw_frame(p->memory, DPA_MAC, PEER_MAC, bytes, kind);
 	CHECK(!ibv_post_send(p->qp, &wr, &bad));
 	do {
 		CHECK(time(NULL) < end);
@@ -113,6 +112,18 @@ void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
 	/* The answer was faster. */
 	p->answered = true;
 	peer_wait(p, IBV_WC_SEND, &bytes);
+}
+
+void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
+{
+	raw_frame(p->memory, DPA_MAC, PEER_MAC, bytes, kind);
+	peer_send(p, bytes);
+}
+
+void raw_peer_send_frame(struct raw_peer *p, const uint8_t *frame, uint32_t bytes)
+{
+	memcpy(p->memory, frame, bytes);
+	peer_send(p, bytes);
 }
 
 void raw_peer_expect(struct raw_peer *p, uint32_t bytes, uint8_t kind)
