@@ -99,6 +99,7 @@ static void frame_send_back(struct flexio_dev_thread_ctx *ctx, struct network *n
 	n->last_bytes = r.bytes;
 	n->last_counter = flexio_dev_cqe_get_wqe_counter(cqe);
 	n->last_user = flexio_dev_cqe_get_user_index(cqe);
+	n->last_sound = flexio_dev_cqe_get_csum_ok(cqe);
 }
 
 flexio_dev_event_handler_t reflect;

@@ -13,6 +13,8 @@
 #define ROUNDS	      (10 * DEPTH)
 #define MANY	      10000u
 #define TAG_BYTES     4u
+#define UDP	      17u
+#define UDP_BYTES     100u
 
 static void reflect_all(struct bench *b)
 {
@@ -377,6 +379,63 @@ static void host_memory(void)
 	bench_down(&b);
 }
 
+/* The sum of RFC 1071, over bytes and what else is in it; the bytes are even. */
+static uint32_t sum_of(const uint8_t *at, unsigned bytes, uint32_t sum)
+{
+	for (unsigned i = 0; i < bytes; i += 2)
+		sum += (uint32_t)at[i] << 8 | at[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+static void put16(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+/* UDP over IPv4, with checksums that are right or one too large. */
+static void udp_frame(uint8_t *frame, bool l3_wrong, bool l4_wrong)
+{
+	uint8_t *ip = frame + 14, *udp = ip + 20;
+
+	raw_frame(frame, DPA_MAC, PEER_MAC, UDP_BYTES, UDP);
+	memset(ip + 6, 0, 2); /* no fragment */
+	put16(ip + 10, 0);
+	put16(ip + 10, (~sum_of(ip, 20, 0) + l3_wrong) & 0xffff);
+	put16(udp + 4, UDP_BYTES - 34);
+	put16(udp + 6, 0);
+	/* with the addresses and the length once more */
+	put16(udp + 6,
+	      (~sum_of(ip + 12, UDP_BYTES - 26, UDP + UDP_BYTES - 34) + l4_wrong) & 0xffff);
+}
+
+/* Bits for the layers 2 to 4. */
+static void sound(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	uint8_t frame[UDP_BYTES];
+	struct bench b;
+
+	bench_up(&b);
+	reflector_up(&b);
+	for (unsigned wrong = 0; wrong < 5; wrong++) {
+		bool no_ip = wrong == 4;
+
+		udp_frame(frame, wrong & 1, wrong & 2);
+		if (no_ip)
+			put16(frame + 12, 0x88b5);
+		raw_peer_send_frame(peer, frame, UDP_BYTES);
+		network_await(&b, frames, wrong + 1);
+		CHECK_SAY(network_get(&b, last_sound) == (no_ip ? 1 : 7 & ~(wrong << 1)),
+			  "%llu with %u wrong", (unsigned long long)network_get(&b, last_sound),
+			  wrong);
+	}
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
 /* The whole frame comes, without anything taken out of it. */
 static void vlan_tag(void)
 {
@@ -439,6 +498,7 @@ const struct host_case frame_cases[] = {
 	{"no_receive", no_receive},
 	{"host_memory", host_memory},
 	{"vlan_tag", vlan_tag},
+	{"sound", sound},
 	{"error_state", error_state},
 	{"own_domain", own_domain},
 	{NULL, NULL},

@@ -16,7 +16,7 @@ struct network {
 	uint64_t edits; /* of frames of so many bytes, the last one */
 	/* by the handler */
 	uint64_t ci, pi, frames, errors;
-	uint64_t last_bytes, last_counter, last_user;
+	uint64_t last_bytes, last_counter, last_user, last_sound;
 };
 
 /* What it becomes. */

@@ -35,6 +35,7 @@ CASES = (
     ("no_receive", "frames that find no receive are dropped, and counted I169"),
     ("host_memory", "frames land in memory of the host I171 I173"),
     ("vlan_tag", "the tag of a VLAN stays in its frame I165"),
+    ("sound", "which checksums of a frame are right H139"),
     ("error_state", "a queue in error takes nothing I174"),
     ("own_domain", "queues and keys of a domain of the program's R319"),
     ("spread", "a table spreads frames over queues I180"),
