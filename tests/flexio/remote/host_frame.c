@@ -11,6 +11,7 @@
 #define STREAM	   300u
 #define MANY	   13u
 #define MANY_BYTES 200u
+#define WAIT_EQUAL 1u
 
 static const char to_us[] = "02427e7feb0200000000000000000000";
 
@@ -198,6 +199,52 @@ static void many_frames(void)
 	end_close(&e);
 }
 
+/* What a queue pair does without a peer, a send queue does, too: it copies, and waits for completions and for
+ * memory, where the frame behind waits with it. */
+static void waiting_frames(void)
+{
+	static uint8_t taken[1][FRAME_MAX], made[MANY_BYTES];
+	uint64_t word;
+	uint32_t length;
+	struct flexio_sq *sq;
+	struct peer taker;
+	struct end e;
+
+	end_open(&e, true, 0);
+	sq = frames_open(&e, &e.sent, false);
+	peer_up(&taker, true, "raw", NULL);
+	peer_do(&taker, "frames %s", to_us);
+	frame_template(made, MANY_BYTES, 1);
+	OK(flexio_host2dev_memcpy(e.p, made, MANY_BYTES, e.data));
+	word = e.data + 4096;
+	end_call(&e, &poke, word, 0, 0);
+	e.post.bytes = MANY_BYTES;
+	e.post.rkey = e.key;
+	e.post.remote = word + 8;
+	end_done(&e, POST_COPY);
+	/* its own, which has come */
+	e.post.columns = flexio_cq_get_cq_num(e.sent.cq);
+	e.post.rows = 1;
+	end_done(&e, POST_WAIT);
+	e.post.element = WAIT_EQUAL;
+	e.post.compare = 7;
+	e.post.swap_add = UINT64_MAX;
+	e.post.remote = word;
+	end_post(&e, POST_WAIT_WORD);
+	e.post.data = word + 8;
+	frames_expect(&taker, 1);
+	end_post(&e, POST_FRAME);
+	CHECK(end_quiet(&e, &e.sent));
+	end_call(&e, &poke, word, __builtin_bswap64(7), 0);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+	frames_take(&taker, 1, taken, &length);
+	CHECK(length == MANY_BYTES && !memcmp(taken[0], made, MANY_BYTES));
+	OK(flexio_sq_destroy(sq));
+	peer_down(&taker);
+	end_close(&e);
+}
+
 /* What is inlined is what comes, whatever the order of bytes in which it was handed over. */
 static void inlined(void)
 {
@@ -302,7 +349,6 @@ static void two_queues(void)
 }
 
 const struct host_case frame_cases[] = {
-	{"frames", frames},   {"many_frames", many_frames},
-	{"inlined", inlined}, {"two_queues", two_queues},
-	{NULL, NULL},
+	{"frames", frames},   {"many_frames", many_frames}, {"waiting_frames", waiting_frames},
+	{"inlined", inlined}, {"two_queues", two_queues},   {NULL, NULL},
 };

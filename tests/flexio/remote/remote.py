@@ -54,11 +54,12 @@ CASES = (
     ("pool_limit", "a pool with few receives left tells the channel and the event queue once"),
     ("frames", "what a send queue sends, a raw packet queue of verbs sends byte for byte J187 J188 J200"),
     ("many_frames", "requests of many frames"),
+    ("waiting_frames", "a send queue copies and waits"),
     ("inlined", "data in a request, of both generations J189"),
     ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
 )
 # Those of the other generation, too.
-RAW = ("frames", "many_frames", "two_queues")
+RAW = ("frames", "many_frames", "waiting_frames", "two_queues")
 LATER = ("inlined", "rc_roce", "waits")
 
 
