@@ -35,6 +35,13 @@ static void request_put(const struct request *r, uint64_t pi)
 	union flexio_dev_sqe_seg *s = block_of(r->ring, pi);
 
 	memset(s, 0, 64);
+	if (r->kind == REQUEST_MESSAGE) {
+		flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)pi, (uint32_t)r->sqn, (uint32_t)r->ce,
+					     FLEXIO_CTRL_SEG_SEND_RC);
+		flexio_dev_swqe_seg_mem_ptr_data_set(s + 1, (uint32_t)r->bytes, (uint32_t)r->key,
+						     r->data);
+		return;
+	}
 	if (r->kind == REQUEST_WRITE) {
 		flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)pi, (uint32_t)r->sqn, (uint32_t)r->ce,
 					     FLEXIO_CTRL_SEG_RDMA_WRITE);
@@ -57,10 +64,18 @@ __dpa_rpc__ uint64_t send_requests(uint64_t addr)
 {
 	struct request *r = (void *)(uintptr_t)addr;
 	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t ring;
 
 	flexio_dev_get_thread_ctx(&ctx);
+	if (r->window_key) {
+		if (flexio_dev_window_config(ctx, (uint16_t)r->window, (uint32_t)r->window_key) ||
+		    flexio_dev_window_ptr_acquire(ctx, r->ring, &ring))
+			return 1;
+		r->ring = ring;
+	}
 	for (uint64_t i = 0; i < r->count; i++)
 		request_put(r, r->pi++);
+	__dpa_thread_window_writeback();
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
 	return flexio_dev_qp_sq_ring_db(ctx, (uint16_t)r->pi, (uint32_t)r->sqn);
 }

@@ -84,6 +84,25 @@ bool cq_look(struct bench *b, struct ring *r, struct completion *out);
 void cq_next(struct bench *b, struct ring *r, struct completion *out);
 void requests(struct bench *b, struct request *r, uint64_t count);
 
+/* ---- host_outside.c: memory of the host's for rings and records ---- */
+
+#define OUTSIDE_BYTES 65536u
+
+struct outside {
+	uint8_t *area;
+	struct mlx5dv_devx_umem *umem;
+	struct ibv_mr *mr;
+	struct flexio_window *window;
+};
+
+void outside_up(struct outside *o, struct bench *b);
+void outside_down(struct outside *o);
+/* What lies that far in it. */
+struct flexio_qmem outside_at(const struct outside *o, uint64_t offset);
+void outside_record(const struct outside *o, uint64_t offset, uint32_t value);
+/* The ring of requests lies there. */
+void outside_requests(const struct outside *o, struct request *r, uint64_t offset);
+
 struct host_case {
 	const char *name;
 	void (*run)(void);
@@ -91,7 +110,7 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case frame_cases[], refused_cases[], pair_cases[], flow_cases[],
-	rule_cases[];
+	rule_cases[], outside_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 

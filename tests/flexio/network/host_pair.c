@@ -18,11 +18,20 @@ struct pair {
 	uint32_t qpn[2];
 	uint64_t rings[2];
 	uint16_t lid;
+	struct outside outside; /* if it has an area, with rings and records */
+	struct flexio_rmp *rmp;
 };
+
+/* Where they lie in the host's memory, and those of the pool. */
+#define RINGS_AT(i)  (4096u * (1 + (i)) + 64)
+#define RECORD_AT(i) (16u + 8 * (i))
+#define POOL_AT	     (12288u + 128)
+#define POOL_RECORD  32u
+#define ENTRY_BYTES  32u
 
 static struct flexio_qp_attr qp_attr_of(struct pair *p, unsigned i)
 {
-	return (struct flexio_qp_attr){
+	struct flexio_qp_attr attr = {
 		.transport_type = FLEXIO_QPC_ST_RC,
 		.uar_id = p->b.sq_attr.uar_id,
 		.user_index = USER_INDEX,
@@ -33,6 +42,16 @@ static struct flexio_qp_attr qp_attr_of(struct pair *p, unsigned i)
 		.qp_wq_buff_qmem.daddr = p->rings[i],
 		.qp_wq_dbr_qmem.daddr = p->end[i].record,
 	};
+
+	if (p->outside.area) {
+		attr.qp_wq_buff_qmem = outside_at(&p->outside, RINGS_AT(i));
+		attr.qp_wq_dbr_qmem = outside_at(&p->outside, RECORD_AT(i));
+	}
+	if (p->rmp) {
+		attr.rq_type = FLEXIO_QP_QPC_RQ_TYPE_SRQ_RMP_XRC_SRQ_XRQ;
+		attr.rmpqn = flexio_rmp_get_wq_num(p->rmp);
+	}
+	return attr;
 }
 
 static void end_up(struct pair *p, unsigned i)
@@ -48,13 +67,19 @@ static void end_up(struct pair *p, unsigned i)
 	CHECK(flexio_qp_state_get(p->qp[i]) == FLEXIO_QP_STATE_RST);
 }
 
-static void pair_up(struct pair *p)
+static void pair_open(struct pair *p)
 {
 	struct ibv_port_attr port;
 
+	memset(p, 0, sizeof(*p));
 	bench_up_on(&p->b, IBV_LINK_LAYER_INFINIBAND);
 	CHECK(!ibv_query_port(p->b.ctx, 1, &port));
 	p->lid = port.lid;
+}
+
+static void pair_up(struct pair *p)
+{
+	pair_open(p);
 	for (unsigned i = 0; i < 2; i++)
 		end_up(p, i);
 }
@@ -66,6 +91,10 @@ static void pair_down(struct pair *p)
 		ring_down(&p->b, &p->end[i]);
 		OK(flexio_buf_dev_free(p->b.p, p->rings[i]));
 	}
+	if (p->rmp)
+		OK(flexio_rmp_destroy(p->rmp));
+	if (p->outside.area)
+		outside_down(&p->outside);
 	bench_down(&p->b);
 }
 
@@ -145,6 +174,80 @@ static void pair(void)
 	}
 	CHECK(!ibv_dereg_mr(mr));
 	pair_down(&p);
+}
+
+/* ---- rings and records of the host's ---- */
+
+/* A list of receives, which goes round. */
+static void pool_up(struct pair *p)
+{
+	struct flexio_wq_attr attr = {
+		.log_wq_stride = 5,
+		.log_wq_depth = LOG_DEPTH,
+		.rq.wq_type = FLEXIO_WQ_TYPE_LINKED_LIST,
+		.wq_ring_qmem = outside_at(&p->outside, POOL_AT),
+		.wq_dbr_qmem = outside_at(&p->outside, POOL_RECORD),
+	};
+
+	for (unsigned i = 0; i < DEPTH; i++)
+		p->outside.area[POOL_AT + ENTRY_BYTES * i + 3] = (uint8_t)((i + 1) % DEPTH);
+	OK(flexio_rmp_create(p->b.p, NULL, &attr, &p->rmp));
+}
+
+/* The receive of that number, at its place of the queue or of the list. */
+static void receive_outside(struct pair *p, unsigned n)
+{
+	unsigned slot = n % DEPTH;
+	uint32_t at = p->rmp ? POOL_AT + ENTRY_BYTES * slot + 16 : RINGS_AT(1) + 16 * slot;
+
+	mlx5dv_set_data_seg((void *)(p->outside.area + at), SLOT_BYTES,
+			    flexio_mkey_get_id(p->end[1].key), p->end[1].data + slot * SLOT_BYTES);
+	outside_record(&p->outside, p->rmp ? POOL_RECORD : RECORD_AT(1), n + 1);
+}
+
+static void messages_outside(struct pair *p)
+{
+	struct request r = {.sqn = p->qpn[0],
+			    .ce = 2,
+			    .kind = REQUEST_MESSAGE,
+			    .data = p->end[0].data,
+			    .bytes = 1500,
+			    .key = flexio_mkey_get_id(p->end[0].key)};
+	uint8_t bytes[1500];
+	struct completion c;
+
+	outside_requests(&p->outside, &r, RINGS_AT(0) + RQ_BYTES * !p->rmp);
+	for (unsigned n = 0; n < 3 * DEPTH; n++) {
+		memset(bytes, (int)n + 1, sizeof(bytes));
+		OK(flexio_host2dev_memcpy(p->b.p, bytes, sizeof(bytes), p->end[0].data));
+		receive_outside(p, n);
+		outside_record(&p->outside, RECORD_AT(0) + 4, n + 1);
+		requests(&p->b, &r, 1);
+		cq_next(&p->b, &p->end[1], &c);
+		CHECK(c.opcode == 2 && c.bytes == 1500 && c.counter == (p->rmp ? n % DEPTH : n));
+		CHECK(call1(p->b.p, &peek, p->end[1].data + n % DEPTH * SLOT_BYTES + 1488) ==
+		      0x0101010101010101u * (n + 1));
+		cq_next(&p->b, &p->end[0], &c);
+		CHECK(c.opcode == 0 && c.counter == n);
+	}
+}
+
+static void pair_outside(void)
+{
+	for (unsigned pooled = 0; pooled < 2; pooled++) {
+		struct pair p;
+
+		pair_open(&p);
+		outside_up(&p.outside, &p.b);
+		if (pooled)
+			pool_up(&p);
+		for (unsigned i = 0; i < 2; i++)
+			end_up(&p, i);
+		for (unsigned i = 0; i < 2; i++)
+			end_to(&p, i, FLEXIO_QP_STATE_RTS, RIGHTS);
+		messages_outside(&p);
+		pair_down(&p);
+	}
 }
 
 static void pair_rights(void)
@@ -274,6 +377,7 @@ static void pair_kinds(void)
 
 const struct host_case pair_cases[] = {
 	{"pair", pair},
+	{"pair_outside", pair_outside},
 	{"pair_rights", pair_rights},
 	{"pair_states", pair_states},
 	{"pair_kinds", pair_kinds},

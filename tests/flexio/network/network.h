@@ -29,6 +29,7 @@ struct request {
 	uint64_t kind; /* enum request_kind */
 	uint64_t data, bytes, key;
 	uint64_t remote, remote_key; /* of a write */
+	uint64_t window, window_key; /* of a ring of the host's; 0: it is on the heap */
 };
 
-enum request_kind { REQUEST_SEND, REQUEST_NOP, REQUEST_WRITE };
+enum request_kind { REQUEST_SEND, REQUEST_NOP, REQUEST_WRITE, REQUEST_MESSAGE };

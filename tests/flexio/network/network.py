@@ -17,7 +17,7 @@ sys.path.append(str(HERE.parents[1] / "robust"))
 import kills  # noqa: E402
 
 SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
-           "raw_peer.c")
+           "host_outside.c", "raw_peer.c")
 # How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
 ROUNDS = int(os.environ.get("FLEXIO_KILLS", "12"))
 SEED = 23
@@ -36,6 +36,7 @@ CASES = (
     ("host_memory", "frames land in memory of the host I171 I173"),
     ("vlan_tag", "the tag of a VLAN stays in its frame I165"),
     ("sound", "which checksums of a frame are right H139"),
+    ("outside", "queues with rings and records in memory of the host"),
     ("error_state", "a queue in error takes nothing I174"),
     ("own_domain", "queues and keys of a domain of the program's R319"),
     ("spread", "a table spreads frames over queues I180"),
@@ -44,6 +45,7 @@ CASES = (
     ("too_small", "rings and records that are too small I162"),
     ("pool", "receive memory pools are lists I176 I177"),
     ("pair", "queue pairs of the DPA write to each other and to the host K201 K204 K209 K211 K212"),
+    ("pair_outside", "queue pairs and pools with rings and records in memory of the host"),
     ("pair_rights", "rights follow the mask K207"),
     ("pair_states", "states, transitions that there are not, destruction in each K205 K206 K216"),
     ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
