@@ -125,6 +125,9 @@ __dpa_global__ void reflect(uint64_t arg)
 	struct flexio_dev_cqe64 *cqe;
 
 	flexio_dev_get_thread_ctx(&ctx);
+	if (n->elsewhere &&
+	    flexio_dev_outbox_config_uar_extension(ctx, (flexio_uar_device_id)n->device))
+		__atomic_add_fetch(&n->errors, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
 		cqe = (struct flexio_dev_cqe64 *)(uintptr_t)n->cq_ring + (n->ci & (DEPTH - 1));
 		if (flexio_dev_cqe_get_owner(cqe) != (n->ci >> LOG_DEPTH & 1))

@@ -97,7 +97,7 @@ void ring_memory(struct bench *b, struct ring *r, bool activates)
 		attr.thread = flexio_event_handler_get_thread(b->eh);
 	attr.cq_ring_qmem.daddr = r->cq_ring;
 	attr.cq_dbr_daddr = r->cq_record;
-	OK(flexio_cq_create(b->p, NULL, &attr, &r->cq));
+	OK(flexio_cq_create(b->p, b->other, &attr, &r->cq));
 	r->cqn = flexio_cq_get_cq_num(r->cq);
 	key.daddr = r->data;
 	OK(flexio_device_mkey_create(b->p, &key, &r->key));
@@ -128,7 +128,7 @@ void rq_up(struct bench *b, struct ring *r)
 	OK(flexio_host2dev_memcpy(b->p, wqes, sizeof(wqes), r->ring));
 	b->rq_attr.wq_ring_qmem.daddr = r->ring;
 	b->rq_attr.wq_dbr_qmem.daddr = r->record;
-	OK(flexio_rq_create(b->p, NULL, r->cqn, &b->rq_attr, &r->rq));
+	OK(flexio_rq_create(b->p, b->other, r->cqn, &b->rq_attr, &r->rq));
 	OK(flexio_host2dev_memcpy(b->p, record, sizeof(record), r->record));
 	r->number = flexio_rq_get_wq_num(r->rq);
 	CHECK(r->number && r->number < 1u << 24 && flexio_rq_get_tir(r->rq));
@@ -137,7 +137,7 @@ void rq_up(struct bench *b, struct ring *r)
 void sq_up(struct bench *b, struct ring *r)
 {
 	b->sq_attr.wq_ring_qmem.daddr = r->ring;
-	OK(flexio_sq_create(b->p, NULL, r->cqn, &b->sq_attr, &r->sq));
+	OK(flexio_sq_create(b->p, b->other, r->cqn, &b->sq_attr, &r->sq));
 	r->number = flexio_sq_get_wq_num(r->sq);
 	CHECK(r->number && r->number < 1u << 24);
 }
@@ -152,7 +152,8 @@ void rule_up(struct bench *b, struct rule *rule, struct mlx5dv_devx_obj *tir)
 	/* smac */
 	memset(mask.bytes, 0xff, 6);
 	memcpy(value.bytes, PEER_MAC, 6);
-	rule->domain = mlx5dv_dr_domain_create(b->ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	rule->domain =
+		mlx5dv_dr_domain_create(b->other ? b->other : b->ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
 	CHECK(rule->domain);
 	rule->table = mlx5dv_dr_table_create(rule->domain, 0);
 	CHECK(rule->table);
@@ -189,6 +190,8 @@ void reflector_make(struct bench *b)
 		.sq_ring = b->out.ring,
 		.sq_data = b->out.data,
 		.key = flexio_mkey_get_id(b->out.key),
+		.elsewhere = b->other != NULL,
+		.device = b->device,
 	};
 	OK(flexio_copy_from_host(b->p, &n, sizeof(n), &b->n));
 	rule_up(b, &b->rule, flexio_rq_get_tir(b->in.rq));

@@ -49,6 +49,8 @@ struct bench {
 	struct rule rule;
 	uint64_t n; /* address of the struct network */
 	struct flexio_wq_attr rq_attr, sq_attr;
+	struct ibv_context *other; /* of the queues, if it is not the process's, */
+	uint32_t device;	   /* with its number for bells */
 };
 
 struct ibv_context *device_open(int link_layer);

@@ -485,6 +485,31 @@ static void error_state(void)
 	bench_down(&b);
 }
 
+/* All queues are of another device than the process, and so are the bells. */
+static void other_device(void)
+{
+	struct flexio_uar *uar;
+	struct bench b;
+
+	bench_up_on(&b, IBV_LINK_LAYER_INFINIBAND);
+	b.other = ethernet_open();
+	b.pd = ibv_alloc_pd(b.other);
+	CHECK(b.pd);
+	OK(flexio_uar_extend(flexio_process_get_uar(b.p), b.other, &uar));
+	b.sq_attr.uar_id = flexio_uar_get_id(uar);
+	b.rq_attr.pd = b.sq_attr.pd = b.pd;
+	b.device = flexio_uar_get_extended_id(uar);
+	reflector_up(&b);
+	reflect_all(&b);
+	rule_down(&b.rule);
+	ring_down(&b, &b.in);
+	ring_down(&b, &b.out);
+	b.in.cq = b.out.cq = NULL;
+	OK(flexio_uar_destroy(uar));
+	CHECK(!ibv_dealloc_pd(b.pd) && !ibv_close_device(b.other));
+	bench_down(&b);
+}
+
 const struct host_case frame_cases[] = {
 	{"reflects", reflects},
 	{"processor", processor},
@@ -501,5 +526,6 @@ const struct host_case frame_cases[] = {
 	{"sound", sound},
 	{"error_state", error_state},
 	{"own_domain", own_domain},
+	{"other_device", other_device},
 	{NULL, NULL},
 };

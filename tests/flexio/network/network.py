@@ -39,6 +39,7 @@ CASES = (
     ("outside", "queues with rings and records in memory of the host"),
     ("error_state", "a queue in error takes nothing I174"),
     ("own_domain", "queues and keys of a domain of the program's R319"),
+    ("other_device", "queues of another device than the process's M235"),
     ("spread", "a table spreads frames over queues I180"),
     ("in_use", "what is in use stays H159 I175"),
     ("refused", "attributes that cannot be I162"),
