@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -179,11 +180,20 @@ static void test_bells(void)
 	CHECK(atomic_load(&device.polls) == 1 && t.relied_on);
 }
 
+/* A thread that is stopped may get its signal just after its function has ended. */
+static void on_signal(int signum, siginfo_t *info, void *ucontext)
+{
+	if (!dpa_signal(signum, info, ucontext))
+		_exit(3);
+}
+
 int main(int argc, char **argv)
 {
+	struct sigaction act = {.sa_sigaction = on_signal,
+				.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
 	cpu_set_t set;
 
-	CHECK(argc == 2);
+	CHECK(argc == 2 && sigaction(SIGBUS, &act, NULL) == 0);
 	patience_init();
 	test_none(argv[1]);
 	test_bells();
