@@ -15,6 +15,8 @@
  * slept.
  */
 #define LOOK_NS 50000u
+/* The same where another process may have to be woken, and then has a program of its own to go through. */
+#define LOOK_ELSEWHERE_NS 100000u
 /* Any thread may look for this long; after that each looker needs its own processor. */
 #define FIRST_NS 2000u
 #define LOOKS	 16u /* between two looks at the clock */
@@ -61,12 +63,22 @@ static __attribute__((cold)) void looker_starved(uint64_t now)
 	atomic_store(&machine.starved_until_ns, now + for_ns);
 }
 
+static uint64_t look_ns(const struct patience *p)
+{
+	return p->elsewhere ? LOOK_ELSEWHERE_NS : LOOK_NS;
+}
+
 static bool may_look(const struct patience *p, uint64_t now)
 {
 	return now >= p->not_before_ns &&
 	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
 	       (p->elsewhere ||
 		atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1);
+}
+
+bool patience_is_there(const struct patience *p)
+{
+	return p->brisk && may_look(p, clock_ns());
 }
 
 /* One thread that looks. */
@@ -136,7 +148,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
 		return false;
-	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + LOOK_NS, p->elsewhere)) {
+	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + look_ns(p), p->elsewhere)) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;
@@ -170,7 +182,7 @@ bool patience_leaves(struct patience *p)
 
 void patience_learn(struct patience *p, uint64_t took_ns)
 {
-	p->brisk = took_ns < LOOK_NS;
+	p->brisk = took_ns < look_ns(p);
 	if (!p->penalty_ns) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		p->stay = STAY_MIN;

@@ -30,6 +30,9 @@ struct patience {
 
 /* Which processors there are, as the calling thread sees it. */
 void patience_init(void);
+/* Is it worth a look now?  The thread has waited before. */
+bool patience_is_there(const struct patience *p) must_check;
+
 /* What a looker does meanwhile. */
 struct patience_meanwhile {
 	bool (*work)(void *user); /* true if there was something to do */

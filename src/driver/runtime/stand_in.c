@@ -2,8 +2,12 @@
 /* See stand_in.h. */
 #include "driver/runtime/stand_in.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rcu.h"
@@ -231,15 +235,35 @@ static bool gaze_works(void *user)
 
 	if (!spin_try(&e->polling))
 		return false;
-	engine_note_poll(e);
 	done = stand_in_look(p, NULL);
 	spin_unlock(&e->polling);
 	return done;
 }
 
 /*
- * What comes within some microseconds is found without a sleep, if the last wait was that short.  Only
- * while the engine naps: a sender would wake it otherwise, although we look.  True: there is an event.
+ * Senders wake an engine that sleeps, although we look, and leave one that naps alone.  So one that
+ * sleeps is made to nap, once for a stream of events.
+ */
+static bool engine_is_made_to_nap(struct process *p)
+{
+	uint32_t word = SLOT_ASLEEP;
+
+	if (atomic_compare_exchange_strong(p->wake, &word, SLOT_POLLED))
+		syscall(SYS_futex, p->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return word == SLOT_ASLEEP || word == SLOT_POLLED;
+}
+
+static bool stand_in_may_gaze(struct process *p)
+{
+	struct engine *e = p->engine;
+
+	return patience_is_there(&e->patience) && engine_can_be_replaced(e) && !another_polls(e) &&
+	       engine_is_made_to_nap(p);
+}
+
+/*
+ * What comes within some microseconds is found without a sleep, if the last wait was that short.
+ * True: there is an event.
  */
 static bool stand_in_gazes(struct process *p)
 {
@@ -248,10 +272,11 @@ static bool stand_in_gazes(struct process *p)
 	const struct patience_meanwhile meanwhile = {gaze_works, &g};
 	bool found;
 
-	if (atomic_load_explicit(p->wake, memory_order_relaxed) != SLOT_POLLED ||
-	    !engine_can_be_replaced(e) || another_polls(e) || !spin_try(&e->gazing))
+	if (!spin_try(&e->gazing))
 		return false;
-	found = patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
+	/* One poll to the engine, which watches: many would make a poller of an event-driven program. */
+	engine_note_poll(e);
+	found = stand_in_may_gaze(p) && patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
 	spin_unlock(&e->gazing);
 	return found;
 }
