@@ -296,6 +296,28 @@ static void random_round(bool with_signatures)
 	CHECK(!memcmp(model, pair.side[0].memory, sizeof(model)));
 }
 
+/* A long answer with signatures needs no full channel to be placed; a short one goes through it. */
+static void test_signed_at_once(void)
+{
+	const uint32_t lens[] = {200 * BLOCK, 20 * BLOCK};
+
+	for (unsigned i = 0; i < array_size(lens); i++) {
+		const struct place to = {0, lens[i]};
+
+		pair_up();
+		sign_all(MANY);
+		post_read(0, pair.side[1].skey, &to, 1, pair.side[0].lkey);
+		target_goes_on();
+		if (!i)
+			CHECK(is_stripped(pair.side[0].memory, 0, lens[i]));
+		else
+			CHECK(is_untouched(0, lens[i]));
+		expect_done();
+		CHECK(is_stripped(pair.side[0].memory, 0, lens[i]) && idle(&pair));
+		signed_pair_down(&pair);
+	}
+}
+
 static void test_random(void)
 {
 	pair_up();
@@ -486,6 +508,7 @@ int main(void)
 	test_same_places();
 	test_long();
 	test_signed();
+	test_signed_at_once();
 	test_random();
 	test_keys_end();
 	test_flushed();
