@@ -121,6 +121,7 @@ static void side_open(struct side *s, const char *device)
 	s->data = aligned_alloc(LARGE, MEMORY);
 	if (!s->pd || !s->cq || !s->data)
 		device_die("set-up: %m");
+	(void)madvise(s->data, MEMORY, MADV_HUGEPAGE);
 	memset(s->data, 0, MEMORY);
 	s->mr = ibv_reg_mr(s->pd, s->data, MEMORY, ACCESS);
 	s->plain = s->data + ROOM;
