@@ -324,9 +324,9 @@ bool cdev_is_channel(int fd)
 	return cdev_is_ours(fd) && uchannel_has_completions(fd);
 }
 
-int cdev_wait_begin(void)
+int cdev_wait_begin(uint64_t deadline_ns)
 {
-	return waiter_begin();
+	return waiter_begin(deadline_ns);
 }
 
 void cdev_wait_end(bool knocked)

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -52,11 +53,12 @@ void cdev_cancelled(void);
  * process has completion channels, and whether fd is one.  Between cdev_wait_begin and
  * cdev_wait_end the thread waits in the engine's place (driver/runtime/waiter.h): it also waits for
  * the descriptor that cdev_wait_begin returned, unless that is -1, and 'knocked' says whether that
- * one can be read.  Both calls hold signals back.
+ * one can be read.  Both calls hold signals back.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
+ * UINT64_MAX: it may last for ever.
  */
 bool cdev_any_channel(void);
 bool cdev_is_channel(int fd);
-int cdev_wait_begin(void);
+int cdev_wait_begin(uint64_t deadline_ns);
 void cdev_wait_end(bool knocked);
 /* As mlockall(2), for a process with a device. */
 int cdev_lock_all(int flags);

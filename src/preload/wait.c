@@ -51,7 +51,7 @@ static int wait_on(struct wait_call *c)
 	do {
 		knocked = false;
 		/* A child of vfork is another process with our memory. */
-		knock = tree_device_owner() ? cdev_wait_begin() : -1;
+		knock = tree_device_owner() ? cdev_wait_begin(c->deadline_ns) : -1;
 		n = c->wait(c, knock, &knocked);
 		if (knock < 0)
 			return n;

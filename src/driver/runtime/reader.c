@@ -78,7 +78,7 @@ static bool reader_step(struct reader *r, bool woken)
 
 int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel)
 {
-	struct reader r = {.place = {SLOT_READER, has_event, fd}, .cancel = cancel};
+	struct reader r = {.place = {SLOT_READER, has_event, fd, UINT64_MAX}, .cancel = cancel};
 	int saved_errno = errno, ret = 0;
 	bool woken = false, sleeps;
 

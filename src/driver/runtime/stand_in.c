@@ -20,6 +20,9 @@
 /* One that waits for longer is told of its next event up to a nap of the engine later. */
 #define CROWDED_NS 1000000000u
 
+/* Whoever waits for less time than this does not look before it sleeps. */
+#define GAZE_LEFT_NS 1000000u
+
 /* A thread that has polled within this time may do so again. */
 #define POLLED_LATELY_NS 20000000u
 
@@ -253,10 +256,13 @@ static bool engine_is_made_to_nap(struct process *p)
 	return word == SLOT_ASLEEP || word == SLOT_POLLED;
 }
 
-static bool stand_in_may_gaze(struct process *p)
+static bool stand_in_may_gaze(struct process *p, const struct stand_in *s)
 {
 	struct engine *e = p->engine;
 
+	/* A wait of some microseconds is not made longer. */
+	if (s->deadline_ns != UINT64_MAX && s->deadline_ns < clock_ns() + GAZE_LEFT_NS)
+		return false;
 	return patience_is_there(&e->patience) && engine_can_be_replaced(e) && !another_polls(e) &&
 	       engine_is_made_to_nap(p);
 }
@@ -265,7 +271,7 @@ static bool stand_in_may_gaze(struct process *p)
  * What comes within some microseconds is found without a sleep, if the last wait was that short.
  * True: there is an event.
  */
-static bool stand_in_gazes(struct process *p)
+static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 {
 	struct engine *e = p->engine;
 	struct stand_in_gaze g = {p, atomic_load_explicit(&events, memory_order_relaxed)};
@@ -276,7 +282,8 @@ static bool stand_in_gazes(struct process *p)
 		return false;
 	/* One poll to the engine, which watches: many would make a poller of an event-driven program. */
 	engine_note_poll(e);
-	found = stand_in_may_gaze(p) && patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
+	found = stand_in_may_gaze(p, s) &&
+		patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
 	spin_unlock(&e->gazing);
 	return found;
 }
@@ -288,7 +295,7 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
 	if (unlikely(in_device()))
 		return STAND_IN_DECLINES;
 	/* If the event is another's, the engine looks for this thread's, after its nap. */
-	if (stand_in_gazes(p) && (!s->has_event || s->has_event(s->fd)))
+	if (stand_in_gazes(p, s) && (!s->has_event || s->has_event(s->fd)))
 		return STAND_IN_EVENT;
 	while (stand_in_takes(p, s, &next))
 		;

@@ -22,6 +22,7 @@ struct stand_in {
 	/* NULL: the sleep will say. */
 	bool (*has_event)(int fd);
 	int fd;
+	uint64_t deadline_ns; /* it does not wait for longer; UINT64_MAX: for ever */
 };
 
 enum stand_in_next {

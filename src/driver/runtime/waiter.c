@@ -14,8 +14,6 @@
 #include "registry/registry.h"
 #include "wire/knock.h"
 
-static const struct stand_in waiter = {.word = SLOT_WAITER};
-
 static _Thread_local bool waits __attribute__((tls_model("initial-exec")));
 static _Thread_local bool told __attribute__((tls_model("initial-exec")));
 static _Thread_local struct hidden door __attribute__((tls_model("initial-exec")));
@@ -50,8 +48,9 @@ static int waiter_door(struct process *p)
 	return fd;
 }
 
-static int waiter_step(struct process *p)
+static int waiter_step(struct process *p, uint64_t deadline_ns)
 {
+	const struct stand_in waiter = {.word = SLOT_WAITER, .deadline_ns = deadline_ns};
 	int fd = waiter_door(p);
 	enum stand_in_next next;
 
@@ -65,7 +64,7 @@ static int waiter_step(struct process *p)
 	return next == STAND_IN_SLEEPS ? fd : -1;
 }
 
-int waiter_begin(void)
+int waiter_begin(uint64_t deadline_ns)
 {
 	no_cancellation();
 	int saved_errno = errno, fd = -1;
@@ -73,7 +72,7 @@ int waiter_begin(void)
 
 	waits = false;
 	if (p) {
-		fd = waiter_step(p);
+		fd = waiter_step(p, deadline_ns);
 		stand_in_leave();
 	}
 	told = false;

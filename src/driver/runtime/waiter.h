@@ -11,15 +11,17 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
 /*
- * The descriptor to wait for besides, until it can be read, or -1: it is to wait as without us.  The caller's state of
- * cancellation is as it was.  In both, the caller has signals held back (signals.h): a handler that jumps away must not leave
- * locks of the device behind.
+ * Returns the descriptor to wait for besides, until it can be read, or -1: the thread is to wait as
+ * without us.  The wait ends at deadline_ns of CLOCK_MONOTONIC; UINT64_MAX: it may last for ever.  The
+ * caller's state of cancellation is as it was.  In both calls the caller has signals held back
+ * (signals.h): a handler that jumps away must not leave locks of the device behind.
  */
-int waiter_begin(void) must_check;
+int waiter_begin(uint64_t deadline_ns) must_check;
 /* It has waited; knocked: that descriptor can be read.  What has come is done. */
 void waiter_end(bool knocked);
 /* Did the calling thread wait so when it waited last?  And this is the first it asks since? */
