@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * On which processor the engine is woken.
+ * Moves the engine to the processor on which it is woken.
  *
- * To wake a thread on another processor takes several times as long as on one's own, and if a thread
- * of the program spins there, on the memory that the engine is to write, the one that was woken
- * has to wait for it.  So an engine that peers wake again and again goes to where they are.  The kernel leaves
- * a thread where it last was, unless some processor has nothing to do.
+ * To wake a thread on another processor takes several times as long as to wake it on one's own.  If
+ * a thread of the program spins there on the memory that the engine is to write, it also waits for
+ * the engine to run.  So an engine that peers wake again and again moves to the processor of these
+ * peers, because the kernel leaves a thread where it last ran, unless some processor has nothing to
+ * do.
  *
- * It goes to processors that the program is allowed, and to others only if somebody has asked for
- * that (SOFTHCA_PROCESSORS): then that of the peer, whose work it does there, is allowed besides.
+ * The engine moves to processors that the program is allowed.  It moves to others only if somebody
+ * has asked for that (SOFTHCA_PROCESSORS): then it also allows itself the processor of the peer
+ * whose work it does there.
  */
 #pragma once
 
@@ -17,18 +19,19 @@
 #include <stdint.h>
 
 struct beside {
-	bool leaves; /* the processors that the program is allowed, where the group of it has more */
-	uint32_t apart;	    /* so many times in a row it was woken from another processor */
-	uint32_t doublings; /* of how often it is before it moves */
-	uint32_t extra;	    /* processor + 1 that is allowed besides; or 0 */
-	bool moved;	    /* since the last wake-up */
-	cpu_set_t set;	    /* what was set then */
+	/*
+	 * The engine may leave the processors that the program is allowed, if its group has more.
+	 */
+	bool leaves;
+	uint32_t apart;	    /* wake-ups from another processor in a row */
+	uint32_t doublings; /* of the number of such wake-ups before it moves */
+	uint32_t extra;	    /* the further processor that is allowed, plus 1; or 0 */
+	bool moved;	    /* the engine has moved since the last wake-up */
+	cpu_set_t set;	    /* the processors that beside_move allowed last */
 };
 
-/* Of the calling thread, plus 1; 0: not known. */
+/* Returns the processor of the calling thread, plus 1; 0: it is not known. */
 uint32_t beside_here_plus_1(void);
-/*
- * The calling thread was woken from that processor (plus 1; 0: it is not known, or nobody has).  True: that is
- * the one on which it runs.
- */
+/* Somebody woke the calling thread from that processor (plus 1; 0: nobody did, or it is not known).
+ * Returns true if the thread runs on that processor, or was just moved there. */
 bool beside_woken(struct beside *b, uint32_t waker_plus_1);

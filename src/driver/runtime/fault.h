@@ -10,13 +10,16 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Installs the handler; what was installed becomes the program's.  Idempotent. */
+/* Installs the handler; the one that was installed becomes the program's.  A second call does
+ * nothing. */
 int fault_install(void);
-/* The same for the further signals that code of a DPA may raise; after fault_install. */
+/*
+ * Does the same for the further signals that code of a DPA may raise; called after fault_install.
+ */
 int fault_install_dpa(void);
 /* Is this one of those signals? */
 bool fault_is_ours(int signum);
-/* As sigaction(2), for a signal with fault_is_ours. */
+/* Does what sigaction(2) does, for a signal with fault_is_ours. */
 int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
-/* In a child of fork(2). */
+/* A child of fork(2) calls this. */
 void fault_fork_child(void);

@@ -3,7 +3,8 @@
 #pragma once
 
 /*
- * As mlockall(2), but not of memory that is the device's, or its peers': nobody uses most of it, and
- * of a peer's file it would be the peer's memory that is used up.  -1: errno.
+ * Does what mlockall(2) does, but leaves out memory of the device and of its peers: nobody uses
+ * most of the device's memory, and a peer's file would use up the peer's memory.  -1: errno says
+ * why.
  */
 int lock_all(int flags);

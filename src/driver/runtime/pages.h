@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Other pages in the place of the program's, at the same addresses and with the same content. */
+/* Replaces pages of the program by others, at the same addresses and with the same content. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include "base/compiler.h"
 
 /*
- * Copies [addr, addr + bytes) to the file, from offset on, and maps that there; or to private memory,
- * if fd is negative.  The caller sees to it that nobody else writes there meanwhile; signals of the
- * program wait.  False: all is as it was.
+ * Copies [addr, addr + bytes) to the file, from offset on, or to private memory if fd is negative,
+ * and maps the copy in place of the original.  The caller makes sure that nobody else writes there
+ * meanwhile; signals of the program wait.  False: nothing has changed.
  */
 bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset) must_check;

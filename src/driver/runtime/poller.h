@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of the program that polls, as its engine sees it.  Where more threads want a processor than there are, it does not
- * poll while it waits for one, but will: the engine need not do it, and would take the processor from the others.
+ * The thread of the program that polls, as its engine sees it.  Where more threads want a processor
+ * than there are processors, this thread does not poll while it waits for one, but it will: so the
+ * engine need not poll, which would take the processor from the others.
  */
 #pragma once
 
@@ -10,19 +11,20 @@
 #include <stdint.h>
 
 struct poller {
-	_Atomic(uint64_t) who; /* its number and its clock; 0: nobody yet */
-	/* the engine's: whom it has marked, and for how long that one had run then */
+	_Atomic(uint64_t) who; /* the thread's number and its clock; 0: nobody yet */
+	/* The engine's own: which thread it has marked, and for how long that thread had run by
+	 * then. */
 	uint64_t marked;
 	uint64_t ran_ns;
-	uint32_t polls; /* what the engine has counted by then */
+	uint32_t polls; /* the count of polls at the mark */
 };
 
-/* The calling thread polls; to be said now and then. */
+/* The calling thread polls; it says so now and then. */
 void poller_note(struct poller *p);
-/* The time that counts below begins. */
+/* Marks the present poller: poller_goes_on measures from here on. */
 void poller_mark(struct poller *p, uint32_t polls);
-/* Does it run or wait for a processor, and has had one for so long at most since the mark?  False: it sleeps, was
- * busy with something else, or is not known. */
+/* Does the poller run or wait for a processor, and has it run for at most most_ns since the mark?
+ * False: it sleeps, has been busy with something else, or is not known. */
 bool poller_goes_on(const struct poller *p, uint64_t most_ns);
-/* Is there one that is not the calling thread, and runs or waits for a processor? */
+/* Is there a poller other than the calling thread that runs or waits for a processor? */
 bool poller_is_another(const struct poller *p);

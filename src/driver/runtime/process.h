@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the driver keeps once per process: the connection to the fabric, one adapter per HCA of our
- * host, and the engine thread.  Comes up when the first device file is opened, goes down with the
- * last close or in a forked child.
+ * host, and the engine thread.  All of it comes up when the program opens the first device file.
+ * It goes down with the last close; a forked child starts without it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct hca {
 	char name[16];	/* "mlx5_0" */
 	unsigned index; /* uverbs<index> */
 	const struct subnet_node *node;
-	uint32_t port_row;		/* of port 1; the others follow */
+	uint32_t port_row;		/* of port 1; the rows of the other ports follow */
 	const struct subnet_port *port; /* port 1 */
 	struct wire *wire;
 	struct adapter *adapter;
@@ -40,53 +40,53 @@ struct process {
 	uint32_t nhcas;
 	struct engine *engine;
 	enum memory_way memory;
-	bool engine_leaves;	 /* the processors that the program is allowed (beside.h) */
+	bool engine_leaves;	 /* the engine may leave the program's processors (beside.h) */
 	struct slot *slot;	 /* our own */
-	_Atomic(uint32_t) *wake; /* of it: whoever has work for the engine looks at it */
+	_Atomic(uint32_t) *wake; /* the slot's word: whoever has work for the engine looks at it */
 	_Atomic(bool)
-		lost; /* the daemon has gone: every port is down, whatever the registry says */
+		/* The daemon has gone: every port is down, whatever the registry says. */
+		lost;
 };
 
-/* Takes a reference, bringing everything up first; 0 or negative errno. */
+/* Takes a reference; the first one brings everything up.  Returns 0 or a negative errno. */
 int process_get(struct process **out) must_check;
-/* The last one takes everything down and waits for the control thread: call it without locks that
- * the listener for port events takes. */
+/* Drops a reference.  The last one takes everything down and waits for the control thread, so the
+ * caller must hold no lock that the listener for port events takes. */
 void process_put(struct process *p);
-/* The running process state without a reference, or NULL. */
+/* Returns the running process state without a reference, or NULL. */
 struct process *process_current(void);
 
-/* Makes the device work in the calling thread: receives, timers, queues that waited. True if
- * anything was done. */
+/* The calling thread does the device's work: it receives, runs timers, and serves queues that
+ * waited.  True: there was some. */
 bool process_progress(struct process *p);
-/* The same; *deadline_ns is lowered to the time of the next timer. */
+/* Does the same, and lowers *deadline_ns to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
-/* Is there work that nobody has been told of? */
+/* Is there work of which nobody has been told? */
 bool process_owes(const struct process *p);
-/* Is there, and only such as the program's next request takes along (acknowledgements)? */
+/*
+ * Is there such work, and can the program's next request take all of it along (acknowledgements)?
+ */
 bool process_owes_patiently(const struct process *p);
 
-/* Receives alone. */
+/* Receives and does nothing else. */
 bool process_deliver(struct process *p);
 
-/* In between no thread of ours touches memory of the program, or stores to the heap.  For short, without
- * waiting for anything, and never twice at once. */
+/* Between the two calls no thread of ours touches memory of the program, or stores to the heap.
+ * The caller resumes soon, waits for nothing meanwhile, and never pauses twice at once. */
 void process_pause(struct process *p);
 void process_resume(struct process *p);
 
-/*
- * Port events of the fabric go to whoever listens (the uverbs files). Called on the control thread.
- */
+/* From now on fn gets the port events of the fabric (the uverbs files listen); the control thread
+ * calls it. */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));
 
-/* Starts the fabric's daemon unless it runs, so that the device tree exists.  0 or negative
- * errno. */
+/* Starts the fabric's daemon unless it runs, so that the device tree exists.  Returns 0 or a
+ * negative errno. */
 int process_ensure_fabric(void);
 
-/*
- * Around fork(2): a child begins without a device and may bring up its own.  driver/fork.c has the
- * order among the parts.
- */
+/* Called around fork(2): a child begins without a device and may bring up its own.  driver/fork.c
+ * has the order among the parts. */
 void process_fork_prepare(void);
 void process_fork_parent(void);
 void process_fork_child(void);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread of the program that is about to sleep in read of a completion channel waits in the engine's
- * place instead: at the word of our slot (registry/registry.h).  Whoever has sent something wakes that
- * thread alone, which takes the packet itself and finds its event, where otherwise the engine would be
- * woken and then wake the thread.
+ * A thread of the program that is about to sleep in read of a completion channel sleeps in the
+ * engine's place instead: at the word of our slot (registry/registry.h).  A peer that has sent
+ * something then wakes only that thread, which takes the packet itself and finds its event.
+ * Otherwise the peer would wake the engine, and the engine would wake the thread.
  *
- * The thread's signals are held off while it works in the device.  One thread does so at a time (stand_in.h); others
- * sleep as without this.
+ * The thread holds its signals off while it works in the device.  One thread at a time takes the
+ * place (stand_in.h); others sleep as they would without this.
  */
 #pragma once
 
@@ -15,12 +15,14 @@
 #include "base/compiler.h"
 
 /*
- * The calling thread is about to read from fd, which blocks until has_event(fd).  0: there is an event, or
- * it is to wait as usual.  -EINTR as read would.  The caller holds cancellation off; cancel is what
- * cancel_restore needs to allow it.
+ * The calling thread is about to read from fd, which blocks until has_event(fd).  Returns 0 if
+ * there is an event, or if the thread has to wait as usual; -EINTR where read would return it.  The
+ * caller holds cancellation off; cancel is what cancel_restore needs to allow it.
  */
 int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel) must_check;
-/* There is an event that such a thread may be waiting for, or its descriptor has been closed. */
+/*
+ * Somebody has made an event that such a thread may be waiting for, or has closed its descriptor.
+ */
 void reader_rouse(void);
-/* Some thread of the program was asked to end by pthread_cancel: it may be such a one. */
+/* pthread_cancel has asked a thread of the program to end; it may be such a thread. */
 void reader_cancelled(void);

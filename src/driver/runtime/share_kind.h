@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside share.c and its kinds, moved memory (moved.h) and files of the program (file_share.h). */
+/* The inside of share.c and of its two kinds, moved memory (moved.h) and files of the program
+ * (file_share.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +8,8 @@
 
 #include "driver/runtime/share.h"
 
-/* Finding out that memory must not be moved, or that a file cannot be opened, is not for nothing. */
+/* It costs something to find out that memory must not move, or that a file cannot be opened, so
+ * after this many refusals nobody tries any more. */
 #define SHARE_MAX_REFUSALS 256u
 
 struct share {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that the program itself has mapped shared, of a file that a peer may open as well: memfd,
- * POSIX shared memory, files of hugetlbfs, device memory.  The file is laid open as it is
- * (exposure/segment.h), so no page moves, whatever threads run.
+ * Memory that the program itself has mapped shared, from a file that a peer may open as well:
+ * memfd, POSIX shared memory, files of hugetlbfs, device memory.  We open the file to peers as it
+ * is (exposure/segment.h), so no page moves, whatever threads run.
  */
 #pragma once
 
@@ -13,18 +13,16 @@
 #include "base/vma.h"
 #include "exposure/segment.h"
 
-/* The file of a mapping, and where the first byte of a range is there. */
+/* The file of a mapping, and where the first byte of a range lies in the file. */
 struct shared_range {
-	uint64_t id; /* as hidden_id says it */
+	uint64_t id; /* the value of hidden_id for the file */
 	uint64_t offset;
 	struct vma first; /* the mapping where it begins */
 };
 
-/* Does [addr, addr + bytes) lie in one file, mapped shared and in its order?  out->first is there
- * in any case, if anything is. */
+/* Does [addr, addr + bytes) lie in one file that is mapped shared, in the file's order?  out->first
+ * is set in any case, if there is a mapping at addr. */
 bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out) must_check;
-/*
- * A descriptor of that file, which the program need not have any more, and its size.  Negative fd:
- * it cannot be opened, or is none that peers map.
- */
+/* Returns a descriptor of that file, and its size; the program need not have the file open any
+ * more.  Negative fd: the file cannot be opened, or is one that peers do not map. */
 struct hidden shared_file_open(const struct shared_range *r, uint64_t *bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine's place, for threads of the program that are about to sleep: readers of a completion channel
- * (reader.h) and those who wait for descriptors (waiter.h).
+ * Lets threads of the program that are about to sleep take the engine's place: readers of a
+ * completion channel (reader.h) and threads that wait for descriptors (waiter.h).
  *
- * The engine sleeps on, or naps if something has come lately.  It is woken, too, or looks within a
- * millisecond, so nothing depends on the thread's coming back: it may be cancelled there, leave by a jump out of a
- * handler, or get no processor.
+ * The engine sleeps on meanwhile, or naps if something has come lately.  Either the sender wakes
+ * the engine, too, or the engine looks within a millisecond.  So nothing depends on the thread's
+ * coming back: it may be cancelled there, jump out of a handler, or get no processor.
  */
 #pragma once
 
@@ -16,35 +16,38 @@
 
 struct process;
 
-/* Who has an event that need not be waited for. */
+/* A thread that is about to sleep, and how it finds out that its event is there already. */
 struct stand_in {
-	uint32_t word; /* what the slot says as long as it sleeps there */
-	/* NULL: the sleep will say. */
+	uint32_t word; /* what the slot's word is while the thread sleeps there */
+	/* NULL: the sleep itself finds out. */
 	bool (*has_event)(int fd);
 	int fd;
-	uint64_t deadline_ns; /* it does not wait for longer; UINT64_MAX: for ever */
+	uint64_t deadline_ns; /* when its wait ends at the latest; UINT64_MAX: never */
 };
 
 enum stand_in_next {
-	STAND_IN_DECLINES, /* it is to wait as without us */
-	STAND_IN_SLEEPS,   /* the place is its own */
-	STAND_IN_EVENT,	   /* as without us, and that does not take long */
+	STAND_IN_DECLINES, /* the thread has to wait as it would without us */
+	STAND_IN_SLEEPS,   /* the thread has the place */
+	STAND_IN_EVENT,	   /* there is an event, so the usual call returns soon */
 };
 
-/* The process, which stays until stand_in_leave; or NULL. */
+/* Returns the process, which stays until stand_in_leave; or NULL. */
 struct process *stand_in_enter(void);
 void stand_in_leave(void);
-/* Does what a sender has left. */
+/* Does the work that a sender has left for the thread. */
 void stand_in_works(struct process *p);
-/* The calling thread is about to sleep; its signals are held off.  Work that is there is done first. */
+/* The calling thread is about to sleep, with its signals held off.  It does the work that is there
+ * first. */
 enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s) must_check;
-/* It sleeps there no more, and nobody has taken the place from it.  True: the engine naps, and knows of nobody. */
+/* The thread sleeps there no more, and gives the place back if nobody has taken it away.  True: the
+ * engine naps and does not know that the place is empty. */
 bool stand_in_give_back(struct process *p, uint32_t word);
-/* Some thread has made an event. */
+/* A thread has made an event. */
 void stand_in_note_event(void);
-/* Does this thread see by itself what events its work makes? */
+/* Does the calling thread itself see the events that its work makes, because it is looking just
+ * now? */
 bool stand_in_looks(void);
 
-/* For the engine's end, when process_current() says that there is none. */
+/* The engine's end waits here until no thread is left inside; process_current() is NULL by then. */
 void stand_in_await_none(void);
 void stand_in_fork_child(void);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory whose faults the program serves itself (userfaultfd(2)): whoever touches a page that is
- * not there waits until the program has supplied it, which may be never.
+ * Finds memory whose faults the program serves itself (userfaultfd(2)).  A thread that touches a
+ * page that is not there waits until the program has supplied it, which may be never.
  *
- * The kernel says in /proc/self/smaps which mappings these are, but is slow to: it looks at the
- * pages of all that it lists.  So the addresses that the program has ever registered are noted, and
- * only memory among these is looked up.
+ * /proc/self/smaps says which mappings these are, but reading it is slow, because the kernel looks
+ * at the pages of every mapping that it lists.  So we note the addresses that the program has ever
+ * registered with a userfaultfd, and look up only memory among these.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 
 #include "base/compiler.h"
 
-/* The program is about to have faults in [addr, addr + bytes) served. */
+/* The program is about to serve the faults in [addr, addr + bytes). */
 void userfault_note(uint64_t addr, uint64_t bytes);
-/* mremap has moved the memory, and perhaps the serving along with it. */
+/* mremap has moved the memory, and perhaps the userfaultfd serves it at its new place. */
 void userfault_moved(uint64_t from, uint64_t bytes, uint64_t to);
-/* Are faults in a part of [addr, addr + bytes) served?  Costs nothing for a program that has
- * none. */
+/* Does the program serve faults in a part of [addr, addr + bytes)?  This costs nothing for a
+ * program that serves none. */
 bool userfault_serves(uint64_t addr, uint64_t bytes) must_check;
 
-/* Around fork(2). */
+/* Called around fork(2). */
 void userfault_fork_lock(void);
 void userfault_fork_unlock(void);
