@@ -19,9 +19,8 @@
 #include <stdint.h>
 
 struct beside {
-	/*
-	 * The engine may leave the processors that the program is allowed, if its group has more.
-	 */
+	/* The engine may leave the processors that the program is allowed, if its group has
+	 * more. */
 	bool leaves;
 	uint32_t apart;	    /* wake-ups from another processor in a row */
 	uint32_t doublings; /* of the number of such wake-ups before it moves */

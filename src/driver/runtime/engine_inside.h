@@ -68,9 +68,8 @@ struct engine {
 	/* Counts empty polls of the program's threads.  It is not exact: two of them may count as
 	 * one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
-	_Atomic(uint32_t)
-		/* The last of these polls, in a row, that found another thread in the device. */
-		refused;
+	/* The last of these polls, in a row, that found another thread in the device. */
+	_Atomic(uint32_t) refused;
 	/* Taken by the one thread that polls the device for all; the others go on looking at their
 	 * CQs. */
 	cacheline_aligned struct spin polling;

@@ -13,9 +13,8 @@
 /* Installs the handler; the one that was installed becomes the program's.  A second call does
  * nothing. */
 int fault_install(void);
-/*
- * Does the same for the further signals that code of a DPA may raise; called after fault_install.
- */
+/* Does the same for the further signals that code of a DPA may raise; called after
+ * fault_install. */
 int fault_install_dpa(void);
 /* Is this one of those signals? */
 bool fault_is_ours(int signum);

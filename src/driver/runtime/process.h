@@ -43,9 +43,8 @@ struct process {
 	bool engine_leaves;	 /* the engine may leave the program's processors (beside.h) */
 	struct slot *slot;	 /* our own */
 	_Atomic(uint32_t) *wake; /* the slot's word: whoever has work for the engine looks at it */
-	_Atomic(bool)
-		/* The daemon has gone: every port is down, whatever the registry says. */
-		lost;
+	/* The daemon has gone: every port is down, whatever the registry says. */
+	_Atomic(bool) lost;
 };
 
 /* Takes a reference; the first one brings everything up.  Returns 0 or a negative errno. */
@@ -64,9 +63,8 @@ bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
 /* Is there work of which nobody has been told? */
 bool process_owes(const struct process *p);
-/*
- * Is there such work, and can the program's next request take all of it along (acknowledgements)?
- */
+/* Is there such work, and can the program's next request take all of it along
+ * (acknowledgements)? */
 bool process_owes_patiently(const struct process *p);
 
 /* Receives and does nothing else. */

@@ -20,9 +20,8 @@
  * caller holds cancellation off; cancel is what cancel_restore needs to allow it.
  */
 int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel) must_check;
-/*
- * Somebody has made an event that such a thread may be waiting for, or has closed its descriptor.
- */
+/* Somebody has made an event that such a thread may be waiting for, or has closed its
+ * descriptor. */
 void reader_rouse(void);
 /* pthread_cancel has asked a thread of the program to end; it may be such a thread. */
 void reader_cancelled(void);
