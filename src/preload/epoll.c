@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Waiting for a set of epoll that has a completion channel among its members (preload/wait.h).
+ * Interposes waiting for a set of epoll that has a completion channel among its members
+ * (preload/wait.h).
  *
- * For the wait the descriptor at which peers knock is a member, too, for one report (EPOLLONESHOT): so the set is asked once, as
- * without us, and edges and members that report once are what they are.  It is taken out of what the
- * kernel reports, in each thread, as a set may be waited for by several, and by a child of fork.
+ * For the wait the descriptor at which peers knock becomes a member, too, for one report
+ * (EPOLLONESHOT).  So the kernel looks at the set once, as it would without us, and members that
+ * report edges, or report once, behave as always.  Every thread takes that member out of what the
+ * kernel reports, because several threads may wait for a set, and a child of fork as well.
  */
 #include "preload/libc.h"
 
@@ -19,7 +21,8 @@
 #include "preload/tree.h"
 #include "preload/wait.h"
 
-/* The member's name; alike in all processes, as they may share a set.  No program has a number like this by chance. */
+/* The member's name.  It is the same in all processes, because they may share a set; no program has
+ * a number like this by chance. */
 #define KNOCK_MEMBER 0x9b1f6c03d4e7a285u
 
 struct epoll_call {
@@ -31,7 +34,7 @@ struct epoll_call {
 	const sigset_t *mask;
 };
 
-/* Some set has such a member. */
+/* Some set has, or has had, such a member. */
 static _Atomic(bool) knocks;
 
 /* ---- the member ---- */
@@ -48,7 +51,7 @@ static bool member_set(int set, int knock, uint32_t events)
 	return !ret;
 }
 
-/* The reports without the member's; how many there are then. */
+/* Takes the member's report out, and returns how many reports are left. */
 static int member_take_out(struct epoll_event *events, int n, bool *knocked)
 {
 	int kept = 0;
@@ -95,7 +98,8 @@ static void knock_take(const struct epoll_call *p)
 	signals_release(&signals);
 }
 
-/* Another thread may have made it a member, and whoever hears of a knock takes what has come. */
+/* Another thread may have made the descriptor a member.  Whichever thread hears of a knock takes
+ * what has come. */
 static int epoll_until(const struct epoll_call *p, uint64_t deadline_ns)
 {
 	bool knocked;
@@ -139,12 +143,13 @@ static int epoll_in_place(struct epoll_call *p)
 
 	if (!p->call.deadline_ns || !cdev_any_channel() || !wait_leads_to_channel(p->set))
 		return epoll_until(p, p->call.deadline_ns);
-	/* What is wrong with the call is said here. */
+	/* Here the kernel says what is wrong with the call. */
 	n = epoll_ask(&p->call);
 	return n ? n : wait_in_place(&p->call);
 }
 
-/* A child of fork has no channels, but the set, in which a thread of the parent may wait at any time. */
+/* A child of fork has no channels, but it has the set, in which a thread of the parent may wait at
+ * any time. */
 static bool epoll_is_ours(int set)
 {
 	return unlikely(atomic_load_explicit(&knocks, memory_order_relaxed)) ||
@@ -184,7 +189,7 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 	return epoll_in_place(&p);
 }
 
-/* As the kernel reads it: it may not be there. */
+/* Reads the time as the kernel would, because that memory may not be there. */
 static bool time_read(const struct timespec *timeout, struct timespec *time)
 {
 	struct iovec ours = {time, sizeof(*time)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* poll and ppoll, of a completion channel among others (preload/wait.h). */
+/* Interposes poll and ppoll, for a completion channel among other descriptors (preload/wait.h). */
 #include "preload/libc.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 #include "driver/cdev.h"
 #include "preload/wait.h"
 
-/* Who waits for more waits as without us; they lie on the stack. */
+/* A thread that waits for more descriptors waits as it would without us; the list lies on the
+ * stack. */
 #define POLL_MAX 128u
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
@@ -55,7 +56,8 @@ static int poll_wait(struct wait_call *c, int knock, bool *knocked)
 	all[p->n] = (struct pollfd){.fd = knock, .events = POLLIN};
 	ret = poll_really(p, all, p->n + 1, c->deadline_ns);
 	if (ret < 0 && errno == EINVAL) {
-		/* The program's are as many as it may have. */
+		/* The program's list is as long as the system allows, so there is no room for
+		 * ours. */
 		cdev_wait_end(false);
 		errno = saved_errno;
 		return poll_really(p, p->fds, p->n, c->deadline_ns);
@@ -77,7 +79,7 @@ static bool poll_leads_to_channel(const struct poll_call *p)
 	return false;
 }
 
-/* The first question finds out whether the list is there. */
+/* The kernel's first answer says whether the program's list is there. */
 static int poll_in_place(struct poll_call *p)
 {
 	int n = poll_ask(&p->call);
@@ -115,7 +117,7 @@ exported int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	return poll_in_place(&p);
 }
 
-/* A list that is shorter than it says is the program's end, which libc knows how to bring about. */
+/* If the list is shorter than n says, libc ends the program, as it would without us. */
 exported int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
 {
 	return room / sizeof(*fds) < n ? real(__poll_chk)(fds, n, timeout, room)

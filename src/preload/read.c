@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls that read from a descriptor: a live attribute that is read from its start shows its present
- * value.  Some programs go back to the start long before they read again.
+ * Interposes calls that read from a descriptor.  A live attribute that the program reads from its
+ * start shows its present value, because some programs go back to the start long before they read
+ * again.
  */
 #include "preload/libc.h"
 
@@ -26,7 +27,7 @@ exported ssize_t __read_chk(int fd, void *buf, size_t count, size_t buf_len)
 {
 	ssize_t n;
 
-	/* A count beyond the buffer is the program's end, which libc knows how to bring about. */
+	/* If the count is larger than the buffer, libc ends the program, as it would without us. */
 	if (cdev_is_ours(fd) && count <= buf_len && cdev_read(fd, buf, count, &n))
 		return n;
 	return real(__read_chk)(fd, buf, count, buf_len);

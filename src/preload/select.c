@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * select and pselect, of a completion channel among others (preload/wait.h).
+ * Interposes select and pselect, for a completion channel among other descriptors (preload/wait.h).
  *
- * The program's sets are asked for and answered in place, so they are copied first, by the kernel: whether they are
- * there is for it to say.
+ * The kernel writes its answer into the sets that the program asks with, so we copy these first.
+ * The kernel makes the copy, because only it can say whether the sets are there.
  */
 #include "preload/libc.h"
 
@@ -19,7 +19,8 @@
 #include "driver/cdev.h"
 #include "preload/wait.h"
 
-/* Who waits for higher numbers waits as without us; the sets lie on the stack. */
+/* A thread that waits for higher numbers waits as it would without us; the sets lie on the
+ * stack. */
 #define SELECT_FDS  4096u
 #define SELECT_SETS 3u
 #define WORD_BITS   (8 * sizeof(long))
@@ -42,7 +43,7 @@ static size_t select_bytes(int n)
 	return ((size_t)n + WORD_BITS - 1) / WORD_BITS * sizeof(long);
 }
 
-/* The kernel's copy of the program's sets into ours or back. */
+/* Has the kernel copy the program's sets into ours, or back. */
 static bool select_move(const struct select_call *s, struct select_sets *sets, bool back)
 {
 	struct iovec ours[SELECT_SETS], theirs[SELECT_SETS];
@@ -73,7 +74,7 @@ static int select_really(const struct select_call *s, int n, struct select_sets 
 	if (s->masked || s->call.mask)
 		return real(pselect)(n, set[0], set[1], set[2], wait_left(deadline_ns, &left),
 				     s->mask ? s->mask : s->call.mask);
-	/* Never too early. */
+	/* Rounds up, so that no wait ends too early. */
 	if (wait_left(deadline_ns, &left)) {
 		time = (struct timeval){left.tv_sec, (left.tv_nsec + 999) / 1000};
 		if (time.tv_usec == 1000000)
@@ -83,7 +84,7 @@ static int select_really(const struct select_call *s, int n, struct select_sets 
 	return real(select)(n, set[0], set[1], set[2], t);
 }
 
-/* The answer goes to the program. */
+/* Gives the answer to the program. */
 static int select_tell(const struct select_call *s, struct select_sets *sets, int n)
 {
 	if (n < 0 || select_move(s, sets, true))
@@ -137,7 +138,8 @@ static bool select_leads_to_channel(const struct select_call *s)
 	return false;
 }
 
-/* Behind the program's last descriptor nothing is asked for, also if ours is there. */
+/* The program asks nothing of descriptors behind its last, even if ours is there: clears their
+ * bits. */
 static void select_cut(struct select_call *s)
 {
 	unsigned beyond = (unsigned)s->n % WORD_BITS;
@@ -146,7 +148,7 @@ static void select_cut(struct select_call *s)
 		s->asked.words[i][(unsigned)s->n / WORD_BITS] &= (long)((1ul << beyond) - 1);
 }
 
-/* False: it is to be as without us. */
+/* False: the call has to go to the kernel as it would without us. */
 static bool select_begins(struct select_call *s)
 {
 	int saved_errno = errno;
@@ -169,7 +171,7 @@ static int select_in_place(struct select_call *s)
 	return n ? n : wait_in_place(&s->call);
 }
 
-/* Linux says what is left of the time, to select alone. */
+/* select, but not pselect, says on Linux what is left of the time. */
 static void select_say_left(struct timeval *timeout, uint64_t deadline_ns)
 {
 	struct timespec left;
@@ -194,7 +196,8 @@ exported int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restr
 	memcpy(s.program, (fd_set *[]){r, w, e}, sizeof(s.program));
 	if (timeout)
 		time = (struct timespec){timeout->tv_sec, timeout->tv_usec * 1000};
-	/* The kernel carries microseconds over; who counts on that does so without us. */
+	/* The kernel carries excess microseconds over; programs that count on that wait without
+	 * us. */
 	if (!wait_until(timeout ? &time : NULL, &s.call.deadline_ns) || !select_begins(&s))
 		return real(select)(n, r, w, e, timeout);
 	ret = select_in_place(&s);

@@ -15,7 +15,7 @@
 #define MS_NS	  1000000u
 #define WAIT_FDS  65536u
 
-/* By number: a set of epoll to which a channel was added. */
+/* By number of the descriptor: it is a set of epoll to which a channel was added. */
 static _Atomic(uint64_t) sets[WAIT_FDS / 64];
 
 static bool set_is_known(int fd)
@@ -50,7 +50,8 @@ static int wait_on(struct wait_call *c)
 
 	do {
 		knocked = false;
-		/* A child of vfork is another process with our memory. */
+		/* A child of vfork is another process with our memory, so the device is not its
+		 * own. */
 		knock = tree_device_owner() ? cdev_wait_begin(c->deadline_ns) : -1;
 		n = c->wait(c, knock, &knocked);
 		if (knock < 0)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for descriptors, for the files that interpose such calls: what poll, select and epoll have in common when
- * one of the descriptors is a completion channel (driver/runtime/waiter.h).
+ * What the files that interpose poll, select and epoll have in common for a wait in which one of
+ * the descriptors is a completion channel (driver/runtime/waiter.h).
  *
- * The kernel is asked first whether there is something, so what is wrong with a call is said by it, and then for
- * all descriptors and the one more at once.  What it says of the program's is passed on as it comes: a
- * few kinds of file say a thing once only.
+ * We first ask the kernel, without waiting, whether there is something, so the kernel says what is
+ * wrong with a call.  Then we wait for all descriptors and the further one at once.  We pass on
+ * what the kernel says of the program's descriptors as it comes, because a few kinds of file say a
+ * thing only once.
  *
- * Signals are held back from before the first wait on, but for the waits themselves: one that came between two of them
- * would run its handler, and the program, which has slept all the time, would not hear of it (EINTR).  One that nobody handles
- * may then be pending for a moment, and end a wait of epoll, as going on after a stop does.
+ * Signals are held back from before the first such wait on, except in the waits themselves.  A
+ * signal that came between two waits would run its handler, and the program, which has slept all
+ * the time, would not hear of it (EINTR).  A signal that nobody handles may then be pending for a
+ * moment and end a wait of epoll, as continuing after a stop does.
  */
 #pragma once
 
@@ -23,8 +25,11 @@
 #define WAIT_FOR_EVER UINT64_MAX
 
 struct wait_call {
-	/* Asks without waiting, or waits until the deadline, also for the descriptor 'knock' if that is not -1, which is not
-	 * counted in the result.  Points at which a thread is cancelled. */
+	/*
+	 * 'ask' asks without waiting.  'wait' waits until the deadline, also for the descriptor
+	 * 'knock' if that is not -1; the result does not count that one.  A thread may be cancelled
+	 * in either.
+	 */
 	int (*ask)(struct wait_call *c);
 	int (*wait)(struct wait_call *c, int knock, bool *knocked);
 	uint64_t deadline_ns;
@@ -32,22 +37,23 @@ struct wait_call {
 	const sigset_t *mask;
 };
 
-/* It has been asked, and there was nothing. */
+/* Waits.  The caller has called c->ask, which found nothing. */
 int wait_in_place(struct wait_call *c);
 
-/* When a time from now is over.  False: the kernel would not take it. */
+/* Computes when this time from now on is over.  False: the kernel would not take it. */
 bool wait_until(const struct timespec *from_now, uint64_t *deadline_ns) must_check;
 uint64_t wait_until_ms(int ms);
-/* What is left; NULL: for ever. */
+/* Returns the time that is left; NULL: it has no end. */
 const struct timespec *wait_left(uint64_t deadline_ns, struct timespec *left);
 
-/* The same for calls that take milliseconds: never too early. */
+/* Does the same for calls that take milliseconds; it rounds up, so that no wait ends too early. */
 int wait_left_ms(uint64_t deadline_ns);
 
 /*
- * Does one who waits for this descriptor wait for a completion channel?  It is one, or a set of epoll to which
- * one was added.  That it was is forgotten when the set is closed, where we hear of it; one who waits in the engine's place
- * needlessly loses nothing.
+ * Does a thread that waits for this descriptor wait for a completion channel?  The descriptor is
+ * one, or a set of epoll to which somebody added one.  We forget that of a set when the program
+ * closes it, if we hear of that; a thread that waits in the engine's place needlessly loses
+ * nothing.
  */
 bool wait_leads_to_channel(int fd) must_check;
 void wait_set_leads_to_channel(int set);
