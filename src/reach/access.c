@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The peer's side: claims.  The target's is revoke.c. */
+/* The peer's side of access.h: it claims slots.  revoke.c has the target's side. */
 #include "reach/access.h"
 
 #include "reach/proc_file.h"
@@ -8,9 +8,9 @@
 
 #include <unistd.h>
 
-/* A thread that could not find out what it is asks again so often at most. */
+/* A thread that could not find out its owner's word tries again only this often. */
 #define ACCESS_SELF_NS 100000000u
-/* So often at most a process looks at a full table for a slot whose owner has died. */
+/* If the table is full, a process looks only this often for a slot whose owner has died. */
 #define ACCESS_LOOK_NS 1000000u
 
 _Thread_local uint64_t access_self;
@@ -25,7 +25,8 @@ static __attribute__((noinline, cold)) uint64_t self_find(void)
 	if (self_failed_ns && clock_ns() - self_failed_ns < ACCESS_SELF_NS)
 		return 0;
 	began = task_began(getpid());
-	/* Without it the target would take us for another process that has our number. */
+	/* Without the time of the start the target would take us for another process that has our
+	 * number. */
 	if (!began) {
 		self_failed_ns = clock_ns();
 		return 0;
@@ -53,7 +54,8 @@ static bool may_look(const struct access_table *t)
 	return now - last >= ACCESS_LOOK_NS && atomic_compare_exchange_strong(mine, &last, now);
 }
 
-/* All are taken.  Looks at one of them, another one each time, whether its thread has died. */
+/* All slots are taken.  Looks whether the thread of one of them has died; takes another slot each
+ * time. */
 static __attribute__((noinline, cold)) bool claim_dead(const struct access_table *t,
 						       struct access_slot *s, uint64_t claim)
 {
@@ -67,7 +69,7 @@ static __attribute__((noinline, cold)) bool claim_dead(const struct access_table
 	return true;
 }
 
-/* Nobody has it. */
+/* Takes the slot if it is free. */
 static bool slot_take(struct access_slot *s, uint64_t claim)
 {
 	uint64_t free = 0;
@@ -75,12 +77,12 @@ static bool slot_take(struct access_slot *s, uint64_t claim)
 	if (atomic_load_explicit(&s->owner, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong(&s->owner, &free, claim))
 		return false;
-	/* Before the caller's looks at what the target may have made invalid. */
+	/* This comes before the caller's looks at what the target may have made invalid. */
 	fence_after_rmw();
 	return true;
 }
 
-/* One of those that are for all. */
+/* Claims one of the slots that are there for all threads. */
 static struct access_slot *slot_claim(struct access_table *t, uint64_t claim)
 {
 	struct access_slot *slots = t->slots + ACCESS_HOMES, *s;
@@ -102,8 +104,8 @@ bool access_claim_new(struct access_table *t, struct access *out)
 	if (unlikely(!me))
 		return false;
 	claim = access_next_word(me);
-	/* A home that is not free is another thread's, or ours and in use: we are in a handler of a
-	 * signal that came then. */
+	/* If the home is not free, it is another thread's.  Or it is ours and in use, because a
+	 * signal came during an access and we are in its handler. */
 	if (atomic_load_explicit(&fence_far_ready, memory_order_relaxed) &&
 	    slot_take(home, claim)) {
 		out->slot = home;

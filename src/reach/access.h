@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is reaching into this process's memory at the moment, and how that is ended.
+ * Says who is reaching into this process's memory at the moment, and lets the process end that.
  *
  * A process, the target, keeps a table of slots in memory that its peers map.  A thread of a peer
- * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  Whoever
- * withdraws a key makes it invalid first and then revokes:
+ * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  A
+ * target that withdraws a key makes it invalid first and then revokes:
  *
  *     peer                                    target
  *     claims a slot                           makes the key invalid
@@ -18,12 +18,13 @@
  * are in the middle of an access, never for one that is stopped; a stopped thread keeps its slot
  * until it goes on or dies.
  *
- * A thread that comes again has a slot of its own, its home, by the number of the thread, and keeps
- * it.  To claim it is a store, and its fence is one of the target's (base/fence.h).  A thread whose
- * home is somebody else's takes one of the slots that are there for all, by an exchange.
+ * Each thread has a home, a slot that its number selects.  A thread that comes again keeps its home
+ * as its own: it claims it by a plain store, because the target makes the fence for it
+ * (base/fence.h).  A thread whose home is another thread's takes one of the slots that are there
+ * for all, by an exchange.
  *
- * The target reads nothing from here but the owners' words, and checks them: a peer that writes
- * nonsense wastes slots.
+ * The target reads only the owners' words of the table, and checks them, so a peer that writes
+ * nonsense merely wastes slots.
  */
 #pragma once
 
@@ -37,21 +38,21 @@
 #include "base/fence.h"
 #include "reach/owner.h"
 
-#define ACCESS_SLOTS  64u /* for all */
+#define ACCESS_SLOTS  64u /* the slots for all threads */
 #define ACCESS_HOMES  64u
 #define ACCESS_PIECES 32u /* of the target's memory in one system call */
 
 struct access_slot {
 	/* 0: free; else see owner.h */
 	cacheline_aligned _Atomic(uint64_t) owner;
-	/* What the peer's system call reads when it begins; the target puts an address into the
-	 * first that no memory has. */
+	/* The peer's system call reads this list when it begins.  The target puts an address that
+	 * no memory has into the first entry, so that the call fails. */
 	struct iovec remote[ACCESS_PIECES];
 };
 
 struct access_table {
-	cacheline_aligned _Atomic(uint64_t) revocations; /* so many were begun */
-	_Atomic(uint32_t) held;				 /* nobody enters */
+	cacheline_aligned _Atomic(uint64_t) revocations; /* revocations that were begun */
+	_Atomic(uint32_t) held;				 /* while it is not 0 nobody enters */
 	/* The homes come first. */
 	struct access_slot slots[ACCESS_HOMES + ACCESS_SLOTS];
 };
@@ -59,19 +60,20 @@ struct access_table {
 /* A slot that a thread holds. */
 struct access {
 	struct access_slot *slot;
-	const _Atomic(uint64_t) *revocations; /* of the table, */
-	uint64_t seen;			      /* and what it said after the claim */
-	uint64_t after;			      /* the owner's word once it is released */
+	const _Atomic(uint64_t) *revocations; /* of the table */
+	uint64_t seen;			      /* their number after the claim */
+	uint64_t after;			      /* what the owner's word becomes with the release */
 };
 
-/* An address that a revoked system call finds in its list. */
+/* The address that a revoked system call finds in its list. */
 #define ACCESS_POISON ((void *)(UINTPTR_MAX - 4095))
 
-/* The calling thread's part of its words; 0: not known, and then there are no accesses. */
+/* The calling thread's part of the owners' words that it stores; 0: it is not known, so the thread
+ * makes no accesses. */
 extern _Thread_local uint64_t access_self;
-extern _Thread_local uint32_t access_claims; /* so many it has made */
+extern _Thread_local uint32_t access_claims; /* claims that it has made */
 
-/* The rest of access_claim: the thread is new to this table, or its home is not free. */
+/* The slower part of access_claim: the thread is new to this table, or its home is not free. */
 bool access_claim_new(struct access_table *t, struct access *out) must_check;
 
 static inline uint64_t access_next_word(uint64_t me)
@@ -79,7 +81,8 @@ static inline uint64_t access_next_word(uint64_t me)
 	return me | OWNER_IN | (uint64_t)(++access_claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
 }
 
-/* The looks at what the target may have made invalid come after this. */
+/* Notes the count of revocations after the claim.  The looks at what the target may have made
+ * invalid come after this. */
 static inline void access_claimed(struct access_table *t, struct access *out)
 {
 	out->revocations = &t->revocations;
@@ -92,24 +95,27 @@ static inline must_check bool access_claim(struct access_table *t, struct access
 	uint64_t me = access_self;
 	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
 
-	/* A word that is the thread's own says that it is at home, and was ready for fence_far. */
+	/* If the word is the thread's own, the thread is at home here, and was ready for
+	 * fence_far. */
 	if (unlikely(!me || atomic_load_explicit(&home->owner, memory_order_relaxed) != me))
 		return access_claim_new(t, out);
 	out->slot = home;
 	out->after = me;
 	atomic_store_explicit(&home->owner, access_next_word(me), memory_order_relaxed);
-	fence_far_light(); /* the target has the other side of it */
+	fence_far_light(); /* the target's fence_far is its partner */
 	access_claimed(t, out);
 	return true;
 }
 
-/* Releases it.  Whatever the thread has stored before is seen by whoever waits for that. */
+/* Releases the slot.  A target that waits for the release sees all that the thread has stored
+ * before. */
 static inline void access_release(const struct access *a)
 {
 	atomic_store_explicit(&a->slot->owner, a->after, memory_order_release);
 }
 
-/* Claims one for an access that a key allows: false, too, while the target holds them all. */
+/* Claims a slot for an access that a key allows.  False also while the target holds all of them
+ * (access_hold). */
 static inline must_check bool access_enter(struct access_table *t, struct access *out)
 {
 	if (unlikely(!access_claim(t, out)))
@@ -127,18 +133,19 @@ static inline bool access_is_revoked(const struct access *a)
 }
 
 /*
- * The target has made something invalid: when this returns, no access that was allowed before it is
- * being made or will be.  Takes time: the caller holds no lock of the data path and is in no RCU
- * section; who is uses revoke.h.  A peer that keeps
- * a slot for longer than any access takes, or sleeps for a second where we cannot see it, is given
- * up; see revoke.c.
+ * The target has made something invalid.  When this returns, no access that was allowed before is
+ * in progress, and none will be made.  It takes time, so the caller must hold no lock of the data
+ * path and be in no RCU section; a caller that does uses revoke.h.  A target gives up a peer that
+ * keeps a slot for longer than any access takes, or that sleeps for a second where we cannot see
+ * it; see revoke.c.
  */
 void access_revoke(struct access_table *t);
 
-/* The same for all that enter, until the second call, whatever keys say: the target's pages
- * move. */
+/* Does the same for all that enter, whatever keys say, until access_go_on, because pages of the
+ * target move. */
 void access_hold(struct access_table *t);
 void access_go_on(struct access_table *t);
 
-/* In a forked child: the thread has another number there, and the process is another one. */
+/* A forked child calls this: the thread has another number there, and the process is another
+ * one. */
 void access_fork_child(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One system call into another process's memory.  The list of the target's pieces stands in the
- * slot, which the target can see: a thread that a debugger has stopped at the entry of the call,
- * where the restartable sequence is over, still fails if the target revokes meanwhile.
+ * Makes one system call into another process's memory.  The list of the target's pieces stands in
+ * the slot, which the target can see.  So if a debugger has stopped the thread at the entry of the
+ * call, where the restartable sequence is over, the call still fails if the target revokes
+ * meanwhile.
  */
 #pragma once
 
@@ -16,9 +17,10 @@
 #include "base/word.h"
 #include "reach/way.h"
 
-/* One call moves no more, so that a revocation waits for some microseconds only. */
+/* One call moves at most this much, so that a revocation waits for some microseconds only. */
 #define WAY_CALL_BYTES ((256u << 10) + WORD_BYTES)
-/* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
+/* After so many interruptions we give up.  Each means that the thread was preempted within some
+ * nanoseconds, or that somebody steps through it. */
 #define WAY_CALL_TRIES 16
 
 /* What the thread holds while it calls. */
@@ -29,16 +31,17 @@ struct way_call {
 	bool read;
 };
 
-/* Puts the first piece into the slot, after the others. */
+/* Puts the first piece into the slot; called after the others are there. */
 static inline void way_call_first(struct iovec *pieces, void *addr)
 {
-	/* Before our look at the count, which whoever revokes moves on before the poison. */
+	/* This store comes before our look at the count.  Whoever revokes moves the count on first,
+	 * and then stores the poison. */
 	(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
 	fence_after_rmw();
 }
 
-/* Makes it, with the n pieces that stand in the slot: the bytes that were moved, or what
- * rseq_syscall returns. */
+/* Makes the call with the n pieces that stand in the slot.  Returns the bytes that it has moved, or
+ * what rseq_syscall returns. */
 static inline long way_call_once(const struct way_call *c, const struct iovec *local,
 				 unsigned long nlocal, unsigned long n)
 {
@@ -55,10 +58,11 @@ static inline long way_call_once(const struct way_call *c, const struct iovec *l
 	return ret;
 }
 
-/* Does the kernel's copy keep the words whole if it is of whole words, so many bytes? */
+/* Does the kernel's copy keep the words of a request whole, if the request consists of whole words
+ * and has so many bytes? */
 bool way_kernel_keeps(size_t bytes);
 
-/* Why it has not moved all. */
+/* Says why the call has not moved all. */
 static inline enum way_verdict way_call_why(const struct access *hold, long moved)
 {
 	if (access_is_revoked(hold) ||

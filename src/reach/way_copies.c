@@ -19,8 +19,11 @@ struct way_copies way_copies_of(const struct way_machine *m)
 	/* Since Linux 6.4 the routine is the instruction, whatever the length. */
 	if (m->fsrm && (m->major > 6 || (m->major == 6 && m->minor >= 4)))
 		return (struct way_copies){.any = true};
-	/* Words of 8 bytes by plain moves, and what remains byte by byte; long copies by an
-	 * instruction that was not hammered, or that was, or by plain moves, too. */
+	/*
+	 * The routine copies words of 8 bytes by plain moves, and the rest byte by byte.  It makes
+	 * long copies by plain moves, too, or by an instruction, which was hammered on some
+	 * processors and not on others.
+	 */
 	if (m->erms && !m->fsrm)
 		return (struct way_copies){.most = STRING_BYTES - 1};
 	return (struct way_copies){.most = UINT64_MAX};

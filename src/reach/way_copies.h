@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which requests the kernel's copy routine keeps the words of whole, on this processor and kernel.
- * Nobody promises it: way_order_test hammers it, and what a kind of processor was not hammered on,
- * or the routine's text does not show, goes by packets.
+ * Says of which requests the kernel's copy routine keeps the words whole, on this processor and
+ * kernel.  Nobody promises it.  So way_order_test hammers the routine, and requests go by packets
+ * on a kind of processor on which it was not hammered, or where its text does not show it.
  */
 #pragma once
 
@@ -12,14 +12,18 @@
 #include "base/compiler.h"
 
 struct way_machine {
-	bool x86;	       /* of Intel or AMD */
-	bool erms, fsrm;       /* string instructions are fast: for long copies, for short ones */
+	bool x86; /* of Intel or AMD */
+	bool erms,
+		/* String instructions are fast: erms for long copies, fsrm for short ones. */
+		fsrm;
 	unsigned major, minor; /* the kernel */
 };
 
 struct way_copies {
-	bool any;      /* all words are whole, of whatever request */
-	uint64_t most; /* else those of requests of whole words up to that length; 0: of none */
+	bool any; /* the routine keeps all words whole, of any request */
+	/* Otherwise it keeps those of requests that consist of whole words and have at most so many
+	 * bytes; 0: of none. */
+	uint64_t most;
 };
 
 struct way_copies way_copies_of(const struct way_machine *m) must_check;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walking the two lists of an access together, ours and the target's: each way does. */
+/* Walks the two lists of an access together, ours and the target's, as each way has to. */
 #pragma once
 
 #include <stddef.h>

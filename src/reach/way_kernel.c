@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * By the kernel.  The kernel copies piece after piece and promises nothing about the order within
- * one.  So a longer WRITE is two pieces, and the second its last aligned word: two of our memory,
- * which are two copies of one look-up of the target's pages; where stores may overtake each other,
- * two of the target's memory, because the kernel takes and drops locks between them.
+ * Reaches memory by the kernel.  The kernel copies piece after piece and promises nothing about the
+ * order within one.  So a longer WRITE is two pieces, and the second is its last aligned word.
+ * Where stores keep their order, these are two pieces of our memory, so the kernel makes two copies
+ * with one look-up of the target's pages.  Where stores may overtake each other, they are two
+ * pieces of the target's memory, because the kernel takes and drops locks between them.
  */
 #include "reach/way_call.h"
 
@@ -13,17 +14,17 @@
 #include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
-/* Once the system has refused it, it is asked so often at most. */
+/* Once the system has refused the kernel way, we ask it only this often. */
 #define WAY_PROBE_NS 100000000u
-/* What one copy stores is seen before what the next one stores. */
+/* True where others see what one copy stores before what the next one stores. */
 #if defined(__x86_64__)
 #define WAY_STORES_IN_ORDER true
 #else
 #define WAY_STORES_IN_ORDER false
 #endif
 
-/* How many bytes from 'off' on, inside of the run, may be copied as one without its last aligned
- * word. */
+/* Returns how many bytes of the run, from 'off' on, one piece may have that leaves out the run's
+ * last aligned word. */
 static size_t until_tail(const struct run *r, size_t off)
 {
 	size_t tail = word_tail((uintptr_t)r->addr + r->len);
@@ -32,10 +33,8 @@ static size_t until_tail(const struct run *r, size_t off)
 	return r->len > WORD_BYTES && left > tail ? left - tail : left;
 }
 
-/*
- * How many bytes from 'off' on are the next piece.  Where a run is cut an aligned word begins, so
- * that no word is copied in two parts.
- */
+/* Returns how many bytes from 'off' on the next piece has.  A run is cut only where an aligned word
+ * begins, so that no word is copied in two parts. */
 static size_t piece_bytes(const struct run *r, size_t off, bool read, size_t room)
 {
 	size_t left = read || WAY_STORES_IN_ORDER ? r->len - off : until_tail(r, off);
@@ -43,14 +42,14 @@ static size_t piece_bytes(const struct run *r, size_t off, bool read, size_t roo
 	return left <= room ? left : room - ((uintptr_t)r->addr + off + room) % WORD_BYTES;
 }
 
-/* The pieces of the next call: how many; *bytes: their sum. */
+/* Lists the pieces of the next call, and returns how many there are; *bytes: their sum. */
 static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, struct iovec *pieces,
 			    size_t *bytes)
 {
 	const struct run *end = a->remote + a->requests;
 	uint32_t n = 0;
 
-	/* What is left at the end holds an aligned word at least. */
+	/* So the room that is left for the last piece holds at least one aligned word. */
 	for (*bytes = 0; n < ACCESS_PIECES && at.run < end && *bytes < WAY_CALL_BYTES - WORD_BYTES;
 	     n++) {
 		void *addr = way_cursor_at(&at);
@@ -68,8 +67,9 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 }
 
 /*
- * Our pieces of a call that moves so many bytes: a copy is one piece.  The string instruction moves
- * powers of two counted from where it begins, so it cuts words unless it begins at one.
+ * Lists our pieces of a call that moves so many bytes; the kernel makes each piece one copy.  The
+ * string instruction moves powers of two counted from where it begins, so it would cut words if it
+ * began inside of one.
  */
 static long locals_list(const struct way_access *a, struct way_cursor at, struct way_cursor remote,
 			size_t bytes, struct iovec *local)
@@ -94,7 +94,7 @@ static long locals_list(const struct way_access *a, struct way_cursor at, struct
 	return n;
 }
 
-/* The bytes that were moved, or what rseq_syscall returns. */
+/* Returns the bytes that were moved, or what rseq_syscall returns. */
 static long call_once(const struct way_access *a, const struct way_cursor *local,
 		      const struct way_cursor *remote, size_t *bytes)
 {
@@ -129,7 +129,8 @@ static void account_request(struct way_access *a, struct way_cursor *local,
 	a->done = (uint32_t)(remote->run - a->remote);
 }
 
-/* 0: not known yet, 1: any request; else two more than the most bytes of one. */
+/* Returns the most bytes of a request whose words the kernel's copy keeps whole, plus 2; 1: any
+ * request.  The static word is 0 as long as this is not known. */
 static uint64_t copies_known(void)
 {
 	static _Atomic(uint64_t) known;
@@ -184,8 +185,11 @@ static enum way_verdict move_all(struct way_access *a)
 
 /* ---- what one call would not keep whole ---- */
 
-/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise;
- * and it cuts those that it takes for others (words_alias). */
+/*
+ * Would one copy keep the words of this part whole?  The string instruction aligns its stores, and
+ * reads words in parts if the source lies otherwise.  It also cuts words if it takes source and
+ * destination for overlapping (words_alias).
+ */
 static bool part_is_whole(const struct way_access *a, const char *local, const char *remote)
 {
 	if (!a->read)
@@ -215,8 +219,8 @@ static void way_peer_note(const struct way_peer *p, bool open)
 				      memory_order_relaxed);
 }
 
-/* Threads that ask at the same time all get the answer: none goes another way because a second one
- * was first. */
+/* Threads that ask at the same time all get the answer, so that none has to go another way because
+ * another thread was first. */
 static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer *p)
 {
 	uint64_t now = clock_ns(), last = atomic_load(&p->refused_ns);

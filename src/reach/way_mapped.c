@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Through memory that both processes map, and that stays when the target has ended.  The copy itself
- * looks whether the target has revoked, and whether it lives (usermem_checked.c). */
+/* Reaches memory that both processes map, and that stays when the target has ended.  The copy
+ * itself checks that the target has not revoked, and that it lives (usermem_checked.c). */
 #include "reach/way.h"
 
 #include "reach/way_cursor.h"

@@ -2,13 +2,13 @@
 /*
  * Reads what a peer has sent by reference.  The peer may give it up at any time: it says so in a
  * word, and revokes (access.h).  We look at the word after we have claimed a slot of the peer's, so
- * either we see it, or the peer waits for our call.
+ * either we see that, or the peer waits for our call.
  *
- * The kernel copies from one page of the peer's after the other, and promises no order.  So long
- * stretches that lie alike on both sides go where they belong by themselves, but for the words at
- * their ends, which are stored when the call has returned: the rest of their word may come by
- * another part, and programs poll on the last bytes of a message.  What is short, or lies otherwise,
- * goes through a buffer, because a word of ours would be cut where a page of theirs ends.
+ * The kernel copies page after page of the peer's memory, and promises no order.  So a long stretch
+ * that lies alike on both sides goes straight to its place, except the words at its ends.  We store
+ * these when the call has returned, because the rest of such a word may come by another part, and
+ * because programs poll on the last bytes of a message.  A stretch that is short or lies otherwise
+ * goes through a buffer, because a word of ours would be cut where a page of the peer's ends.
  */
 #include "reach/way_call.h"
 
@@ -17,16 +17,16 @@
 
 /* How often a call begins again without having moved anything. */
 #define PULL_TRIES 16u
-/* Through the buffer at once. */
+/* The buffer takes so much at once. */
 #define BUFFER_BYTES 16384u
-/* A shorter stretch is copied twice, because calls cost more. */
+/* A shorter stretch goes through the buffer: the second copy costs less than more calls. */
 #define STRAIGHT_MIN 4096u
 
 struct pull {
 	struct way_peer *from;
 	const _Atomic(uint32_t) *withdrawn;
 	struct run_cursor dst, src;
-	/* What one call has brought that is not in place yet. */
+	/* Holds what one call has brought and what is not in place yet. */
 	char *buffer;
 };
 
@@ -37,12 +37,13 @@ struct part {
 	struct iovec remote[ACCESS_PIECES];
 	unsigned long nremote;
 	size_t bytes;
-	/* How many of them lie in the buffer: from the front, and behind those, from the end. */
+	/* How many of them lie in the buffer: 'head' from the front, and behind these 'tail' from
+	 * the end. */
 	size_t head, tail;
 };
 
-/* The peer's memory from the cursor on: as much of max bytes as a call takes.  A hostile peer sends
- * from RUN_DISCARD, which only a destination may be. */
+/* Lists the peer's memory from the cursor on: as much of max bytes as one call takes.  A hostile
+ * peer may send from RUN_DISCARD, which only a destination may be. */
 static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
 {
 	size_t sum = 0;
@@ -60,7 +61,8 @@ static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
 	return sum;
 }
 
-/* How many bytes go straight from the peer's runs into ours: up to where a word would be cut. */
+/* Returns how many bytes can go straight from the peer's runs into ours: up to where a word would
+ * be cut. */
 static size_t straight_bytes(const struct pull *p)
 {
 	size_t most = min_u64(run_cursor_left(&p->dst), WAY_CALL_BYTES - WORD_BYTES), n = 0;
@@ -77,7 +79,7 @@ static size_t straight_bytes(const struct pull *p)
 	return n == run_cursor_left(&p->dst) ? n : n - min_u64(n, (at + n) % WORD_BYTES);
 }
 
-/* How many of 'most' bytes end where a word of ours does, or one of our runs. */
+/* Returns how many of 'most' bytes end where a word of ours ends, or one of our runs. */
 static size_t until_word(const struct pull *p, size_t most)
 {
 	struct run_cursor c = p->dst;
@@ -106,7 +108,7 @@ static void part_straight(struct pull *p, struct part *part)
 	part->local[1] = (struct iovec){to + part->head, part->bytes - part->head - part->tail};
 	part->local[2] = (struct iovec){p->buffer + part->head, part->tail};
 	part->nlocal = 3;
-	/* The peer does not wait for faults of ours. */
+	/* The peer must not have to wait for faults of ours. */
 	usermem_bring_in(&(struct run){to, part->bytes}, 1, true);
 }
 
@@ -128,7 +130,7 @@ static bool part_plan(struct pull *p, struct part *part)
 		return true;
 	}
 	part->bytes = part_remote(part, p->src, until_word(p, BUFFER_BYTES));
-	/* The peer's runs are too many, or end. */
+	/* One call may take fewer bytes, because the peer's runs are too many, or end. */
 	if (part->bytes)
 		part->bytes = part_remote(part, p->src, until_word(p, part->bytes));
 	part_buffered(p, part);
@@ -169,7 +171,7 @@ static enum way_verdict part_read(const struct pull *p, const struct part *part,
 		return WAY_CLOSED;
 	if (!access_claim(p->from->table, &hold))
 		return WAY_INTERRUPTED;
-	/* After the claim: see access.h. */
+	/* This look comes after the claim: see access.h. */
 	if (!pull_is_withdrawn(p)) {
 		long n = part_call(&c, part);
 
@@ -182,7 +184,7 @@ static enum way_verdict part_read(const struct pull *p, const struct part *part,
 	return v;
 }
 
-/* Stores n bytes of the buffer from the cursor on. */
+/* Stores n bytes of the buffer in our runs, from the cursor on. */
 static bool buffer_store(struct run_cursor to, const char *from, size_t n)
 {
 	while (n) {
@@ -197,7 +199,7 @@ static bool buffer_store(struct run_cursor to, const char *from, size_t n)
 	return true;
 }
 
-/* What came into the buffer goes where it belongs. */
+/* Stores what came into the buffer in its place. */
 static bool part_store(const struct pull *p, const struct part *part, size_t moved)
 {
 	struct run_cursor end = p->dst;
@@ -222,7 +224,7 @@ static enum way_verdict pull_part(struct pull *p)
 	v = part_read(p, &part, &moved);
 	if (v != WAY_DONE)
 		return v;
-	/* What was read after it had been given up is not the message. */
+	/* What we have read after the peer gave it up is not the message. */
 	atomic_thread_fence(memory_order_acquire);
 	if (pull_is_withdrawn(p))
 		return WAY_REVOKED;
@@ -233,7 +235,7 @@ static enum way_verdict pull_part(struct pull *p)
 	return WAY_DONE;
 }
 
-/* Moves both cursors past bytes of the destination's run, which nobody wants. */
+/* Moves both cursors past bytes of the destination that nobody wants. */
 static void pull_discard(struct pull *p)
 {
 	size_t n = run_cursors_part(&p->dst, &p->src);
@@ -258,7 +260,7 @@ enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t
 		}
 		v = pull_part(&p);
 		tries = v == WAY_DONE ? 0 : tries + 1;
-		/* Mostly it was something else that was revoked. */
+		/* Otherwise the peer has mostly revoked something else. */
 		if (v == WAY_REVOKED && pull_is_withdrawn(&p))
 			return v;
 		if ((v != WAY_DONE && v != WAY_REVOKED && v != WAY_INTERRUPTED) ||

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes what a peer has asked for to the places that it has sent.  The peer may take them back at
- * any time, as what it sends by reference (way_pull.c): it says so in a word, and revokes (access.h).
- * We look at the word after we have claimed a slot of the peer's, so either we see it, or the peer
- * waits for our call.  While the peer moves its pages nobody enters.
+ * Writes what a peer has asked for to the places that it has sent.  The peer may take these back at
+ * any time, like what it sends by reference (way_pull.c): it says so in a word, and revokes
+ * (access.h).  We look at the word after we have claimed a slot of the peer's, so either we see
+ * that, or the peer waits for our call.  While the peer moves its pages nobody enters.
  */
 #include "reach/way.h"
 
 #include "base/run_cursor.h"
 
-/* How often it begins again without having moved anything: mostly something else was revoked. */
+/* How often we begin again without having moved anything: mostly the peer has revoked something
+ * else. */
 #define PUSH_TRIES 16u
 
 struct push {
@@ -26,7 +27,7 @@ struct push_part {
 	uint32_t nlocal;
 };
 
-/* From the cursor on, at most so many bytes in so many runs; returns the bytes. */
+/* Lists at most max runs with at most 'most' bytes, from the cursor on; returns the bytes. */
 static size_t part_take(struct run *out, uint32_t max, uint32_t *n, struct run_cursor c,
 			size_t most)
 {
@@ -59,7 +60,7 @@ static enum way_verdict push_claimed(const struct push *p, const struct push_par
 
 	if (!access_enter(p->to->table, &a->hold))
 		return WAY_INTERRUPTED;
-	/* After the claim: see access.h. */
+	/* This look comes after the claim: see access.h. */
 	if (!push_is_withdrawn(p)) {
 		a->local = part->local;
 		a->nlocal = part->nlocal;

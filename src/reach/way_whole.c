@@ -7,10 +7,11 @@
 #include "usermem/usermem.h"
 
 #define WAY_BOUNCE_BYTES 4096u
-/* What lies alike in lines is not taken for overlapping (words_alias). */
+/* If source and destination lie alike in their cache lines, the processor does not take them for
+ * overlapping (words_alias). */
 #define WAY_LINE_BYTES 64u
 
-/* Where a run of ours ends and the request goes on. */
+/* Does a run of ours end inside of a word, while the request goes on? */
 static bool ends_in_word(const struct way_cursor *remote, size_t part)
 {
 	return part < remote->run->len - remote->off &&
@@ -21,7 +22,7 @@ bool way_is_cut(const struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
-	/* nearly all: one run, or one for each request */
+	/* Nearly all accesses have one run. */
 	if (likely(a->nlocal == 1))
 		return false;
 	while (remote.run < a->remote + a->requests) {
@@ -36,7 +37,7 @@ bool way_is_cut(const struct way_access *a)
 
 /* ---- writes ---- */
 
-/* Our side, with each word that is cut in a run of its own. */
+/* Our side of the access, in which each word that was cut has a run of its own. */
 struct way_gathered {
 	struct run runs[WAY_LOCALS];
 	struct {
@@ -54,7 +55,7 @@ static void gather_run(struct way_gathered *g, struct way_cursor *local, struct 
 	way_cursors_advance(local, remote, n);
 }
 
-/* The word that the remote cursor stands in, as far as it belongs to the request. */
+/* Gathers the word in which the remote cursor stands, as far as it belongs to the request. */
 static bool gather_word(struct way_gathered *g, struct way_cursor *local, struct way_cursor *remote)
 {
 	uintptr_t at = (uintptr_t)way_cursor_at(remote);
@@ -74,7 +75,7 @@ static bool gather_word(struct way_gathered *g, struct way_cursor *local, struct
 	return true;
 }
 
-/* False: memory is not there. */
+/* False: some of our memory is not there. */
 static bool gather_words(const struct way_access *a, struct way_gathered *g)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
@@ -115,7 +116,7 @@ static enum way_verdict write_whole(struct way_access *a,
 
 /* ---- through memory of our own ---- */
 
-/* Between our runs and the n bytes there. */
+/* Copies between our runs and the n bytes at 'there'. */
 static bool bounce_copy(const struct way_access *a, struct way_cursor *local, char *there, size_t n)
 {
 	while (n) {
