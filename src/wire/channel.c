@@ -20,10 +20,11 @@
 #include "wire/record_form.h"
 #include "wire/train.h"
 
-/* A packet that goes along takes at most this part of the ring, so that several fit. */
+/* A packet whose payload goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
 static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel takes that");
-/* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
+/* A visit of the receiver takes at most so much, so that all peers and the sender's own queues get
+ * turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
@@ -34,8 +35,8 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
  * it goes on.  This is longer than a running process waits for a processor on a busy machine.
  */
 #define STUCK_NS 1000000000u
-/* A peer that runs and takes packets out shows it within this time: it copies a part of the ring, and
- * gives it back, in less. */
+/* A peer that runs and takes packets out shows it within this time, because it copies a part of the
+ * ring, and gives that back, in less. */
 #define IDLE_NS 20000u
 
 /* ---- set-up and teardown ---- */
@@ -59,8 +60,8 @@ static int map_channel(int fd, size_t bytes, struct channel_mem **mem)
 		return -errno;
 	if (st.st_size < 0 || bytes > (uint64_t)st.st_size)
 		return -EINVAL;
-	/* If a peer shrank the file, our next access would kill us.  Sealing fails on descriptors
-	 * that do not take seals; those come from somebody who is trusted. */
+	/* If a peer shrank the file, our next access would kill us, so we seal it.  Sealing fails
+	 * on descriptors that do not take seals; those come from somebody whom we trust. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	p = sparse_map(bytes, PROT_READ | PROT_WRITE, fd, 0);
 	if (!p)
@@ -148,7 +149,7 @@ static bool says_readable(const struct channel *ch)
 	       READABLE_YES;
 }
 
-/* The peer's side is there, and of our version. */
+/* Is the peer's side there, and of our version? */
 static bool channel_meet(struct channel *ch)
 {
 	uint32_t abi = atomic_load_explicit(&ch->mem->side[!ch->side].abi, memory_order_acquire);
@@ -162,8 +163,8 @@ static bool channel_meet(struct channel *ch)
 	return ch->met = true;
 }
 
-/* We have not said that we can read the peer's memory, or have found that we cannot any more.  True
- * if there is a new answer for the peer. */
+/* We have not said that we can read the peer's memory, or have found that we no longer can: finds
+ * out whether we can now.  True: there is a new answer for the peer. */
 static bool probe_peer(struct channel *ch)
 {
 	struct channel_side *me = &ch->mem->side[ch->side];
@@ -188,7 +189,7 @@ static void hear_answer(struct channel *ch)
 
 	bool yes = atomic_load_explicit(&peer->readable, memory_order_acquire) == READABLE_YES;
 
-	/* It may lose the right again. */
+	/* The peer may also lose the right again. */
 	if (yes != atomic_load_explicit(&ch->by_reference, memory_order_relaxed)) {
 		trace(peer, payload, ch->peer, "sent", yes ? "process_vm_readv" : "ring");
 		atomic_store_explicit(&ch->by_reference, yes, memory_order_relaxed);
@@ -212,14 +213,15 @@ static bool reference_allowed(const struct pkt *p)
 	       !p->source;
 }
 
-/* As ring_reserve.  After -ENOSPC the sender has to wait, and hears when there is room. */
+/* Does what ring_reserve does.  After -ENOSPC the sender has to wait, and hears when there is
+ * room. */
 static int channel_reserve(struct channel *ch, uint32_t bytes, void **record)
 {
 	int rc = ring_reserve(&ch->tx, bytes, record);
 
 	if (rc == -ENOSPC) {
-		/* The wish for room must stand after the mark, so that whoever hears that it was
-		 * granted finds the mark (see room_again). */
+		/* We set the wish for room after the mark, so that a thread that hears that the
+		 * wish was granted finds the mark (see room_again). */
 		atomic_store(&ch->starved, true);
 		rc = ring_reserve(&ch->tx, bytes, record);
 	}
@@ -245,9 +247,10 @@ static bool may_drop(struct channel *ch, const struct pkt *p)
 }
 
 /*
- * The receiver looks at the record's first line all the time.  It has it back as soon as something is stored
- * there, and the line must come over once more for what is stored later, the ring's word at least.  So of a
- * long frame that line is filled last.  A shorter one is filled before it has come over.
+ * The receiver looks at the record's first line all the time.  It fetches the line back as soon as
+ * something is stored there, and then the line must come over once more for what we store later, at
+ * least the ring's word.  So we fill that line of a long frame last.  We fill a shorter one before
+ * it has come over.
  */
 static void record_fill_line_last(uint8_t *record, const struct pkt *p)
 {
@@ -260,7 +263,8 @@ static void record_fill_line_last(uint8_t *record, const struct pkt *p)
 	memcpy(payload, from, first);
 }
 
-/* All but the ring's word.  along: bytes of the payload that go in the record. */
+/* Fills all of the record but the ring's word.  along: bytes of the payload that go in the
+ * record. */
 static bool record_fill(void *record, const struct pkt *p, bool by_reference, uint32_t along)
 {
 	struct run to;
@@ -295,8 +299,8 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	}
 	if (!record_fill(record, p, by_reference, along ? p->payload_len : 0))
 		return WIRE_FAULT;
-	/* Whoever gives the request up sets the mark first, then comes here to take back what is in
-	 * the ring.  From then on nothing of the request may enter the ring. */
+	/* A thread that gives the request up sets the mark first, then comes here to take back what
+	 * is in the ring.  Once the mark is set, nothing of the request may enter the ring. */
 	if (unlikely(pkt_withdrawn(p)))
 		return WIRE_LOST;
 	ring_commit(&ch->tx, bytes);
@@ -309,7 +313,8 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict)
 {
 	*verdict = WIRE_LOST;
-	/* Our faults are ours to wait for: the peer is there holding a slot of ours. */
+	/* We wait for faults of our own memory here, because the peer would wait for them while it
+	 * holds a slot of ours. */
 	if (offers_places(p))
 		usermem_bring_in(p->runs, p->nruns, true);
 	else if (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
@@ -379,7 +384,7 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	return room;
 }
 
-/* The peer's cursor; UINT64_MAX: there is nobody. */
+/* Returns the peer's cursor; UINT64_MAX: there is no such peer. */
 static uint64_t peers_cursor(struct channel *ch, uint16_t peer)
 {
 	uint64_t at = UINT64_MAX;
@@ -432,8 +437,8 @@ static bool room_again(struct channel *ch)
 	return !ring_wants_room(&ch->tx) && atomic_exchange(&ch->starved, false);
 }
 
-/* A READ of which only the places have gone is answered by packets: the sender finds the error at once
- * then, and not when its timer has expired. */
+/* Packets answer a READ of which only the places have gone, so that the sender finds the error at
+ * once, and not when its timer has expired. */
 static bool read_stands(const struct pkt *p)
 {
 	return pkt_props(p)->read && pkt_props(p)->request &&
@@ -466,7 +471,7 @@ static int deliver_part(struct channel *ch, const void *record, uint32_t bytes, 
 
 	if (rc)
 		return rc;
-	/* Before an answer that makes us send again what could not be read. */
+	/* We hear this before an answer that makes us send again what the peer could not read. */
 	hear_answer(ch);
 	if (unlikely(ch->in.has_ack))
 		to->packet(to->user, &ch->in.ack);
@@ -475,7 +480,7 @@ static int deliver_part(struct channel *ch, const void *record, uint32_t bytes, 
 	return 0;
 }
 
-/* Delivers a record from this part on; 0, or -EPROTO. */
+/* Delivers the parts of a record from this one on; returns 0, or -EPROTO. */
 static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, uint32_t part,
 			  bool sender_gone, const struct channel_sink *to)
 {
@@ -487,15 +492,16 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 	return rc;
 }
 
-/* Delivers a record, and those behind it, if they are brief and belong together; 0, or -EPROTO. */
+/* Delivers a record, and those behind it if they are brief and belong together; returns 0, or
+ * -EPROTO. */
 static int channel_deliver(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
 			   const struct channel_sink *to, struct train *out)
 {
 	int rc;
 
 	ch->frames = record_is_frame(record);
-	/* Whether another one follows is looked at before the program gets this one.  Behind others it is the
-	 * sender's. */
+	/* We look whether another record follows before the program gets this one.  Where records
+	 * do not come alone the next line is still the sender's, so we leave it there. */
 	if (record_comes_alone(record))
 		__builtin_prefetch((const uint8_t *)record + bytes);
 	if (!ch->frames) {
@@ -508,7 +514,8 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 			return 0;
 	}
 	rc = deliver_record(ch, record, bytes, 0, sender_gone, to);
-	/* What a READ asks for is made here, if it offers places. */
+	/* If a READ offers places, its answer is made here, so the budget counts what it asks
+	 * for. */
 	*out = (struct train){
 		.packets = 1,
 		.bytes = bytes,

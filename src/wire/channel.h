@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The shared memory between two processes: a ring each way, and a word from each side on whether it
- * can read the other's memory.
+ * The shared memory between two processes: a ring in each direction, and a word of each side that
+ * says whether it can read the other's memory.
  *
- * Locks: sending is under tx_lock, receiving and teardown under the link's receive lock
- * (link_shm.h).  The struct is never freed while the link lives, only used again, so a sender that
- * lost a race against teardown finds out under tx_lock (mem is NULL, or peer is another).
+ * Locks: senders hold tx_lock; receiving and teardown hold the link's receive lock (link_shm.h).
+ * The struct is not freed while the link lives, only used again.  So a sender that lost a race
+ * against teardown finds that out under tx_lock (mem is NULL, or peer is another).
  */
 #pragma once
 
@@ -25,8 +25,8 @@
 /* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
  * the ring with the cache traffic of the first (see the wire benchmark). */
 #define CHANNEL_REFERENCE_MIN (8u * 1024u)
-/* One packet by reference: large enough to hide the system call, small enough not to keep others
- * waiting. */
+/* The most bytes of one packet by reference: large enough to hide the system call, small enough not
+ * to keep others waiting. */
 #define CHANNEL_REFERENCE_MAX (1u << 20)
 
 enum channel_readable { READABLE_UNKNOWN, READABLE_YES, READABLE_NO };
@@ -47,39 +47,40 @@ struct channel_mem {
 struct channel {
 	struct spin tx_lock;
 	struct ring tx;
-	_Atomic(bool) broken;	      /* the peer wrote nonsense: carries nothing more */
-	_Atomic(bool) by_reference;   /* the peer can read our memory */
-	_Atomic(bool) starved;	      /* a sender was told WIRE_BUSY */
-	_Atomic(uint32_t) inline_max; /* largest payload that goes along */
-	_Atomic(uint64_t)
-		idle_tail; /* where the peer's cursor stood when it did not move for a while */
+	_Atomic(bool) broken;	    /* the peer wrote nonsense: the channel carries nothing more */
+	_Atomic(bool) by_reference; /* the peer can read our memory */
+	_Atomic(bool) starved;	    /* a sender was told WIRE_BUSY */
+	_Atomic(uint32_t) inline_max; /* the largest payload that goes along in the record */
+	/* Where the peer's cursor stood when it did not move for a while. */
+	_Atomic(uint64_t) idle_tail;
 	uint16_t peer;
 	uint8_t side; /* ours, 0 or 1 */
 	struct channel_mem *mem;
 	size_t bytes;
 	/* under tx_lock */
-	uint64_t refs_up_to;  /* payloads by reference are in front of this cursor */
-	uint64_t stuck_tail;  /* where the peer's cursor stood when there was no room, */
-	uint64_t stuck_since; /* ns: since when; 0: never */
+	uint64_t refs_up_to;  /* all payloads by reference are in front of this cursor */
+	uint64_t stuck_tail;  /* where the peer's cursor stood when there was no room */
+	uint64_t stuck_since; /* ns: since when it has stood there; 0: never */
 
 	cacheline_aligned struct ring rx;
-	bool frames;	      /* what came last was a frame */
+	bool frames;	      /* the last record that came was a frame */
 	bool met;	      /* the peer's side is of our version */
 	bool by_reference_ok; /* we have said once that we can read the peer's memory */
 	struct pkt_foreign sender;
-	struct channel *next; /* among those that are to be torn down, or can be used again */
+	struct channel *next; /* in the list of channels to tear down, or to use again */
 	struct record_pkt in; /* the packet being delivered */
 };
 
-/* Maps the memory (the descriptor stays the caller's) and introduces ourselves. */
+/* Maps the memory and introduces ourselves to the peer.  The caller keeps the descriptor. */
 int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int side) must_check;
-/* Under the receive lock, after nobody can look the channel up any more. */
+/* Called under the receive lock, when nobody can look the channel up any more. */
 void channel_detach(struct channel *ch);
 
 /* True: *verdict is WIRE_SENT and the peer must be told. */
 bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
-/* For who fills records of the ring tx by itself.  False: there is nothing to send through. */
+/* Takes tx_lock for a caller that fills records of the ring tx itself; channel_release ends that.
+ * False: there is nothing to send through. */
 bool channel_hold(struct channel *ch, uint16_t peer) must_check;
 
 static inline void channel_release(struct channel *ch)
@@ -91,22 +92,22 @@ static inline void channel_release(struct channel *ch)
  * told. */
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 /*
- * Takes payloads by reference back.  After the return, the peer delivers none of them that it reads
- * from then on, even if it is stopped in the middle of one.  True: it may be reading one, and is
- * out of it after a revocation (reach/access.h).  Calls lost (may be NULL) under tx_lock for each
- * queue pair concerned.
+ * Takes payloads by reference back.  After the return the peer delivers no payload of these that it
+ * reads later, even if it is stopped in the middle of one.  True: the peer may be reading one just
+ * now; after a revocation (reach/access.h) it no longer is.  Calls lost (may be NULL) under tx_lock
+ * for each queue pair concerned.
  */
 bool channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
-/* There was no room: waits a little while for the peer to take something.  False: it does not, or did
- * not the last time and has not since. */
+/* There was no room: waits a little while for the peer to take something.  False: the peer takes
+ * nothing, or took nothing the last time and has taken nothing since. */
 bool channel_room_soon(struct channel *ch, uint16_t peer) must_check;
-/* Has the peer not taken all that was sent?  True may mean, the first time, that it has not said so
- * yet: it says so when it looks next. */
+/* Has the peer not taken all that was sent?  The first true may only mean that the peer has not
+ * said so yet: it says so when it looks next. */
 bool channel_unread(struct channel *ch, uint16_t peer);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 
-/* Under the receive lock, attached: is there anything for channel_drain to do? */
+/* Called under the receive lock for an attached channel: does channel_drain have anything to do? */
 bool channel_has_news(const struct channel *ch);
 
 enum channel_news {
@@ -116,16 +117,19 @@ enum channel_news {
 	CHANNEL_ROOM = 1 << 3,	    /* those who were told WIRE_BUSY may try again */
 };
 
-/* Who takes what arrives. */
+/* The functions that take what arrives. */
 struct channel_sink {
 	void (*packet)(void *user, const struct pkt *p);
-	/* The same of brief requests for that port from n records, each of which follows on the one
-	 * before; so many requests were taken, the next goes to packet. */
+	/* Takes brief requests for that port from n records, each of which follows on the one
+	 * before.  Returns how many requests it has taken; the next one goes to packet. */
 	uint32_t (*briefs)(void *user, uint32_t dst_port, const struct brief *b, uint32_t n);
 	void *user;
 };
 
-/* Under the receive lock: delivers records until the budget is used up; enum channel_news.  peer:
- * where the other process's memory is reached during the call; NULL: it is out of reach. */
+/*
+ * Called under the receive lock: delivers records until the budget is used up, and returns enum
+ * channel_news.  peer: through which the other process's memory is reached during the call; NULL:
+ * that memory is out of reach.
+ */
 unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		       const struct channel_sink *to);

@@ -20,11 +20,11 @@ void inbox_forget_last(void)
 	last_raised = NULL;
 }
 
-/* Others write the summary, too. */
+/* The bits of the summary that stand for words; others set other bits there, too. */
 #define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
 
-/* Loads before it writes, so that the line stays shared while the owner is busy with earlier
- * packets. */
+/* Sets the bit.  It loads before it writes, so that the line stays shared while the owner is busy
+ * with earlier packets. */
 static bool set_bit(_Atomic(uint64_t) *word, uint64_t bit)
 {
 	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
@@ -53,7 +53,8 @@ static void wake_up(struct slot *to)
 		break;
 	case SLOT_WAITER:
 		atomic_store_explicit(&to->roused_ns, clock_ns(), memory_order_relaxed);
-		/* In this order: who is stopped in between leaves an engine that looks. */
+		/* In this order, because a sender that is stopped in between leaves an engine that
+		 * looks. */
 		futex_store_and_wake(&to->wake, SLOT_POLLED);
 		knock_at(to);
 		break;
@@ -64,7 +65,7 @@ static void wake_up(struct slot *to)
 
 void inbox_raise_flows(struct slot *to, uint16_t from)
 {
-	/* As below, for rows instead of rings. */
+	/* The fence does what that in inbox_raise does, for rows instead of rings. */
 	atomic_thread_fence(memory_order_seq_cst);
 	set_bit(&to->flow_inbox[from / 64], bit_of(from));
 	set_bit(&to->inbox_summary, INBOX_FLOWS);
@@ -116,8 +117,9 @@ uint64_t inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t w
 	uint64_t filled = 0;
 
 	/*
-	 * Summary first: a bit set between the two steps sets the summary again.  Sequentially
-	 * consistent, so that the owner looks at the rings after it has cleared the bits.
+	 * Clears the summary first: a bit that is set between the two steps sets the summary again.
+	 * The operations are sequentially consistent, so that the owner looks at the rings after it
+	 * has cleared the bits.
 	 */
 	if (summary & ~kept->summary & INBOX_SUMMARY)
 		atomic_fetch_and(&s->inbox_summary, kept->summary | ~INBOX_SUMMARY);

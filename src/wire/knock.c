@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * See knock.h.  All calls of the kernel are direct ones: those of the C library are interposed, and some are
- * points at which a thread is cancelled.
- */
+/* See knock.h.  This file calls the kernel directly: the functions of the C library are interposed,
+ * and in some of them a thread may be cancelled. */
 #include "wire/knock.h"
 
 #include <errno.h>
@@ -15,16 +13,16 @@
 
 #include "base/spin.h"
 
-/* So often one looks whether another thread has done with the door. */
+/* A thread looks so often whether another one has done with the door. */
 #define KNOCK_TRIES 256u
-/* So many peers' are kept open; each takes one of the descriptors that the program may have. */
+/* So many FIFOs of peers stay open; each takes one of the descriptors that the program may have. */
 #define KNOCK_DOORS 32u
 
-/* By the file's number. */
+/* The file's number selects the entry. */
 static struct knock_door {
 	struct spin lock;
 	struct hidden at;
-	uint64_t locked; /* the number of one that cannot be opened */
+	uint64_t locked; /* the number of a FIFO that cannot be opened */
 } doors[KNOCK_DOORS];
 
 static int fd_open(int fd, int32_t pid, int flags)
@@ -48,7 +46,7 @@ static void fd_knock(int fd)
 	static const char byte;
 	long n;
 
-	/* If it is full, what was written before wakes them. */
+	/* If the FIFO is full, the bytes that are in it wake the peer. */
 	do
 		n = syscall(SYS_write, fd, &byte, sizeof(byte));
 	while (n < 0 && errno == EINTR);
@@ -56,7 +54,7 @@ static void fd_knock(int fd)
 
 /* ---- who is woken ---- */
 
-/* One descriptor is both ends, so nobody who writes finds that there is no reader. */
+/* One descriptor is both ends, so a peer that writes always finds a reader. */
 static int fifo_open(void)
 {
 	int ends[2], fd;
@@ -97,7 +95,8 @@ void knock_close(struct slot *own, struct hidden *door)
 
 /* ---- who wakes ---- */
 
-/* The peer may have gone, or its descriptor, and something else have its number. */
+/* The peer or its descriptor may have gone, and something else may have the number: checks that the
+ * file is the right FIFO. */
 static int peer_open(const struct slot *peer, uint64_t id)
 {
 	int fd = atomic_load(&peer->knock_fd_plus_1) - 1, there, ret = -1;
@@ -130,8 +129,9 @@ static bool door_knock(struct knock_door *d, struct slot *peer, uint64_t id)
 }
 
 /*
- * Another thread may be knocking there, for a call or two of the kernel; or this one, if it is a handler.  Then, and if
- * the other has no processor, the peer's engine finds it.
+ * Another thread may be knocking there, which takes a call or two of the kernel; or this thread
+ * itself is, if we are in a handler.  In that case, and if the other thread has no processor, we
+ * give up, and the peer's engine finds what we have sent.
  */
 static bool door_take(struct knock_door *d)
 {
@@ -172,7 +172,8 @@ void knock_forget_all(void)
 
 void knock_fork_child(void)
 {
-	/* The descriptors are closed with all that are hidden; the locks may be those of threads that are not here. */
+	/* All hidden descriptors are closed together, so these are closed.  The locks may be held
+	 * by threads that the child does not have. */
 	for (unsigned i = 0; i < KNOCK_DOORS; i++)
 		doors[i] = (struct knock_door){.at = HIDDEN_NONE};
 }

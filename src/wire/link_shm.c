@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See link_shm.h; what arrives: link_shm_receive.c. */
+/* See link_shm.h; link_shm_receive.c takes what arrives. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +12,8 @@
 #include "wire/link_shm.h"
 #include "wire/tap.h"
 
-/* A process that could not be reached is not asked for with every packet. */
+/* If a process could not be reached, we ask for it again only after this time, not with every
+ * packet. */
 #define OPEN_RETRY_NS 10000000u
 
 static void free_list(struct channel *ch)
@@ -64,9 +65,9 @@ static struct channel *take_spare(struct link_shm *l)
 }
 
 /*
- * alive: the generation of the slot's owner that the channel leads to; 0: no later one can be
- * there. Its end is told after the slot shows it, and link_shm_drop waits for our lock, so a
- * channel that passes here is dropped when its peer ends.
+ * alive: the generation of the slot's owner to which the channel leads; 0: no later owner can be
+ * there.  The daemon tells of an owner's end after the slot shows it, and link_shm_drop waits for
+ * our lock.  So a channel that passes here is dropped when its peer ends.
  */
 static int add_locked(struct link_shm *l, uint16_t peer, uint32_t alive, int fd, size_t bytes,
 		      int side)
@@ -111,7 +112,8 @@ static int add_channel(struct link_shm *l, uint16_t peer, uint32_t alive, int fd
 		return rc;
 	}
 	trace(channel, open, peer, bytes);
-	/* What it sent before we had the channel, and its question whether we can read it. */
+	/* We look for what the peer sent before we had the channel, and for its question whether we
+	 * can read it; the peer looks, too. */
 	inbox_raise(l->slot, peer);
 	inbox_raise(&l->attr->slots[peer], l->attr->slot);
 	return 0;
@@ -122,10 +124,8 @@ int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int si
 	return add_channel(l, peer, 0, fd, bytes, side);
 }
 
-/*
- * Teardown is left to whoever holds the receive lock next: it may be held now by a thread that
- * waits for our caller (see link_shm.h).
- */
+/* The thread that holds the receive lock next tears the channel down: now a thread may hold the
+ * lock that waits for our caller (see link_shm.h). */
 void link_shm_drop(struct link_shm *l, uint16_t peer)
 {
 	struct channel *ch;
@@ -259,7 +259,7 @@ static bool shm_behind(struct link *link, uint32_t to)
 
 	if (!ch || !channel_unread(ch, peer) || !task_goes_on(l->attr->slots[peer].pid))
 		return false;
-	/* It has been told; telling it again costs nothing. */
+	/* The peer was told already; telling it again costs nothing. */
 	inbox_raise(&l->attr->slots[peer], l->attr->slot);
 	return true;
 }

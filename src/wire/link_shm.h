@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The link to the other processes of this machine: a channel in shared memory for each, and what
- * they lay open to this one (exposure/expose.h).
+ * The link to the other processes of this machine: a channel in shared memory for each of them, and
+ * the memory that they open to this process (exposure/expose.h).
  *
- * Channels are type-stable (see channel.h).  The control lock is held for short and never across a
- * callback: the thread that answers open_channel's request may be the very one that calls
- * link_shm_add or link_shm_drop.
+ * Channels are type-stable (see channel.h).  A thread holds the control lock for a short time and
+ * never across a callback: the thread that answers open_channel's request may be the very one that
+ * calls link_shm_add or link_shm_drop.
  */
 #pragma once
 
@@ -19,11 +19,12 @@
 #include "wire/link.h"
 
 /*
- * Channels that carried something lately are looked into at each progress, without waiting for a
- * bit in the inbox: as many as cost less to look at than the bits would cost to set and clear.
+ * The receiver looks into channels that carried something lately at each progress, without waiting
+ * for a bit in the inbox.  There are as many of these hot channels as cost less to look at than the
+ * bits would cost to set and clear.
  */
 #define LINK_SHM_HOT 4u
-/* A channel that was found empty so often in a row gives up its place to another. */
+/* A hot channel that was found empty so often in a row gives up its place to another. */
 #define LINK_SHM_HOT_PATIENCE 1024u
 
 struct link_shm {
@@ -38,30 +39,32 @@ struct link_shm {
 	_Atomic(uint32_t) nhot;
 	_Atomic(struct channel *) channels[REGISTRY_SLOTS];
 	_Atomic(bool) opening[REGISTRY_SLOTS];
-	_Atomic(uint64_t) retry_at[REGISTRY_SLOTS]; /* ns; no attempt to open before */
+	_Atomic(uint64_t)
+		retry_at[REGISTRY_SLOTS]; /* ns; nobody tries to open the channel before */
 
 	pthread_mutex_t control;
 	_Atomic(struct remote *) remotes[REGISTRY_SLOTS]; /* mapped under control, read under RCU */
 	struct remote *dead_remotes;
-	struct channel *dying; /* unpublished, torn down by the next who drains */
+	struct channel *dying; /* unpublished; the next thread that drains tears them down */
 	_Atomic(bool) any_dying;
 	struct channel *spare;
 };
 
-/* In zeroed memory.  attr stays the caller's. */
+/* Opens the link in zeroed memory.  The caller keeps attr. */
 void link_shm_open(struct link_shm *l, const struct wire_process_attr *attr);
 void link_shm_close(struct link_shm *l);
-/* As wire_process_add_channel and wire_process_drop_channel; of one peer, called in the order in
- * which the daemon tells of it. */
+/* These do what wire_process_add_channel and wire_process_drop_channel do.  For one peer the caller
+ * calls them in the order in which the daemon tells of the peer. */
 int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side);
 void link_shm_drop(struct link_shm *l, uint16_t peer);
-/* Opens the channel to another slot if need be; false: not now. */
+/* Opens the channel to another slot if there is none; false: that is not possible now. */
 bool link_shm_connect(struct link_shm *l, uint16_t peer);
-/* Those that nobody can find any more, a grace period ago. */
+/* Frees remotes that nobody has been able to find for a grace period. */
 void link_shm_free_remotes(struct remote *f);
-/* What the process in that slot lays open, if it lives and is mapped.  Under RCU. */
+/* Returns what the process in that slot opens to us, if it lives and we have mapped that.  Under
+ * RCU. */
 struct remote *remote_at(const struct link_shm *l, uint16_t peer);
-/* Maps it, if that has not been tried. */
+/* Maps what the process in that slot opens to us, unless we have tried that before. */
 void remote_find(struct link_shm *l, uint16_t peer);
-/* The op; see link_shm_receive.c. */
+/* The link's drain operation; see link_shm_receive.c. */
 bool link_shm_drain(struct link *link);

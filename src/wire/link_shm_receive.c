@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What other processes have sent is delivered. */
+/* Delivers what other processes have sent. */
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "wire/brief.h"
@@ -8,18 +8,19 @@
 #include "wire/packet_explain.h"
 #include "wire/route.h"
 
-/* Looks of one visit that waits for a frame, some 10 ns each; visits in vain until it is one look again. */
+/* A visit that waits for a frame looks so often, which takes some 10 ns each time.  After so many
+ * visits in vain a visit looks once again. */
 #define FRAME_LOOKS    8u
 #define FRAME_PATIENCE 64u
 
-/* Whose packets are taken out of a channel. */
+/* The process whose packets we take out of a channel. */
 struct sender {
 	struct link_shm *link;
 	uint16_t peer;
 };
 
-/* Nobody speaks for another process: the number is the sender's own, or of a process that has ended,
- * and the port one of the sender's host. */
+/* No process may speak for another one: the number must be the sender's own, or of a process that
+ * has ended, and the port must be one of the sender's host. */
 static bool sender_has(const struct sender *s, uint32_t src_port, uint32_t sqpn)
 {
 	const struct wire_process_attr *attr = s->link->attr;
@@ -31,7 +32,7 @@ static bool sender_has(const struct sender *s, uint32_t src_port, uint32_t sqpn)
 		       subnet_node_of(attr->subnet, src_port)->host + 1;
 }
 
-/* A carrier speaks for those out of the fabric, to its own port's programs. */
+/* A carrier speaks for senders outside of the fabric, to programs of its own port. */
 static bool sender_carries(const struct sender *s, uint32_t dst_port)
 {
 	const struct wire_process_attr *attr = s->link->attr;
@@ -69,7 +70,7 @@ static uint32_t link_shm_deliver_briefs(void *user, uint32_t dst_port, const str
 {
 	const struct sender *s = user;
 
-	/* as a packet it is dropped */
+	/* link_shm_deliver drops it as a packet */
 	if (unlikely(!sender_has(s, b->src_port, b->sqpn)))
 		return 0;
 	return brief_deliver(s->link->link.process, dst_port, b, n);
@@ -90,11 +91,13 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 
 	if (!ch)
 		return false;
-	/* Before its first packet, which may make it the peer of a connection. */
+	/* We map the peer's memory before its first packet, which may make it the peer of a
+	 * connection. */
 	if (unlikely(!ch->met) && !l->attr->carries)
 		remote_find(l, peer);
 	rcu_enter();
-	/* What leaves the fabric comes whole: a payload would have to be taken back. */
+	/* A carrier gets packets whole, because it would have to give back a payload by
+	 * reference. */
 	f = l->attr->carries ? NULL : remote_at(l, peer);
 	news = channel_drain(ch, f ? &f->reach : NULL, false, &sink);
 	rcu_leave();
@@ -105,8 +108,8 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 	return news & (CHANNEL_DELIVERED | CHANNEL_ROOM);
 }
 
-/* True if there was one: its packets were delivered, and who waited for room learns that it is
- * gone. */
+/* Tears down channels of peers that have gone.  True if there was one: it has delivered the
+ * packets, and senders that waited for room learn that the peer is gone. */
 static bool link_shm_reap(struct link_shm *l)
 {
 	struct channel *ch, *last = NULL;
@@ -148,7 +151,7 @@ static void link_shm_cool(struct link_shm *l, uint32_t i)
 	atomic_store_explicit(&l->nhot, last, memory_order_relaxed);
 }
 
-/* It has just delivered something. */
+/* Makes the channel hot, because it has just delivered something. */
 static void link_shm_warm(struct link_shm *l, uint16_t peer)
 {
 	uint32_t n = atomic_load_explicit(&l->nhot, memory_order_relaxed);
@@ -171,8 +174,9 @@ static void link_shm_warm(struct link_shm *l, uint16_t peer)
 }
 
 /*
- * Who waits for a frame, one upon the other, comes back in turns of which most is not this look.  So
- * a visit looks several times, unless there has been nothing for long, or there are others to look for.
+ * A program that waits for frames, one after the other, comes back in turns, and most of the time
+ * of a turn is not this look.  So a visit looks several times, unless nothing has come for long, or
+ * there are other channels to look at.
  */
 static bool hot_has_news(const struct link_shm *l, const struct channel *ch, uint32_t i)
 {
@@ -199,7 +203,8 @@ static bool drain_hot(struct link_shm *l)
 		if (unlikely(!ch)) {
 			uint16_t gone = l->hot[i];
 
-			/* Its slot may have a new owner, whose bit in the inbox cooling clears. */
+			/* The slot may have a new owner, whose bit in the inbox cooling clears: so
+			 * we look there. */
 			link_shm_cool(l, i);
 			did |= link_shm_drain_one(l, gone);
 			continue;
@@ -224,12 +229,15 @@ static bool drain_cold(struct link_shm *l, uint16_t peer)
 	return did;
 }
 
-/* Out of line: a program that polls mostly finds nothing.  Under rx_lock. */
+/* Out of line, because a program that polls mostly finds nothing.  Under rx_lock. */
 static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 {
 	uint64_t words[INBOX_WORDS], filled;
-	/* Before the drains, because a new channel of the same peer may be there: what was sent
-	 * first arrives first.  And again after the inbox, which is how a drop tells us. */
+	/*
+	 * We reap before the drains, because a new channel of the same peer may be there: what was
+	 * sent first has to arrive first.  We reap again after the inbox, which is how a drop tells
+	 * us.
+	 */
 	bool did = link_shm_reap(l) | drain_hot(l);
 
 	filled = inbox_collect(l->slot, &l->kept, words);

@@ -4,17 +4,20 @@
 
 #include "wire/ring.h"
 
-/* The producer's processor owns this much in front of the next record before it is filled, beyond
- * what a record as the last one takes; each line of it begins with 0. */
+/* Before the next record is filled, the producer's processor owns the lines that a record like the
+ * last one takes, and this much more; each of these lines begins with 0. */
 #define CLEAR_AHEAD  (4u * RING_ALIGN)
-#define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; larger ones are not waited for */
+#define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; nobody waits for larger ones */
 
 /* As long as the consumer keeps up, the producer uses this part of the ring only (turn_early). */
 #define RING_NEAR_SHARE 8u
-/* So many records as the next one find room right after an early turn. */
+/* Right after an early turn there is room for at least so many records like the next one. */
 #define TURN_RECORDS 8u
-/* So much is returned without a wish: less than a record may take (RING_LARGEST_SHARE), and enough for
- * the producer to see that the consumer keeps up. */
+/*
+ * The consumer returns so much even if the producer does not wish for room.  It is less than a
+ * record may take (RING_LARGEST_SHARE), and enough for the producer to see that the consumer keeps
+ * up.
+ */
 #define RING_SETTLE_SHARE (4u * RING_NEAR_SHARE)
 
 static _Atomic(uint32_t) *ring_word(const struct ring *r, uint32_t off)
@@ -58,7 +61,8 @@ int ring_open_consumer(struct ring *r, struct ring_shared *shared, void *data, u
 	return rc;
 }
 
-/* Acquire: the consumer reads before it stores the tail; we overwrite after we have seen it. */
+/* Acquire: the consumer reads a record before it stores the tail; we overwrite the record after we
+ * have seen that tail. */
 static int refresh_tail(struct ring *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
@@ -91,10 +95,10 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
 }
 
 /*
- * The first touch of each page costs both processes a fault, and memory that is used again soon lies
- * in the caches.  So the producer goes back to the beginning long before the end, if the consumer has
- * taken nearly all.  Until the consumer has turned, too, the ring has only as much room as lies in
- * front of the turn.  That has to be enough for a while, so large records go on to the end.
+ * The first touch of each page costs both processes a fault, and memory that is used again soon
+ * lies in the caches.  So the producer goes back to the beginning long before the end, if the
+ * consumer has taken nearly all.  Until the consumer has turned, too, the ring has only the room in
+ * front of the turn.  That room has to be enough for a while, so large records go on to the end.
  */
 static bool turn_early(struct ring *r, uint32_t bytes, uint32_t to_end)
 {
@@ -141,7 +145,7 @@ bool ring_is_behind(struct ring *r)
 {
 	if (refresh_tail(r) || r->tail == r->head)
 		return false;
-	/* The consumer shows its cursor in steps, or to who wishes for room. */
+	/* The consumer shows its cursor in steps, or if the producer wishes for room. */
 	atomic_store_explicit(&r->shared->want_room, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	return !refresh_tail(r) && r->tail != r->head;
@@ -183,7 +187,8 @@ static void clear_next(struct ring *r)
 	r->clear_off = ring_after(r, r->clear_off, RING_ALIGN);
 }
 
-/* Nothing is said to be behind the record that ends where the head is now. */
+/* Makes sure that a 0 stands behind the record that ends where the head is now, because no other
+ * record follows yet. */
 static inline void clear_behind(struct ring *r)
 {
 	if (likely(r->clear > r->head && r->dirty <= r->head))
