@@ -7,15 +7,17 @@
 #include "base/trace.h"
 #include "usermem/usermem.h"
 
-/* Longer messages would keep this thread for too long; between packets it looks up. */
+/* Longer messages would keep this thread for too long; between packets it can look at other
+ * work. */
 #define REMOTE_MAX_BYTES (4u << 20)
-/* What a message to memory that is mapped is made in at a time: it stays in the second cache, and what
- * each part costs by itself counts little. */
+/* A message to mapped memory moves in parts of this size: a part stays in the second cache, and
+ * what each part costs by itself counts little. */
 #define MAPPED_PART_BYTES (128u << 10)
-/* Atomics to a key whose memory is not mapped, before it is looked at again. */
+/* After so many atomics to a key whose memory is not mapped, we look at the key again. */
 #define ATOMICS_IN_VAIN 255u
 
-/* Gathers a message into a list of runs, in one pass even if it is made on the way. */
+/* Gathers a message into a list of runs, in one pass even if its bytes have to be made on the
+ * way. */
 static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
 {
 	struct runs src;
@@ -71,7 +73,7 @@ bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r)
 	return srq;
 }
 
-/* As bypass_peer_enter, for a decoded request. */
+/* Does what bypass_peer_enter does, for a decoded request. */
 static bool bypass_enter(const struct qp *qp, const struct send_wqe *w, struct bypass_peer *r)
 {
 	if (!bypass_peer_enter(qp, right_for(wqe_props(w->opcode)), r))
@@ -89,9 +91,9 @@ static enum message_kind bypass_kind_of(const struct wqe_props *p)
 
 /* How a request was executed, or why it was not; for traces. */
 struct bypass_outcome {
-	enum key_way way; /* to memory of another process */
+	enum key_way way; /* the way to memory of another process */
 	const char *why;
-	/* The memory has been changed by an atomic, which may not be executed again. */
+	/* An atomic has changed the memory, so nobody may execute it again. */
 	bool atomic;
 	uint64_t before;
 };
@@ -101,13 +103,13 @@ struct staged_move {
 	const struct bypass_peer *r;
 	const struct send_wqe *w;
 	struct remote_move *m;
-	uint64_t most; /* bytes of a part */
+	uint64_t most; /* the most bytes of a part */
 };
 
 /*
- * A message with signatures, or from or to too many places: its bytes are made in a buffer, and
- * move from there in parts, one after the other, each as if it were a request.  The parts meet
- * where lines of the target's memory do, so no word is torn.
+ * Moves a message with signatures, or one from or to too many places.  It makes the bytes in a
+ * buffer, and moves them from there in parts, one after the other, each as if it were a request.
+ * The parts meet where lines of the target's memory do, so no word is torn.
  */
 static bool move_in_parts(void *user, uint8_t *stage, uint64_t bytes)
 {
@@ -194,9 +196,9 @@ static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct
 }
 
 /*
- * The owner alone can execute atomics in memory that is not mapped.  Each look at its responder would take
- * the word's line from it, which it needs back for the packet: twice the way of the request.  A key may get
- * other memory, so it is looked at again now and then.
+ * Only the owner can execute atomics in memory that is not mapped.  Each look at the owner's
+ * responder would take the word's line from the owner, which needs it back for the packet: twice
+ * the way of the request.  The key may get other memory, so we look at it again now and then.
  */
 static void atomic_leave_key(struct requester *req, const struct bypass_peer *r,
 			     const struct send_wqe *w)
@@ -217,7 +219,7 @@ static bool atomic_is_left(struct requester *req, const struct send_wqe *w)
 	return true;
 }
 
-/* The place of the answer is looked at before anything changes. */
+/* Looks at the place of the answer before it changes anything. */
 static bool atomic_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
 			  struct bypass_outcome *out)
 {
@@ -304,7 +306,7 @@ static bool bypass_leave(const struct qp *qp, const struct send_wqe *w, enum lef
 	return false;
 }
 
-/* For the packet that follows (send_read_or_atomic). */
+/* Keeps the old value for the packet that follows (send_read_or_atomic). */
 static void atomic_note(struct requester *req, uint64_t before)
 {
 	req->executed_before = before;

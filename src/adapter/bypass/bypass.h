@@ -5,8 +5,8 @@
  * (exposure/expose.h).
  *
  * Nothing lies between the two queues then, so one thread executes the request at both ends.  It
- * leaves exactly the state, counters and completions that packets would leave.  Requests that are
- * unusual (something is outstanding, a key refuses, the peer is busy or not ready) go to the
+ * leaves exactly the state, counters and completions that packets would leave.  The bypass leaves
+ * unusual requests (something is outstanding, a key refuses, the peer is busy or not ready) to the
  * requester, which handles these cases; so there is no error handling here.
  */
 #pragma once
@@ -14,19 +14,19 @@
 #include "adapter/qp/qp.h"
 #include "adapter/qp/send_wqe.h"
 
-/* Does somebody want to see packets? */
+/* Does somebody observe packets, so that there have to be some? */
 static inline bool bypass_observed(const struct qp *qp)
 {
 	return unlikely(atomic_load_explicit(qp->adapter->observers, memory_order_relaxed));
 }
 
-/* May the next request of this queue pair be executed that way?  Under sq. */
+/* May the bypass execute the next request of this queue pair?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)
 {
 	return !bypass_observed(qp) && qp->req.direct &&
 	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
 		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
-	       /* the last request may have been a read whose signature error stopped the queue */
+	       /* the last request may have been a READ whose signature error stopped the queue */
 	       likely(!atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) ||
 		      qp_state(qp) == IB_QPS_RTS);
 }
@@ -41,10 +41,10 @@ static inline void bypass_done(struct qp *qp, uint32_t packets, uint32_t blocks)
 
 struct bypass_peer;
 
-/* The peer was entered for an XRC request, and the queue that it names gives the protection domain
- * (IBTA annex A14).  False: that is none of the target's. */
+/* Called after the peer was entered for an XRC request: the queue that the request names gives the
+ * protection domain (IBTA annex A14).  False: the target has no such queue. */
 bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r) must_check;
 
-/* Executes a request: true if it is done and retired.  Called by the requester, sq held, under
+/* Executes a request: true if it is done and retired.  The requester calls this with sq held, under
  * RCU. */
 bool bypass_take(struct qp *qp, const struct send_wqe *w);

@@ -12,12 +12,12 @@
 #include "wire/tap.h"
 
 struct bypass_peer {
-	struct responder *here; /* in this process, its lock held; or NULL, and: */
+	struct responder *here; /* if it is in this process, with its lock held; or NULL, and: */
 	struct remote *remote;	/* the peer's process */
 	struct qp_block *block;
-	uint64_t word; /* of the block, as it was entered */
+	uint64_t word; /* the block's word when the peer was entered */
 	uint32_t pdn, xrcdn;
-	/* XRC: the word of the queue that the request names, and what it says.  Or NULL. */
+	/* XRC: the word of the queue that the request names, and its value.  Otherwise NULL. */
 	const _Atomic(uint64_t) *srq;
 	uint64_t srq_word;
 };
@@ -30,7 +30,7 @@ static inline bool bypass_peer_fits(const struct qp *qp, uint32_t right, const s
 		      pkey_match((uint16_t)v->pkey, qp->pkey));
 }
 
-/* Takes the lock if the responder expects this very request. */
+/* Takes the responder's lock if the responder expects this very request. */
 static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t right,
 					       struct responder *r)
 {
@@ -42,7 +42,8 @@ static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t rig
 	return false;
 }
 
-/* The peer if it belongs to this device: on its port, with a number of this process. */
+/* Returns the peer if it belongs to this device: it is on the device's port, and its number is one
+ * of this process. */
 static inline struct qp *bypass_peer_here(const struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
@@ -58,7 +59,7 @@ static inline struct qp *bypass_peer_here(const struct qp *qp)
 	return number_find(&a->qps, qp->attr.dest_qpn);
 }
 
-/* What the process of a peer that is not here lays open; NULL: nothing. */
+/* Returns what the process of a peer that is not here opens to us; NULL: nothing. */
 static inline struct remote *bypass_peer_remote(const struct qp *qp)
 {
 	const struct adapter *a = qp->adapter;
@@ -66,14 +67,14 @@ static inline struct remote *bypass_peer_remote(const struct qp *qp)
 	uint32_t slot = route_known(&qp->path, epoch, qp->attr.dest_qpn) - 1;
 	struct remote *f;
 
-	/* As a rule the route is known, and that is all that there is to ask. */
+	/* As a rule we know the route, and need to ask nothing else. */
 	if (unlikely(slot >= REGISTRY_SLOTS || !a->remotes))
 		return wire_remote(a->wire, &qp->path, qp->attr.dest_qpn);
 	f = remote_living(&a->remotes[slot]);
 	return likely(f) && f->keys ? f : NULL;
 }
 
-/* The rest of bypass_peer_enter. */
+/* Does the work of bypass_peer_enter for a peer in another process. */
 static inline must_check bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
 						       struct bypass_peer *r)
 {
@@ -94,15 +95,14 @@ static inline must_check bool bypass_peer_enter_remote(const struct qp *qp, uint
 		return false;
 	*r = (struct bypass_peer){
 		.remote = f, .block = b, .word = word, .pdn = view.pdn, .xrcdn = view.xrcdn};
-	/* The view belongs to that epoch: it changes with it. */
+	/* The view changes only together with the word's epoch, so it holds if the word is still
+	 * the same. */
 	atomic_thread_fence(memory_order_acquire);
 	return likely(qp_word_load(&b->word) == word);
 }
 
-/*
- * Finds the peer of a connected queue pair, if it accepts a request of this right with
- * our next PSN.  On success bypass_peer_leave must follow.  sq held, under RCU.
- */
+/* Finds the peer of a connected queue pair, if it accepts a request of this right with our next
+ * PSN.  After a success the caller must call bypass_peer_leave.  sq held, under RCU. */
 static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t right,
 						struct bypass_peer *r)
 {
@@ -117,7 +117,7 @@ static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t ri
 	return true;
 }
 
-/* The rest of bypass_peer_leave. */
+/* Does the work of bypass_peer_leave for a peer in another process. */
 static inline must_check bool bypass_peer_leave_remote(const struct qp *qp,
 						       const struct bypass_peer *r,
 						       const struct message_sizes *done)
@@ -129,8 +129,8 @@ static inline must_check bool bypass_peer_leave_remote(const struct qp *qp,
 }
 
 /*
- * Leaves the peer after these messages were executed; NULL: none.  False: none counts, because
- * there was none or because a peer of another process has not waited for them.  Then packets carry
+ * Leaves the peer after these messages were executed; NULL: none was.  False: none counts, because
+ * there was none, or because a peer in another process did not wait for them.  Then packets carry
  * them.
  */
 static inline must_check bool bypass_peer_leave(const struct qp *qp, const struct bypass_peer *r,

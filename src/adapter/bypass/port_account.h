@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Port counters for messages without packets: both ends count the packets that would have been.
- * Inline where the rate of small messages depends on it.
- */
+/* Counts at the ports for messages without packets: both ends count the packets that there would
+ * have been.  Inline where the rate of small messages depends on it. */
 #pragma once
 
 #include "adapter/core/device.h"
@@ -13,13 +11,15 @@
 
 /* In units of PortXmitData: words of 4 octets. */
 struct port_account {
-	uint64_t sent, sent_packets;	     /* by the requesting side */
-	uint64_t received, received_packets; /* by the same side */
-	enum port_counter request; /* what the other side has served; PORT_COUNTERS: none */
+	uint64_t sent, sent_packets;	     /* what the requesting side has sent */
+	uint64_t received, received_packets; /* what the same side has received */
+	/* Counts the requests that the other side has served; PORT_COUNTERS: none. */
+	enum port_counter request;
 	uint32_t requests;
 };
 
-/* add: shard_add or shard_add_shared.  What was sent only if no cell has it (wire/traffic.h). */
+/* Adds to a shard.  add: shard_add or shard_add_shared.  It counts what was sent only if no cell
+ * counts that (wire/traffic.h). */
 static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_account *t,
 				    uint32_t cell, shard_add_fn *add)
 {
@@ -33,7 +33,7 @@ static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_
 		add(shard, t->request, t->requests);
 }
 
-/* counters: those of one port in shard 0. */
+/* Counts at one port of this process; counters: the port's in shard 0. */
 static inline void port_account_count(_Atomic(uint64_t) *counters, uint32_t cell,
 				      const struct port_account *t)
 {
@@ -67,7 +67,7 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 	port_account_count(counters, TRAFFIC_NONE, &both);
 }
 
-/* Counts for us, and for the peer's process what its own device would have counted. */
+/* Counts for us, and counts for the peer's process what its own device would have counted. */
 static inline void port_account_both(const struct adapter *a, const struct path *path,
 				     struct remote *f, const struct port_account *ours,
 				     enum port_counter request)
@@ -90,7 +90,7 @@ static inline void port_account_both(const struct adapter *a, const struct path 
 		traffic_add(a->traffic, there, ours->sent, ours->sent_packets);
 	if (likely(back != TRAFFIC_NONE))
 		traffic_add(a->traffic, back, theirs.sent, theirs.sent_packets);
-	/* that has given this thread a shard of its own, if there was one */
+	/* port_account_count has given this thread a shard of its own, if there was one */
 	shard = remote_shard(f, shard_plus_1 - 1);
 	if (likely(shard))
 		port_account_add(f->slot->counters[shard][port], &theirs, back, shard_add);
@@ -118,11 +118,11 @@ static inline void port_account_written(const struct adapter *a, const struct pa
 	port_account_both(a, path, f, &ours, HW_RX_WRITE_REQUESTS);
 }
 
-/* Counts RDMA READs of another process, or atomics, by the answers that would have come. */
+/* Counts RDMA READs from another process, or atomics there, by the answers that would have come. */
 void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
 		       const struct message_sizes *answers);
 
-/* Either of the two. */
+/* Counts messages of any kind to another process. */
 static inline void port_account_remote(const struct adapter *a, const struct path *path,
 				       struct remote *f, const struct message_sizes *m)
 {

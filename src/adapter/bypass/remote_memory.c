@@ -3,21 +3,22 @@
 
 #include "adapter/bypass/remote_plain.h"
 
-/* How often one request begins again because the target revoked something meanwhile, mostly what
- * is none of its business. */
+/* How often one request begins again because the target has revoked something meanwhile, mostly
+ * something else. */
 #define MOVE_TRIES 4
 
-/* A list of requests whose keys lead the same way. */
+/* A list of requests whose keys lead the same way, and where these requests lead. */
 struct reached {
 	enum key_way way;
 	uint32_t n;
-	/* Why the next one is not among them: its memory is mapped, but not here yet. */
+	/* The next request is not among them because its memory is mapped in the target, but not
+	 * here yet. */
 	bool missing;
 	struct key_place at;
 	struct run runs[WAY_REQUESTS];
 };
 
-/* The key of the range; false: it refuses. */
+/* Finds the key of the range; false: the key refuses the range. */
 static bool range_key(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
 		      struct key_block *k)
 {
@@ -32,7 +33,7 @@ enum key_way remote_way(const struct bypass_peer *r, uint32_t right, const struc
 	return range_key(r, right, at, &k) ? k.place.way : KEY_PACKETS;
 }
 
-/* The run at that address is where the key says that the range is. */
+/* Remembers that the range lies at that address, and what else the key allows around it. */
 static void memo_keep(struct key_memo *m, const struct bypass_peer *r, const struct access *hold,
 		      uint64_t let_go, const struct remote_range *at, const struct key_block *k,
 		      uint8_t *addr)
@@ -57,8 +58,8 @@ static void memo_keep(struct key_memo *m, const struct bypass_peer *r, const str
 
 /* ---- where requests lead ---- */
 
-/* Where the range lies; false: its key refuses.  The run has no address if its memory is not within
- * reach. */
+/* Finds where the range lies; false: its key refuses.  The run gets no address if the memory is out
+ * of reach. */
 static bool range_find(const struct bypass_peer *r, const struct remote_move *m,
 		       const struct access *hold, const struct remote_range *at,
 		       struct key_place *place, struct run *out)
@@ -138,7 +139,7 @@ static enum way_verdict way_take(struct way_peer *p, const struct reached *to,
 static const char *verdict_name(enum way_verdict v)
 {
 	static const char *const names[] = {
-		[WAY_DONE] = "key", /* of the next request */
+		[WAY_DONE] = "key", /* the key of the next request refuses */
 		[WAY_REVOKED] = "revoked", [WAY_CLOSED] = "not-allowed",
 		[WAY_FAULT] = "fault",	   [WAY_INTERRUPTED] = "interrupted",
 		[WAY_UNFIT] = "alignment",
@@ -147,7 +148,7 @@ static const char *verdict_name(enum way_verdict v)
 	return names[v];
 }
 
-/* True: everything was looked at that can be; false: begin again. */
+/* True: there is nothing to try again; false: begin again. */
 static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	struct way_peer *p = &r->remote->reach;
@@ -175,20 +176,22 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 		m->why = "responder-moved";
 	}
 	access_release(&a.hold);
-	/* What is executed is not executed again, whatever became of the rest. */
+	/* We must not execute again what is executed, whatever became of the rest. */
 	return v != WAY_REVOKED || m->done;
 }
 
 static void move_bounded(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	m->way = KEY_PACKETS;
-	/* A slot is not held where a fault of our own program's memory may wait for somebody. */
+	/* We bring our memory in before we hold a slot, because a fault of our own program's memory
+	 * may wait for somebody. */
 	usermem_bring_in(m->local, m->nlocal, m->right == IB_ACCESS_REMOTE_READ);
 	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
 		;
 }
 
-/* Once per chunk.  No slot is held: nobody who revokes waits for the system calls. */
+/* Maps the missing memory; this happens once per chunk.  We hold no slot, so that nobody who
+ * revokes waits for the system calls. */
 static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer *r,
 							const struct reached *to)
 {
@@ -213,8 +216,8 @@ void remote_move(const struct bypass_peer *r, struct remote_move *m)
 	if (likely(move_plain(r, m)))
 		return;
 	move_bounded(r, m, &to);
-	/* If packets carried it, requests behind it would find it outstanding, and so on: a queue
-	 * that never drains would never come back. */
+	/* If packets carried this request, the requests behind it would find it outstanding, and so
+	 * on: a queue that never drains would never come back to the bypass. */
 	if (unlikely(!m->done && to.missing) && map_missing(r, &to))
 		move_bounded(r, m, &to);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The commonest access to memory of another process: one request of one piece, to memory that is
- * mapped and remembered (struct key_memo).  It is what remote_move does, with nothing listed and in
- * line, because the rate of small messages depends on it.
+ * Makes the commonest access to memory of another process: one request of one piece, to memory that
+ * is mapped and remembered (struct key_memo).  It does what remote_move does, but lists nothing and
+ * is inline, because the rate of small messages depends on it.
  */
 #pragma once
 
@@ -13,10 +13,8 @@
 
 /* ---- what is remembered of a key ---- */
 
-/*
- * A key that was valid is so now, unless its owner has counted a revocation since.  If he has made
- * it invalid and counts later, he sees our claim; so we need not look at the key.
- */
+/* A key that was valid still is, unless its owner has counted a revocation since.  If the owner has
+ * made it invalid and counts later, the owner sees our claim; so we need not look at the key. */
 static inline bool memo_holds(const struct key_memo *m, const struct bypass_peer *r,
 			      const struct access *hold)
 {
@@ -38,8 +36,8 @@ static inline uint8_t *memo_at(const struct key_memo *m, const struct remote_ran
 	return m->at + (at->va - m->va);
 }
 
-/* The responder is where it was, though perhaps closed for a moment, and has not been forbidden
- * this; and so is the queue that gives an XRC request its protection domain. */
+/* Is the responder where it was (perhaps closed for a moment), and is this right still allowed?
+ * The queue that gives an XRC request its protection domain must be unchanged, too. */
 static inline bool responder_stands(const struct bypass_peer *r, uint32_t right)
 {
 	return likely(!r->srq ||
@@ -48,7 +46,8 @@ static inline bool responder_stands(const struct bypass_peer *r, uint32_t right)
 		      (__atomic_load_n(&r->block->view.access, __ATOMIC_RELAXED) & right) == right);
 }
 
-/* A slot is not held where a fault of our own program's memory may wait for somebody. */
+/* We bring our memory in before we hold a slot, because a fault of our own program's memory may
+ * wait for somebody. */
 static inline void bring_in_piece(const struct run *local, bool write)
 {
 	uintptr_t at = (uintptr_t)local->addr;
@@ -56,10 +55,10 @@ static inline void bring_in_piece(const struct run *local, bool write)
 	if (unlikely(write || (at ^ (at + local->len - 1)) >= REMOTE_PAGE))
 		usermem_bring_in(local, 1, write);
 	else
-		(void)usermem_look(local->addr); /* what is not there is missed by the copy */
+		(void)usermem_look(local->addr); /* the copy fails if it is not there */
 }
 
-/* Executes it; false: nothing counts as done. */
+/* Executes the request; false: nothing counts as done. */
 static inline bool remote_move_plain(const struct bypass_peer *r, uint32_t right,
 				     const struct key_memo *memo, const struct remote_range *at,
 				     const struct run *local)

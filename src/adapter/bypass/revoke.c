@@ -3,13 +3,14 @@
 
 #include "base/trace.h"
 
-/* The responder of a DC target may lose its block meanwhile, or get another one: a new connection. */
+/* The responder of a DC target may lose its block meanwhile, or get another one for a new
+ * connection. */
 static struct qp_block *block_of(const struct qp *qp)
 {
 	return __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
 }
 
-/* May peers be at the responder, or reading payloads that were given up so far? */
+/* May peers be at the responder, or be reading payloads that were given up so far? */
 static bool revocation_needed(struct qp *qp, uint32_t given_up)
 {
 	return block_of(qp) || given_up != atomic_load(&qp->comp.waited_for);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Bursts of the plainest requests: RDMA WRITEs of one packet with one piece of data, in one block
- * of the ring (of a DCI: in two), to a peer of the bypass (bypass_peer.h).  This file runs ahead of bypass.c and of
- * the requester, decodes nothing else, and checks only once per burst what holds for all of its
- * requests.  Programs that want a message rate post such requests.
+ * Executes bursts of the plainest requests: RDMA WRITEs of one packet with one piece of data, in
+ * one block of the ring (of a DCI: in two), to a peer of the bypass (bypass_peer.h).  This file
+ * runs ahead of bypass.c and of the requester.  It decodes no other requests, and checks once per
+ * burst what holds for all of its requests, because programs that want a message rate post such
+ * requests.
  */
 #include "adapter/bypass/remote_plain.h"
 #include "adapter/bypass/write_burst.h"
@@ -30,12 +31,12 @@ static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct w
 				   : usermem_copy(to, from, w->piece.bytes);
 }
 
-/* What a turn has executed: up to the first signaled request, whose completion waits until the
- * peer's responder is left. */
+/* What a turn has executed.  A turn ends with the first signaled request, whose completion waits
+ * until we have left the peer's responder. */
 struct turn {
 	struct message_sizes sizes;
-	uint32_t blocks; /* of each */
-	uint32_t srqn;	 /* XRC: of all */
+	uint32_t blocks; /* of each request */
+	uint32_t srqn;	 /* XRC: of all requests */
 	bool signaled;
 	enum key_way way;
 };
@@ -55,7 +56,7 @@ static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit,
 	       (likely(qp->bth != BTH_XRC) || w->srqn == t->srqn);
 }
 
-/* The requests follow each other into memory of this process.  w: the first of them. */
+/* Executes the requests one after the other, to memory of this process.  w: the first of them. */
 static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
 		      struct write_request *w)
 {
@@ -66,7 +67,7 @@ static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit
 	} while (turn_next(qp, t, limit, w));
 }
 
-/* They are listed first: another process's memory is reached for all of them at once. */
+/* Lists the requests first, because another process's memory is reached for all of them at once. */
 static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
 			struct write_request *w)
 {
@@ -100,8 +101,8 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 		t->sizes.payload += align_up(ranges[i].len, 4);
 }
 
-/* The request stands alone, and its memory is within reach: nothing need be listed.  False: nothing
- * counts as done. */
+/* Executes a request that stands alone, and whose memory is within reach, without a list.  False:
+ * nothing counts as done. */
 static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struct turn *t,
 			       const struct write_request *w)
 {
@@ -119,7 +120,7 @@ static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struc
 	return true;
 }
 
-/* The same for a request that may name a shared receive queue. */
+/* Enters the peer for a request that may name a shared receive queue. */
 static inline bool turn_enter(const struct qp *qp, const struct write_request *w,
 			      struct bypass_peer *r)
 {
@@ -128,7 +129,7 @@ static inline bool turn_enter(const struct qp *qp, const struct write_request *w
 		bypass_peer_leave(qp, r, NULL));
 }
 
-/* Executes what stands at the head of the ring.  Returns how many blocks that was. */
+/* Executes the requests at the head of the ring.  Returns how many blocks they had. */
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
 	struct turn t = {
@@ -172,7 +173,7 @@ bool write_burst_run(struct qp *qp)
 
 	if (!may_run(qp))
 		return false;
-	/* Whoever posts more makes us look again, see struct baton. */
+	/* A thread that posts more makes us look again, see struct baton. */
 	ready = send_ring_ready(qp, qp->req.next_block);
 	while (ready > 0) {
 		uint32_t n = take_turn(qp, (uint32_t)ready);

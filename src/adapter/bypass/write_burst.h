@@ -4,8 +4,6 @@
 
 #include "adapter/qp/qp.h"
 
-/*
- * Executes such requests from the head of the ring on.  True: the ring is empty.  False: the
- * requester handles the request at the head, if there is one.  sq held.
- */
+/* Executes such requests, from the head of the ring on.  True: the ring is empty.  False: the
+ * requester handles the request at the head, if there is one.  sq held. */
 bool write_burst_run(struct qp *qp);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Plain WRITEs of XRC and of a DCI: the queue or the target that they name stands in front of the
- * address. */
+/* Reads plain WRITEs of XRC and of a DCI: the queue or the target that they name stands in front of
+ * the address. */
 #include <string.h>
 
 #include "adapter/bypass/write_request.h"
 
-/* Behind the leading segment. */
+/* The segments behind the leading one. */
 struct led_rest {
 	struct wqe_raddr remote;
 	struct wqe_data data;

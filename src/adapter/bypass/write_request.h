@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plainest request, as write_burst.c reads it from the ring: an RDMA WRITE of one packet with one
- * piece of data. */
+/* The plainest request, as write_burst.c reads it from the ring: an RDMA WRITE of one packet with
+ * one piece of data. */
 #pragma once
 
 #include "adapter/qp/send_piece.h"
@@ -21,8 +21,11 @@ struct write_request {
 	uint32_t srqn;	 /* XRC */
 };
 
-/* Reads the request at block of an XRC or DC queue pair, which has a further segment behind the
- * first.  False: it is of another kind, or for another target than the DCI is connected to. */
+/*
+ * Reads the request at block of an XRC or DC queue pair, which has a further segment behind the
+ * first.  False: it is of another kind, or for another target than that to which the DCI is
+ * connected.
+ */
 bool write_request_led(const struct qp *qp, uint32_t block, struct write_request *w);
 
 /* Reads the request at block; false: it is of another kind. */
