@@ -11,11 +11,11 @@
 
 /*
  * The most that a wait in vain costs.  It is as long as a sleeping processor takes to run a thread
- * that the looker has just woken: so the looker also waits for the next call of a caller that
- * slept.
+ * that the looker has just woken, so a look also covers the next call of a caller that has slept.
  */
 #define LOOK_NS 50000u
-/* The same where another process may have to be woken, and then has a program of its own to go through. */
+/* The same where the partner's process may have to wake, and then has work of its own to do
+ * first. */
 #define LOOK_ELSEWHERE_NS 100000u
 /* Any thread may look for this long; after that each looker needs its own processor. */
 #define FIRST_NS 2000u
@@ -25,10 +25,8 @@
 #define PENALTY_MIN_NS 50000u
 #define PENALTY_MAX_NS 10000000u
 
-/*
- * A thread that leaves its processor works on another, which may have to wake, too, after this long
- * at most.  Leaving pays after STAY_MIN calls.
- */
+/* A thread that leaves its processor works on another one, which may have to wake as well; this
+ * takes at most so long.  Leaving pays after STAY_MIN calls. */
 #define MOVE_NS	   300000u
 #define STAY_MIN   32u
 #define STAY_MAX   8192u
@@ -81,18 +79,16 @@ bool patience_is_there(const struct patience *p)
 	return p->brisk && may_look(p, clock_ns());
 }
 
-/* One thread that looks. */
+/* A thread that looks. */
 struct look {
 	bool (*over)(const void *arg);
 	const void *arg;
 	const struct patience_meanwhile *meanwhile; /* or NULL */
-	uint64_t now; /* the clock, which is then not looked at once more */
+	uint64_t now; /* the last reading of the clock, so that nobody reads it once more */
 };
 
-/*
- * Looks between two looks at the clock.  True: it is over.  *worked: it did other work, so time has
- * passed.
- */
+/* Makes the looks between two looks at the clock.  True: the wait is over.  *worked: the thread has
+ * done other work, so time has passed. */
 static bool look_some(struct look *l, bool *worked)
 {
 	for (unsigned i = 0; i < LOOKS; i++) {
@@ -125,7 +121,8 @@ static bool look_until(struct look *l, uint64_t end)
 
 static bool look_on(struct look *l, uint64_t end, bool elsewhere)
 {
-	/* All of them, and one who works, unless that is somebody of another process. */
+	/* Each processor has room for one looker or for the partner that works; a partner of
+	 * another process takes no room. */
 	uint32_t room = atomic_load(&machine.processors) + elsewhere;
 	bool found = false;
 

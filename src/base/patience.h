@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread looks for a moment before it sleeps, and so finds without the kernel what comes soon:
+ * A thread looks for a moment before it sleeps, and so finds what comes soon without the kernel:
  * waking a thread takes many times as long as a short call.  Looking pays only if the last wait
  * would have been over in that time, if looking has not just been in vain, and if each looker has a
  * processor.
  *
- * Of two threads on one processor neither finds anything by looking.  If they go on like that, one
- * of them leaves the processor.  That takes as long as many changes between the two, so it leaves
- * after as many, and after more if leaving did not help.
+ * If two threads share a processor, neither finds anything by looking.  If they go on like that,
+ * one of them leaves the processor.  Leaving takes as long as many changes between the two, so the
+ * thread leaves after as many of them, and after more if leaving did not help.
  */
 #pragma once
 
@@ -16,35 +16,39 @@
 
 #include "base/compiler.h"
 
-/* Of one who waits, or of several of whom only one waits at a time. */
+/* What is known of the waits of one thread, or of several threads of which one waits at a time. */
 struct patience {
-	bool brisk; /* the last wait was short, or would have been */
+	bool brisk; /* the last wait was short, or would have been without the sleep */
 	uint32_t penalty_ns;
 	uint64_t not_before_ns;
-	uint32_t found; /* looks one upon the other */
-	uint32_t near;	/* short waits beside the partner */
-	uint32_t stay;	/* so many of them before one leaves */
-	/* Who is waited for belongs to another process, which may use processors that we may not. */
+	uint32_t found; /* looks in a row that found something */
+	uint32_t near;	/* short waits on the partner's processor */
+	uint32_t stay;	/* how many of these the thread makes before it leaves */
+	/* The partner, for which the thread waits, belongs to another process, which may use
+	 * processors that we may not use. */
 	bool elsewhere;
 };
 
-/* Which processors there are, as the calling thread sees it. */
+/* Finds out which processors there are for the calling thread. */
 void patience_init(void);
-/* Is it worth a look now?  The thread has waited before. */
+/* Is a look worth it now?  Called by a thread that has waited before. */
 bool patience_is_there(const struct patience *p) must_check;
 
-/* What a looker does meanwhile. */
+/* The work that a looker does meanwhile. */
 struct patience_meanwhile {
 	bool (*work)(void *user); /* true if there was something to do */
 	void *user;
 };
 
-/* Looks for it, if that is worth it; meanwhile may be NULL.  True: over(arg) holds. */
+/* Looks until over(arg) holds, if a look is worth it; meanwhile may be NULL.  True: over(arg)
+ * holds. */
 bool patience_look(struct patience *p, bool (*over)(const void *arg), const void *arg,
 		   const struct patience_meanwhile *meanwhile);
-/* Who is waited for is on its way to this processor, or from it: looks, whatever was before. */
+/* Looks, whatever happened before, because the partner is on its way to this processor, or from
+ * it. */
 bool patience_look_on(bool (*over)(const void *arg), const void *arg);
-/* One more wait on the processor of who is waited for.  True: it is time to leave it. */
+/* The thread makes one more wait on the partner's processor.  True: it is time to leave the
+ * processor. */
 bool patience_leaves(struct patience *p) must_check;
-/* After a sleep: so long after the waiting began was it over. */
+/* Called after a sleep: the wait was over took_ns after it began. */
 void patience_learn(struct patience *p, uint64_t took_ns);
