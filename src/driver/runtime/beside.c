@@ -12,7 +12,8 @@ uint32_t beside_here_plus_1(void)
 	return (uint32_t)(sched_getcpu() + 1);
 }
 
-/* What the program allows: without what was added here, unless the program has set something since. */
+/* Returns the processors that the program allows: leaves out the one that was added here, unless
+ * the program has set something since. */
 static bool beside_allowed(const struct beside *b, cpu_set_t *out)
 {
 	/* A set of this size has no room for the largest machines, where this fails. */
@@ -23,7 +24,7 @@ static bool beside_allowed(const struct beside *b, cpu_set_t *out)
 	return true;
 }
 
-/* A thread is moved by forbidding it all other processors for a moment. */
+/* Moves the thread: forbids it all other processors for a moment. */
 static void beside_move(struct beside *b, uint32_t processor)
 {
 	cpu_set_t all, there, now;
@@ -35,7 +36,7 @@ static void beside_move(struct beside *b, uint32_t processor)
 	CPU_ZERO(&there);
 	CPU_SET(processor, &there);
 	if (sched_setaffinity(0, sizeof(there), &there))
-		return; /* not one of its group's */
+		return; /* the processor is not one of its group's */
 	b->extra = CPU_ISSET(processor, &all) ? 0 : processor + 1;
 	CPU_SET(processor, &all);
 	b->set = all;
@@ -52,7 +53,8 @@ bool beside_woken(struct beside *b, uint32_t waker_plus_1)
 		b->doublings = 0;
 		return true;
 	}
-	/* It did not stay there: somebody else wakes it too, or there are processors that do nothing. */
+	/* The thread did not stay where it moved: somebody else wakes it, too, or some processors
+	 * do nothing. */
 	if (b->moved)
 		b->doublings = min_u32(b->doublings + 1, DOUBLINGS_MAX);
 	b->moved = false;

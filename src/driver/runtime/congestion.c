@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See congestion.h: RATE[,QUEUE], bits per second and bytes, each with K, M or G behind it. */
+/* See congestion.h.  The value is RATE[,QUEUE], in bits per second and in bytes; K, M or G may
+ * follow each number. */
 #include "driver/runtime/congestion.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include "base/log.h"
 
 #define MARK_BYTES 64000u
-/* A terabit; what is multiplied with times stays within 64 bits. */
+/* A terabit, so that products with times stay within 64 bits. */
 #define MOST 1000000000000ull
 
 /* False: there is no number there. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be
- * installed.  With the first process of a DPA also of SIGILL, SIGFPE and SIGTRAP, which its code
- * may raise.
+ * The outermost handler of SIGSEGV and SIGBUS, and the record of what the program believes to be
+ * installed.  From the first process of a DPA on it also handles SIGILL, SIGFPE and SIGTRAP, which
+ * the DPA's code may raise.
  *
- * The real sigaction is looked up behind ourselves, because the preload library's sigaction calls
+ * We look the real sigaction up behind ourselves, because the preload library's sigaction calls
  * fault_sigaction.  Everything here may run in a signal handler of the program (sigaction is
- * async-signal-safe), hence a spin lock under blocked signals.
+ * async-signal-safe), so we take a spin lock under blocked signals.
  */
 #include "driver/runtime/fault.h"
 
@@ -30,8 +30,8 @@ typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigacti
 
 struct fault_signal {
 	int signum;
-	bool of_dpa;		  /* not before there is one */
-	_Atomic(bool) installed;  /* of those */
+	bool of_dpa;		  /* we handle it only once there is a DPA */
+	_Atomic(bool) installed;  /* for these signals: our handler is installed */
 	struct sigaction program; /* what the program has installed; under lock */
 };
 
@@ -43,8 +43,8 @@ static struct fault_signal fault_signals[] = {
 	{.signum = SIGTRAP, .of_dpa = true},
 };
 static struct spin lock;
-/* Whose handlers these are, 0 before installation.  A child of vfork(2) that resets its handlers
- * has its own in the kernel but our memory. */
+/* The process whose handlers these are; 0 before installation.  A child of vfork(2) that resets its
+ * handlers has its own in the kernel but shares our memory. */
 static _Atomic(pid_t) installed_pid;
 
 static sigaction_fn *real_sigaction(void)
@@ -74,7 +74,8 @@ bool fault_is_ours(int signum)
 	return handler_find(signum) != NULL;
 }
 
-/* The system call: pthread_sigmask of the preload library would leave our two signals open. */
+/* Makes the system call itself, because pthread_sigmask of the preload library would leave our two
+ * signals open. */
 static void set_mask(int how, const sigset_t *set, sigset_t *old)
 {
 	syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8);
@@ -96,9 +97,9 @@ static void unlock_signals(const sigset_t *saved)
 }
 
 /*
- * The default action.  After a fault it is enough to return: the instruction faults again and the
- * core dump shows the fault itself.  A signal that somebody sent has to be sent again, and so has a
- * trap, behind which the program would go on.
+ * Takes the default action.  After a fault it is enough to return: the instruction faults again and
+ * the core dump shows the fault itself.  A signal that somebody sent has to be sent again, and so
+ * has a trap, behind which the program would go on.
  */
 static void take_default(int signum, const siginfo_t *info)
 {
@@ -132,7 +133,7 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 	mask = act.sa_mask;
 	if (!(act.sa_flags & SA_NODEFER))
 		sigaddset(&mask, s->signum);
-	/* Lifted by the return from our handler, which restores the mask of the interrupted
+	/* The return from our handler lifts this block: it restores the mask of the interrupted
 	 * code. */
 	set_mask(SIG_BLOCK, &mask, NULL);
 	if (act.sa_flags & SA_SIGINFO)
@@ -142,9 +143,10 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 }
 
 /*
- * An alternate stack may have no room for more than a handler; that of UCX has 140 KiB.  What the device
- * keeps there are two pieces of 16 KiB at most, frames, those of a fault on the way, and what has arrived
- * (31 KiB for each time that an Ethernet frame is sent on within the process).
+ * Is there room to run the device?  An alternate stack may have room for a handler only; that of
+ * UCX has 140 KiB.  The device keeps there at most two pieces of 16 KiB, its frames, the frames of
+ * a fault on the way, and what has arrived (31 KiB for each time that an Ethernet frame is sent on
+ * within the process).
  */
 static bool stack_has_room(const ucontext_t *uc)
 {
@@ -153,10 +155,8 @@ static bool stack_has_room(const ucontext_t *uc)
 	return left >= uc->uc_stack.ss_size || left >= SERVING_STACK_BYTES;
 }
 
-/*
- * A handler of the program must not jump away with locks of the device.  What was held back comes with the return from
- * ours.
- */
+/* We hold signals back, because a handler of the program must not jump away with locks of the
+ * device.  The return from our handler lets them through. */
 static bool is_doorbell(uintptr_t addr, void *ucontext)
 {
 	uint64_t signals;
@@ -187,8 +187,9 @@ static void on_fault(int signum, siginfo_t *info, void *ucontext)
 }
 
 /*
- * SA_ONSTACK: programs that catch their own stack overflow have an alternate stack, others are not
- * affected.  SA_NODEFER: usermem may leave by a jump, which would leave the signal blocked.
+ * We set SA_ONSTACK because programs that catch their own stack overflow have an alternate stack;
+ * others are not affected.  We set SA_NODEFER because usermem may leave by a jump, which would
+ * leave the signal blocked.
  */
 static int handler_install(struct fault_signal *s)
 {
@@ -259,6 +260,6 @@ void fault_fork_child(void)
 {
 	if (atomic_load(&installed_pid))
 		atomic_store(&installed_pid, getpid());
-	/* Perhaps held by a thread that is not here. */
+	/* A thread that the child does not have may hold the lock. */
 	spin_unlock(&lock);
 }

@@ -13,8 +13,8 @@
 #include "wire/wire.h"
 
 #define STACK_BYTES (128u << 10)
-/* A program may close our descriptors behind the C library's back.  The thread notices that at
- * intervals, and so it ends then too. */
+/* A program may close our descriptors behind the C library's back.  The thread looks at intervals
+ * whether that has happened, and then ends. */
 #define LOOK_MS 1000
 
 struct feeder {
@@ -27,7 +27,7 @@ struct feeder {
 	pthread_t thread;
 };
 
-/* Reports once. */
+/* Watches the descriptor for one report. */
 static int feeder_watch(struct feeder *f, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};

@@ -9,14 +9,15 @@
 
 #include "driver/runtime/mapping.h"
 
-/* By their names; and files of peers, which are in no core file and no child (exposure/segment.h). */
+/* Is this memory the device's, which its name says, or a file of a peer, which is in no core file
+ * and in no child (exposure/segment.h)? */
 static bool is_devices(const struct vma *v, const char *flags)
 {
 	return !strncmp(v->name, "/memfd:softhca-", 15) || !strncmp(v->name, "/memfd:uverbs", 13) ||
 	       (v->perms[3] == 's' && strstr(flags, " dd") && strstr(flags, " dc"));
 }
 
-/* What cannot be filled is left, as the kernel leaves it. */
+/* If some of it cannot be filled we go on, as the kernel does. */
 static bool lock_and_fill(const struct vma *v, const char *flags, void *arg)
 {
 	(void)arg;
@@ -24,7 +25,8 @@ static bool lock_and_fill(const struct vma *v, const char *flags, void *arg)
 	return true;
 }
 
-/* First all of it, to be filled when it is touched: that fails where the call itself would. */
+/* First locks all memory, to be filled when it is touched: that fails where the call itself would
+ * fail. */
 int lock_all(int flags)
 {
 	int error = errno;
@@ -33,7 +35,7 @@ int lock_all(int flags)
 		return (int)syscall(SYS_mlockall, flags);
 	if (syscall(SYS_mlockall, flags | MCL_ONFAULT))
 		return -1;
-	/* What is mapped from now on is filled at once, if that is wanted. */
+	/* The kernel fills what is mapped from now on at once, if the program wants that. */
 	if (flags & MCL_FUTURE)
 		(void)syscall(SYS_mlockall, MCL_FUTURE);
 	if (!mappings_each(lock_and_fill, NULL) && syscall(SYS_mlockall, flags))

@@ -39,7 +39,8 @@ static bool is_private(const struct vma *v, const void *arg)
 		strncmp(v->name, "[anon:", 6) == 0);
 }
 
-/* What every mapping may have: permissions, accounting, not written since a checkpoint. */
+/* Does the mapping have only flags that every mapping may have: permissions, accounting, and that
+ * it was not written since a checkpoint? */
 static bool flags_are_plain(char *flags)
 {
 	static const char *const plain[] = {"rd", "wr", "mr", "mw", "me", "ac", "nr", "sd"};
@@ -57,7 +58,7 @@ static bool flags_are_plain(char *flags)
 	return true;
 }
 
-/* Where it cannot be asked for it cannot be set either. */
+/* If the system cannot tell the policy, nobody can have set one. */
 static bool policy_is_plain(const struct vma *v)
 {
 	int mode;
@@ -69,12 +70,12 @@ static bool policy_is_plain(const struct vma *v)
 /* A mapping as smaps describes it. */
 struct smaps_entry {
 	struct vma v;
-	bool described; /* what follows could be read */
+	bool described; /* we could read the fields below */
 	int protection_key;
 	char flags[LINE_BYTES];
 };
 
-/* The rest of a mapping, up to its flags, which are the last. */
+/* Reads the rest of a mapping, up to its flags, which come last. */
 static void smaps_describe(FILE *f, struct smaps_entry *e)
 {
 	static const char key[] = "ProtectionKey:", flags[] = "VmFlags:";
@@ -90,8 +91,8 @@ static void smaps_describe(FILE *f, struct smaps_entry *e)
 	snprintf(e->flags, sizeof(e->flags), "%s", e->described ? line + sizeof(flags) - 1 : "");
 }
 
-/* Calls look for each mapping that overlaps [addr, end), until it says no.  False: there is no
- * smaps. */
+/* Calls look for each mapping that overlaps [addr, end), until look returns false.  False: there is
+ * no smaps. */
 static bool smaps_walk(uint64_t addr, uint64_t end, bool (*look)(struct smaps_entry *e, void *arg),
 		       void *arg)
 {
@@ -131,12 +132,12 @@ bool mappings_plain(uint64_t addr, uint64_t end)
 {
 	uint64_t at = addr;
 
-	/* A look into maps costs little, and refuses most. */
+	/* Looking into maps first costs little, and refuses most ranges. */
 	return mappings_all(addr, end, is_private, NULL) &&
 	       smaps_walk(addr, end, plain_goes_on, &at) && at >= end;
 }
 
-/* Missing pages, or stores to pages, wait for the program. */
+/* Notes whether missing pages, or stores to pages, wait for the program. */
 static bool note_served(struct smaps_entry *e, void *arg)
 {
 	bool *served = arg;

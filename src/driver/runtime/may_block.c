@@ -7,11 +7,12 @@
 #include "base/vma.h"
 #include "driver/runtime/userfault.h"
 
-/* A line of mountinfo has two paths and options, which may be long; its beginning and its end
- * count. */
+/* A line of mountinfo has two paths and options, which may be long; we need its beginning and its
+ * end. */
 #define LINE_BYTES 8192u
 
-/* FUSE runs on block devices too; everything else that does waits for these alone. */
+/* FUSE may have a block device, too; every other file system that has one waits for the device
+ * alone. */
 bool file_system_may_block(const char *type, bool has_device)
 {
 	static const char *const memory[] = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"},
@@ -28,7 +29,7 @@ bool file_system_may_block(const char *type, bool has_device)
 	return true;
 }
 
-/* Mounts of the kernel alone, which are in no list. */
+/* Does the file lie on a mount of the kernel itself, which no list names? */
 static bool is_kernel_file(const struct vma *v)
 {
 	static const char *const kernel[] = {"/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"};

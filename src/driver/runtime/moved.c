@@ -19,8 +19,8 @@
 
 #define PAGE 4096u
 
-/* Moving costs two copies; a program that registers and deregisters all the time does not pay for
- * it. */
+/* Moving costs two copies, so we bound its size and number: a program that registers and
+ * deregisters all the time must not pay for it. */
 #define MOVED_MAX_BYTES (64u << 20)
 #define MOVED_MAX_MOVES 256u
 
@@ -31,7 +31,7 @@ struct moved {
 	uint64_t bytes;
 	uint64_t offset; /* in the arena */
 	ino_t inode;	 /* of the arena */
-	bool in_place;	 /* when last looked at, before a fork */
+	bool in_place;	 /* what moved_fork_prepare found last */
 };
 
 static struct moved *all_moved;
@@ -63,7 +63,7 @@ static void moved_forget(struct moved *m)
 	free(m);
 }
 
-/* Only threads of ours besides the caller? */
+/* Are there only threads of ours besides the caller? */
 static bool threads_alone(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -93,7 +93,7 @@ static bool threads_alone(void)
 
 /* ---- in ---- */
 
-/* KEY_WHY_MOVED: the memory is such that it can be moved. */
+/* Returns KEY_WHY_MOVED if the memory is such that it can be moved, or why it is not. */
 static enum key_why look_at_pages(uint64_t addr, uint64_t end)
 {
 	if (refusals >= SHARE_MAX_REFUSALS)
@@ -105,9 +105,9 @@ static enum key_why look_at_pages(uint64_t addr, uint64_t end)
 }
 
 /*
- * While pages of the process move nobody writes there: neither our threads, which may be placing
- * data for another key, and use the heap, nor peers, by a key that was registered before and that
- * they reach by its address.
+ * While pages of the process move nobody may write there.  Our threads could write, because they
+ * may be placing data for another key, and use the heap; peers could, by a key that was registered
+ * before and that they reach by its address.
  */
 static void writers_hold(struct process *p)
 {
@@ -136,7 +136,7 @@ uint64_t moved_offset(struct share *s, uint64_t addr)
 	return m->offset + (addr - m->addr);
 }
 
-/* KEY_WHY_MOVED: nothing stands against that; or what does. */
+/* Returns KEY_WHY_MOVED if nothing prevents the move, or what does. */
 static enum key_why look_before_move(const struct expose *e, uint64_t bytes, uint64_t first,
 				     uint64_t end)
 {
@@ -194,7 +194,8 @@ struct share *moved_begin(struct process *p, uint64_t addr, uint64_t bytes, enum
 
 /* ---- out ---- */
 
-/* The program may have unmapped the memory, or put something else there: then it stays as it is. */
+/* Moves the pages back.  If the program has unmapped the memory, or put something else there, it
+ * stays as it is. */
 static void move_back(const struct moved *m)
 {
 	struct process *p = process_current();
@@ -225,10 +226,8 @@ static bool arena_range_mapped(const struct moved *m)
 	return mapped;
 }
 
-/*
- * Frees the pages, if the program has them nowhere any more.  This range of the arena is never used
- * again, so a peer that is late writes to a page that nobody reads.
- */
+/* Frees the pages, if the program no longer has them anywhere.  Nobody uses this range of the arena
+ * again, so a peer that is late writes to a page that nobody reads. */
 static void arena_give_back(const struct moved *m)
 {
 	struct process *p = process_current();
@@ -269,7 +268,7 @@ bool moved_fork_prepare(void)
 	return all_moved;
 }
 
-/* No stdio here: it would use the heap that is still shared. */
+/* Uses no stdio, which would use the heap that is still shared. */
 void moved_fork_child(void)
 {
 	for (const struct moved *m = all_moved; m; m = m->next)

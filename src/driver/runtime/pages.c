@@ -8,7 +8,8 @@
 #include "base/signals.h"
 #include "usermem/usermem.h"
 
-/* Not by the program's mremap: it takes locks that a forked child finds taken. */
+/* Makes the system call itself, because the program's mremap takes locks that a forked child finds
+ * taken. */
 static bool pages_put(void *copy, uint64_t bytes, void *at)
 {
 	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
@@ -24,11 +25,11 @@ bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 
 	if (copy == MAP_FAILED)
 		return false;
-	/* A handler of the program that ran between the copy and its taking the place would write into
-	 * pages that go. */
+	/* If a handler of the program ran after the copy but before the copy takes its place, it
+	 * would write into pages that go. */
 	signals_hold(&signals);
-	/* Not memcpy: a program under AddressSanitizer has bytes in its pages that it must not
-	 * read. */
+	/* We do not use memcpy, because a program under AddressSanitizer has bytes in its pages
+	 * that memcpy must not read. */
 	replaced = usermem_copy(copy, at, bytes) && pages_put(copy, bytes, at);
 	signals_release(&signals);
 	if (!replaced)

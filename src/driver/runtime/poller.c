@@ -14,7 +14,7 @@ static uint64_t poller_who(const struct poller *p)
 	return atomic_load_explicit(&p->who, memory_order_relaxed);
 }
 
-/* False: there is no such thread any more. */
+/* How long has this thread run?  False: there is no such thread any more. */
 static bool poller_ran(uint64_t who, uint64_t *ns)
 {
 	struct timespec t;

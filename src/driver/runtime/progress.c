@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The work of the process's devices, in whichever thread does it: the engine's or a poller's. */
+/* Does the work of the process's devices, in whichever thread calls it: the engine or a poller. */
 #include "driver/runtime/process.h"
 
 bool process_deliver(struct process *p)
@@ -16,8 +16,9 @@ bool process_progress_until(struct process *p, uint64_t *deadline_ns)
 	bool done = false;
 
 	/*
-	 * What is owed first, then what has arrived: a program that polls gets the completion of a
-	 * receive before the acknowledgement goes out, which its next poll or post sends.
+	 * We do first what is owed, and then deliver what has arrived: so a program that polls gets
+	 * the completion of a receive before the acknowledgement goes out, which its next poll or
+	 * post sends.
 	 */
 	for (uint32_t i = 0; i < p->nhcas; i++)
 		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);

@@ -22,14 +22,15 @@ struct reader {
 	struct stand_in place;
 	const int *cancel;
 	_Atomic(uint32_t) *wake;
-	uint64_t signals; /* that the program has blocked */
+	uint64_t signals; /* the signals that the program has blocked */
 };
 
 /*
- * Nothing is held, and the process may go away: then there is no such memory, or something else in it.  A thread that
- * is cancelled leaves the word as it is.  That happens at the two points alone, so never in a handler that interrupts
- * the sleep: who was asked to end before the word was SLOT_READER ends at the first, later ones are woken
- * (reader_cancelled).
+ * Sleeps at the word, and holds nothing: the process's state may go away meanwhile, and then the
+ * memory of the word is gone, or holds something else.  A thread that is cancelled leaves the word
+ * as it is.  It can be cancelled only at the two points, so never in a handler that interrupts the
+ * sleep.  A thread that was asked to end before the word was SLOT_READER ends at the first point;
+ * one that is asked later is woken (reader_cancelled).
  */
 static int reader_sleep(const struct reader *r)
 {
@@ -44,7 +45,7 @@ static int reader_sleep(const struct reader *r)
 	return ret == -EINTR ? ret : 0;
 }
 
-/* The engine again: what was left for this thread, and what comes. */
+/* Lets the engine do what was left for this thread, and take what comes. */
 static void reader_gives_up(struct reader *r)
 {
 	struct process *p;
@@ -59,7 +60,7 @@ static void reader_gives_up(struct reader *r)
 	signals_release(&r->signals);
 }
 
-/* True: it is to sleep at the word. */
+/* True: the thread has to sleep at the word. */
 static bool reader_step(struct reader *r, bool woken)
 {
 	struct process *p = stand_in_enter();
@@ -110,7 +111,7 @@ void reader_rouse(void)
 	p = stand_in_enter();
 	if (!p)
 		return;
-	/* The event has been stored. */
+	/* The event was stored before; this fence orders that store before our load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_READER)
 		futex_store_and_wake(p->wake, SLOT_POLLED);

@@ -35,7 +35,8 @@ static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
 	struct share *s = moved_find(addr, bytes);
 	bool is_file = !s && e->mem && shared_file_find(addr, bytes, &r);
 
-	/* What was moved for others is in the arena, and leaves it with them. */
+	/* A file that is the arena itself holds memory that was moved for other registrations, and
+	 * leaves it with them. */
 	if (is_file && r.id != expose_arena_file(e)->id) {
 		s = file_share_begin(e, &r, bytes);
 		*out = (struct shared_at){s ? file_share_segment(s) : e->arena, r.offset, s,
@@ -85,7 +86,8 @@ void share_end(struct share *s)
 
 /* ---- fork ---- */
 
-/* Open between prepare and the end of the child's moves, if there is anything to move. */
+/* A pipe that is open between prepare and the end of the child's moves, if there is anything to
+ * move. */
 static int moving[2] = {-1, -1};
 
 void share_fork_prepare(void)
@@ -95,7 +97,8 @@ void share_fork_prepare(void)
 		moving[0] = moving[1] = -1;
 }
 
-/* The heap may be among the pages: neither may use it before the child has its own. */
+/* The heap may be among the pages, so neither process may use it before the child has its own.  The
+ * parent waits here. */
 void share_fork_parent(void)
 {
 	char done;
@@ -112,7 +115,8 @@ void share_fork_parent(void)
 
 void share_fork_child(void)
 {
-	/* The records stay: objects of the parent's device that the child inherited refer to them. */
+	/* The records stay, because objects of the parent's device that the child inherited refer
+	 * to them. */
 	moved_fork_child();
 	if (moving[0] >= 0) {
 		close(moving[0]);

@@ -34,10 +34,8 @@ bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
 	return true;
 }
 
-/*
- * Only a name for the file: peers open it by themselves, with their own rights, and so that nothing
- * happens to whatever else is meant.
- */
+/* Opens the path without access (O_PATH), if it is this file.  Peers open the file by themselves,
+ * with their own rights; and if the path means something else, nothing happens to that. */
 static int open_if(const char *path, uint64_t id)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
@@ -49,7 +47,7 @@ static int open_if(const char *path, uint64_t id)
 	return fd;
 }
 
-/* One of the program's own. */
+/* Looks for the file among the program's own descriptors. */
 static int open_among_descriptors(uint64_t id)
 {
 	DIR *fds = opendir("/proc/self/fd");
@@ -75,7 +73,8 @@ struct hidden shared_file_open(const struct shared_range *r, uint64_t *bytes)
 	struct stat st;
 	int fd;
 
-	/* Needs a privilege, but finds what the program has closed and has no name. */
+	/* This needs a privilege, but also finds a file that the program has closed and that has no
+	 * name. */
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", r->first.start, r->first.end);
 	fd = open_if(path, r->id);
 	if (fd < 0 && r->first.name[0] == '/')

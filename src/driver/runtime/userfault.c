@@ -6,14 +6,15 @@
 
 #include "driver/runtime/mapping.h"
 
-/* With more, the last one covers all others, and more than was registered is looked up. */
+/* The most notes.  If there were more, the last one covers all others, and we look up more than was
+ * registered. */
 #define NOTES 32u
 
 struct note {
 	uint64_t start, end;
 };
 
-/* Held for no more than the list: what allocates memory may come here, by mremap. */
+/* Held only while the list is in use: functions that allocate memory may come here, by mremap. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct note notes[NOTES];
 static _Atomic(unsigned) nnotes;
@@ -47,7 +48,7 @@ static void note_add(uint64_t start, uint64_t end)
 	atomic_store(&nnotes, n + 1);
 }
 
-/* One that overlaps; false: none. */
+/* Finds a note that overlaps the range; false: there is none. */
 static bool note_find(uint64_t start, uint64_t end, struct note *out)
 {
 	unsigned n = atomic_load(&nnotes);
@@ -60,7 +61,7 @@ static bool note_find(uint64_t start, uint64_t end, struct note *out)
 	return false;
 }
 
-/* Unless it has grown meanwhile. */
+/* Drops the note, unless it has grown meanwhile. */
 static void note_drop(const struct note *gone)
 {
 	unsigned n = atomic_load(&nnotes);
@@ -108,7 +109,8 @@ bool userfault_serves(uint64_t addr, uint64_t bytes)
 			return found;
 		if (mappings_served(n.start, n.end))
 			return false;
-		/* The program has taken it all back, and may use the addresses for anything. */
+		/* The program no longer serves any of it, and may use the addresses for
+		 * anything. */
 		pthread_mutex_lock(&lock);
 		note_drop(&n);
 		pthread_mutex_unlock(&lock);

@@ -31,7 +31,8 @@ bool waiter_was_told(void)
 	return was;
 }
 
-/* What to wait for, if all peers can knock; who is in the device alone changes it. */
+/* Returns the descriptor to wait for, if all peers can knock.  Only the thread that is in the
+ * device changes e->door. */
 static int waiter_door(struct process *p)
 {
 	struct engine *e = p->engine;
@@ -59,7 +60,7 @@ static int waiter_step(struct process *p, uint64_t deadline_ns)
 		return -1;
 	}
 	next = stand_in_begin(p, &waiter);
-	/* Who has found its event without a sleep goes on waiting in this way, too. */
+	/* A thread that has found its event without a sleep goes on waiting in this way, too. */
 	waits = next != STAND_IN_DECLINES;
 	return next == STAND_IN_SLEEPS ? fd : -1;
 }
@@ -84,10 +85,8 @@ static void waiter_takes_up(struct process *p, bool knocked)
 {
 	if (knocked)
 		knock_heard(&door);
-	/*
-	 * If nobody knocked, or so long ago that the place was taken since, the engine looks for what comes: the program
-	 * has something else to do.
-	 */
+	/* If nobody knocked, or if the knock is so old that the place was taken since, the engine
+	 * has to look for what comes, because the program has something else to do. */
 	if (stand_in_give_back(p, SLOT_WAITER))
 		engine_yield(p);
 	if (knocked)
