@@ -2,7 +2,7 @@
 /*
  * The engine thread.
  *
- * It goes through three stages, always in this direction until there is work again:
+ * It goes through three stages, in this order, until there is work again:
  *
  *   look    AWAKE: makes progress and spins for some microseconds.  The window grows while work
  *           keeps arriving inside it and shrinks while none does.
@@ -17,10 +17,11 @@
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
- *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings in its handler (ringer.h)
+ *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings (ringer.h)
  *   RINGER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
- *   POLLED, ASLEEP -> READER, WAITER and back        by a thread that waits for an event (stand_in.h)
- *   READER, WAITER -> POLLED and wake                by senders
+ *   POLLED, ASLEEP -> READER, WAITER and back        by a thread that waits (stand_in.h)
+ *   READER, WAITER -> POLLED and wake                by senders, reader_rouse (READER)
+ *   ASLEEP -> POLLED and wake                        by a thread that looks first (stand_in.c)
  *   READER, WAITER -> AWAKE and wake                 by engine_kick, engine_ask, the engine
  */
 #include "driver/runtime/engine.h"
@@ -61,11 +62,12 @@
 #define FEW_SPIN_MIN_NS 0u
 #define FEW_SPIN_MAX_NS (8 * USEC)
 #define SPIN_STEP_NS	(2 * USEC)
-/* An engine that leaves at once does not see that the next packet comes a moment later, each time: now and then
- * it stays for it. */
+/* An engine that has no spin window leaves at once, and never sees that the next packet comes a
+ * moment later.  So after so many such looks it stays once. */
 #define LEAVES_AT_ONCE 16u
 
-/* Whoever rings doorbells by bare stores pays a fault for each sleep of the engine. */
+/* A program that rings by bare stores pays a fault for each sleep of the engine, so the engine
+ * spins longer. */
 #define DIRECT_SPIN_NS (20 * USEC)
 
 #define LOOKS_AT_REGISTERS 4u
@@ -75,20 +77,22 @@
 
 #define NAP_MIN_NS (100 * USEC)
 #define NAP_MAX_NS ENGINE_NAP_MAX_NS
-/* So many naps while nothing comes, and the engine sleeps as well. */
+/* After so many naps in which nothing comes, the engine sleeps behind its stand-in. */
 #define NAPS_FOR_A_STAND_IN 8u
 #define DISTRUST_MIN_NS	    (10000 * USEC)
 #define DISTRUST_MAX_NS	    (1000000 * USEC)
 
-/* It does something else if it has had a processor for so long and has not polled. */
+/* A poller that has had a processor for so long without a poll does something else. */
 #define WITHOUT_POLL_NS (500 * USEC)
-/* What a request of the program may take along waits for one so long, where processors are scarce. */
+/* Where processors are scarce, work that a request of the program may take along waits so long for
+ * such a request. */
 #define PATIENT_NS (50 * USEC)
-/* So often are links looked at whose descriptors nobody can wait for. */
+/* The engine looks so often at links whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
 
-/* Shared between processes, hence not FUTEX_PRIVATE.  The time is absolute, CLOCK_MONOTONIC. */
+/* The futex is shared between processes, hence not FUTEX_PRIVATE.  The time is absolute,
+ * CLOCK_MONOTONIC. */
 static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
 {
 	const struct timespec ts = {
@@ -115,7 +119,7 @@ static bool engine_runs(struct engine *e)
 	return atomic_load(&e->state) == ENGINE_RUN;
 }
 
-/* Ends the engine's wait, whether the word or the nap keeps it. */
+/* Ends the engine's wait, whether it waits at the word or naps. */
 static void engine_rouse(struct engine *e)
 {
 	futex_store_and_wake(e->wake, SLOT_AWAKE);
@@ -127,8 +131,8 @@ void engine_kick(struct process *p)
 {
 	uint32_t word;
 
-	/* Between the caller's store of work and our load of the word; its partner is the fence in
-	 * engine_sleep, between the store of ASLEEP and the last look for work. */
+	/* Orders the caller's store of work before our load of the word.  Its partner is the fence
+	 * in engine_sleep, between the store of ASLEEP and the last look for work. */
 	atomic_thread_fence(memory_order_seq_cst);
 	word = atomic_load_explicit(p->wake, memory_order_relaxed);
 	if (word == SLOT_ASLEEP)
@@ -143,10 +147,8 @@ void engine_yield(struct process *p)
 		engine_rouse(p->engine);
 }
 
-/*
- * What the engine stores itself.  A reader whose place is taken must not sleep on; one who waits for descriptors
- * wakes for the event that he waits for, whoever makes that.
- */
+/* Stores the engine's own state.  It wakes a reader whose place it takes, because that thread must
+ * not sleep on.  A thread that waits for descriptors wakes for its event, whoever makes that. */
 static void engine_store_word(struct engine *e, uint32_t state)
 {
 	if (unlikely(atomic_exchange(e->wake, state) == SLOT_READER))
@@ -162,7 +164,7 @@ static bool look_for_doorbells(void)
 	return false;
 }
 
-/* Doorbells that nobody announced, then the rest. */
+/* Serves doorbells that nobody announced, then does the rest. */
 static bool engine_progress(struct engine *e)
 {
 	bool done = doorbell_any_watched() && look_for_doorbells();
@@ -170,7 +172,7 @@ static bool engine_progress(struct engine *e)
 	return process_progress(e->process) | done;
 }
 
-/* The naps have ended because nobody polled.  Was that in time? */
+/* The naps ended because nobody polled.  If work lay there by then, the engine distrusts naps. */
 static void judge_naps(struct engine *e, uint64_t now)
 {
 	if (!engine_progress(e)) {
@@ -181,7 +183,7 @@ static void judge_naps(struct engine *e, uint64_t now)
 	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
 }
 
-/* A futex of this process alone, as a thread of the program may sleep at the word. */
+/* Naps on a futex of this process alone, because a thread of the program may sleep at the word. */
 static void nap_wait(struct engine *e, uint64_t ns)
 {
 	const struct timespec ts = {.tv_nsec = (long)ns};
@@ -190,8 +192,9 @@ static void nap_wait(struct engine *e, uint64_t ns)
 }
 
 /*
- * Nothing has come for long: sleeps behind the thread that sleeps in our place, until a sender wakes both, somebody takes
- * the place away, or the next timer is due.  False: there is more to wait for than the word.
+ * Nothing has come for long: the engine sleeps behind the thread that sleeps in its place, until a
+ * sender wakes both, somebody takes the place away, or the next timer is due.  False: the engine
+ * waits for more than the word.
  */
 static bool engine_dozes(struct engine *e, uint32_t word)
 {
@@ -200,7 +203,8 @@ static bool engine_dozes(struct engine *e, uint32_t word)
 
 	if (e->feeder || doorbell_any_watched() || doorbell_any_direct())
 		return false;
-	/* Before the last look, and the lock tells it to whoever is in the device meanwhile (engine_is_near). */
+	/* Stored before the last look; the lock shows it to a thread that is in the device
+	 * meanwhile (engine_is_near). */
 	atomic_store(&e->watching, false);
 	if (spin_try(&e->polling)) {
 		done = process_progress_until(e->process, &deadline);
@@ -213,10 +217,8 @@ static bool engine_dozes(struct engine *e, uint32_t word)
 	return true;
 }
 
-/*
- * Somebody sleeps in our place, who may not come back when he is woken: a handler of a signal may
- * have jumped away with him.  Timers are ours in any case.  False: to end.
- */
+/* A thread sleeps in our place that may not come back when it is woken, because a handler of a
+ * signal may have made it jump away.  Timers are ours in any case.  False: the watch has to end. */
 static bool nap_for_stand_in(struct engine *e, uint32_t word, unsigned *naps, uint64_t *nap_ns)
 {
 	(void)engine_progress(e);
@@ -227,10 +229,8 @@ static bool nap_for_stand_in(struct engine *e, uint32_t word, unsigned *naps, ui
 	return engine_dozes(e, word);
 }
 
-/*
- * Threads of the program work in our place: looks now and then whether they still do.  Also as long as one sleeps
- * there, unless that is for long.
- */
+/* Threads of the program work in our place, or one sleeps there: looks now and then whether they
+ * still do, except while one sleeps there for long. */
 static void engine_watch(struct engine *e)
 {
 	uint64_t nap_ns = NAP_MIN_NS;
@@ -238,7 +238,8 @@ static void engine_watch(struct engine *e)
 	uint32_t seen, word;
 	unsigned naps = 0;
 
-	/* Its partner is stand_in_give_back, which changes the word and then looks whether we watch. */
+	/* The partner of this store and the load is stand_in_give_back, which changes the word and
+	 * then looks whether we watch. */
 	atomic_store(&e->watching, true);
 	word = atomic_load(e->wake);
 	woken = word != SLOT_POLLED && !engine_is_stood_for(word);
@@ -246,7 +247,7 @@ static void engine_watch(struct engine *e)
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		poller_mark(&e->poller, seen);
 		nap_wait(e, nap_ns);
-		/* Those who poll look at DIRECT pages only. */
+		/* Threads that poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
 		(void)wire_process_let_go(e->process->wire_process);
@@ -255,7 +256,8 @@ static void engine_watch(struct engine *e)
 		if (moved)
 			naps = 0;
 		word = atomic_load_explicit(e->wake, memory_order_relaxed);
-		/* It has had no processor: nobody needs to be awake for it, as it will poll when it has one. */
+		/* The poller has had no processor.  Nobody needs to be awake for it, as it polls
+		 * when it has one. */
 		if (!moved && word == SLOT_POLLED && poller_goes_on(&e->poller, WITHOUT_POLL_NS)) {
 			(void)engine_progress(e);
 			moved = true;
@@ -269,13 +271,14 @@ static void engine_watch(struct engine *e)
 	atomic_store_explicit(&e->watching, false, memory_order_relaxed);
 	engine_store_word(e, SLOT_AWAKE);
 	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
-	/* A thread that was woken and waits for a processor does not mean that none can be relied on. */
+	/* A thread that was woken and waits for a processor does not show that the engine can rely
+	 * on none. */
 	if (!woken && word == SLOT_POLLED &&
 	    !atomic_load_explicit(&e->stand_in_sleeps, memory_order_relaxed))
 		judge_naps(e, clock_ns());
 }
 
-/* A poller is at work: leave the device to it until it stops. */
+/* A poller is at work, so the engine leaves the device to it until it stops. */
 static void engine_nap(struct engine *e)
 {
 	trace(engine, sleep, "program-polls", NAP_MIN_NS / USEC);
@@ -284,7 +287,7 @@ static void engine_nap(struct engine *e)
 	engine_watch(e);
 }
 
-/* Are processors scarce, as far as it knows? */
+/* Are processors scarce, as far as the engine knows? */
 static bool engine_is_scarce(const struct engine *e, uint64_t now)
 {
 	return now < e->starved_until_ns ||
@@ -292,8 +295,9 @@ static bool engine_is_scarce(const struct engine *e, uint64_t now)
 }
 
 /*
- * Where somebody who does not sleep wants each processor it gets to run for a moment only, if it asks for no
- * more: staying awake for the next message or doorbell would cost it milliseconds.
+ * Processors are scarce until then.  Where threads that do not sleep want every processor, the
+ * engine gets to run for a moment only, if it asks for no more: staying awake for the next message
+ * or doorbell would cost it milliseconds.
  */
 static void engine_reckon(struct engine *e, uint64_t until_ns)
 {
@@ -304,14 +308,16 @@ static void engine_reckon(struct engine *e, uint64_t until_ns)
 								   memory_order_relaxed)));
 }
 
-/* Was it woken by one who waits for this processor now?  The kernel would have taken another that is free. */
+/* If a thread that waits for this processor woke the engine, processors are scarce, because the
+ * kernel would have taken another one that is free. */
 static void engine_woken(struct engine *e)
 {
 	if (beside_woken(&e->place, atomic_exchange(e->waker_plus_1, 0)))
 		engine_reckon(e, clock_ns() + STARVED_MIN_NS);
 }
 
-/* Until somebody changes the word, or the deadline.  True: a thread has taken our place meanwhile. */
+/* Sleeps until somebody changes the word, or the deadline.  True: a thread has taken our place
+ * meanwhile. */
 static bool engine_wait(struct engine *e, uint64_t deadline)
 {
 	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
@@ -326,7 +332,8 @@ static bool engine_wait(struct engine *e, uint64_t deadline)
 	return engine_is_stood_for(word) || word == SLOT_POLLED;
 }
 
-/* Before the sleep.  An acknowledgement by itself would wake the peer, too. */
+/* Looks before the sleep.  Where processors are scarce it sends no acknowledgement by itself, which
+ * would wake the peer, too. */
 static bool engine_last_look(struct engine *e, uint64_t *deadline_ns)
 {
 	if (!engine_is_scarce(e, e->seen_ns) || !process_owes_patiently(e->process))
@@ -351,8 +358,8 @@ static void engine_sleep(struct engine *e)
 	}
 	atomic_store(&e->nap, 0);
 	engine_store_word(e, SLOT_ASLEEP);
-	/* Between our store of ASLEEP and the last look for work; partners: engine_kick and every
-	 * sender, between their store of work and their load of the word. */
+	/* Orders our store of ASLEEP before the last look for work.  Its partners are engine_kick
+	 * and every sender, between their store of work and their load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (doorbell_any_watched())
 		bells = doorbell_arm();
@@ -370,12 +377,13 @@ static void engine_sleep(struct engine *e)
 	}
 	engine_store_word(e, SLOT_AWAKE);
 	if (bells == DOORBELL_STAY)
-		sched_yield(); /* the one whose store is to come may wait for this CPU */
+		sched_yield(); /* the thread whose store is to come may wait for this CPU */
 	else if (doorbell_any_direct())
 		doorbell_wake();
 }
 
-/* While the engine is awake nobody else hears of bare stores, and it may be kept from running at any moment. */
+/* Notices when the engine got no processor although it was awake, which it may lose at any moment;
+ * nobody else hears of bare stores then. */
 static void watch_for_starvation(struct engine *e, uint64_t now)
 {
 	if (unlikely(now - e->seen_ns > AWAY_NS)) {
@@ -385,7 +393,7 @@ static void watch_for_starvation(struct engine *e, uint64_t now)
 	e->seen_ns = now;
 }
 
-/* Work that came in several batches is a stream: stay for the next. */
+/* Work that came in several batches is a stream, so the engine stays for the next batch. */
 static void adapt_spin(struct engine *e, unsigned batches)
 {
 	if (batches > 1)
@@ -445,7 +453,7 @@ static bool engine_look(struct engine *e)
 	return false;
 }
 
-/* Is parked as long as that is wanted.  False: to end. */
+/* Stays parked as long as others want that.  False: the engine has to end. */
 static bool engine_goes_on(struct engine *e)
 {
 	for (;;) {
@@ -479,7 +487,7 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
-/* It touches memory of the program. */
+/* The thread touches memory of the program, so it may fault. */
 static int engine_spawn(struct engine *e)
 {
 	const struct own_thread_attr attr = {
@@ -543,7 +551,8 @@ int engine_start(struct process *p)
 	ret = engine_spawn(e);
 	if (ret)
 		goto stop_feeder;
-	/* Peers reach into our memory by that thread, so it is there before they hear of any. */
+	/* Peers reach into our memory by that thread, so it has to be there before they hear of any
+	 * memory. */
 	engine_await_parked(e);
 	engine_resume(p);
 	return 0;
@@ -577,7 +586,7 @@ void engine_stop(struct process *p)
 	stand_in_await_none();
 	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
-	/* The word says awake from now on, so nobody enters the engine's place any more. */
+	/* The word says AWAKE from now on, so nobody enters the engine's place any more. */
 	doorbell_await_none();
 	feeder_stop(e->feeder);
 	knock_close(p->slot, &e->door);

@@ -12,11 +12,12 @@
 /* A program that has polled in vain so often lets the engine know, so that senders are spared the
  * wake-up. */
 #define POLLS_PER_NOTICE 64u
-/* For so long after such a notice nobody who waits for an event is woken in the engine's place. */
+/* For so long after such a notice no thread takes the engine's place to wait for an event. */
 #define NO_READER_NS 20000000u
-/* So many polls in a row that find another thread in the device, some 10 us where processors are few. */
+/* After so many polls in a row that found another thread in the device the poller yields; they take
+ * some 10 us where processors are few. */
 #define REFUSALS 256u
-/* A thread that polls now and then does not do it for others. */
+/* A program that polls fewer times than this between two questions does not poll for others. */
 #define POLLS_OF_OTHERS 3u
 
 bool engine_relies_on_readers(struct process *p)
@@ -24,10 +25,8 @@ bool engine_relies_on_readers(struct process *p)
 	return engine_trusts_pollers(p->engine, clock_ns());
 }
 
-/*
- * There have been POLLS_PER_NOTICE more.  A thread that has made them in a row needs nobody who is
- * woken for it.
- */
+/* There have been POLLS_PER_NOTICE more polls.  If a thread has made them in a row, it needs no
+ * other thread that is woken in its place. */
 static void engine_notice_poller(struct engine *e, uint64_t now)
 {
 	uint64_t last = atomic_exchange_explicit(&e->noticed_at, now, memory_order_relaxed);
@@ -43,7 +42,7 @@ static void engine_notice_poller(struct engine *e, uint64_t now)
 	engine_kick(e->process);
 }
 
-/* Is it awake, or will it look before long? */
+/* Is the engine awake, or will it look before long? */
 static bool engine_is_near(const struct engine *e)
 {
 	uint32_t word = atomic_load_explicit(e->wake, memory_order_relaxed);
@@ -52,10 +51,8 @@ static bool engine_is_near(const struct engine *e)
 				       atomic_load_explicit(&e->watching, memory_order_relaxed));
 }
 
-/*
- * Another thread is in the device, for longer than that takes: it may wait for the processor that we poll on, and
- * all would wait for the end of our slice.
- */
+/* Another thread is in the device.  If it has been there for longer than that takes, it may wait
+ * for the processor on which we poll, and all would wait for the end of our slice: so we yield. */
 static __attribute__((noinline)) bool engine_refused(struct engine *e)
 {
 	uint32_t refused = atomic_load_explicit(&e->refused, memory_order_relaxed) + 1;
@@ -82,7 +79,7 @@ bool engine_poll(struct process *p)
 	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
 	done |= process_progress(p);
 	spin_unlock(&e->polling);
-	/* Should this thread not come back, the engine does what is still owed. */
+	/* If this thread does not come back, the engine has to do what is still owed. */
 	if (done && !engine_is_near(e) && process_owes(p))
 		engine_kick(p);
 	return done;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Is the device looked after without the engine? */
+/* Says whether threads of the program look after the device without the engine. */
 #include "driver/runtime/engine_inside.h"
 
-/* Empty polls that make a poller, if they come this close on the average.  An event-driven program
- * polls once or twice after each event. */
+/* So many empty polls make a poller, if they come this close on the average.  An event-driven
+ * program polls once or twice after each event. */
 #define POLLS_OF_A_POLLER 3u
 #define POLL_WINDOW_NS	  20000u
-/* The same of one that has to wait for a processor: so many, as close by its own clock. */
+/* The same for a poller that has to wait for a processor: so many polls, as close by its own
+ * clock. */
 #define POLLS_IN_TURNS 8u
 
-/* Does it whenever it has a processor, for which it waits with others? */
+/* Does the poller poll whenever it has a processor, for which it waits in turn with others? */
 static bool polled_for_in_turns(struct engine *e, uint32_t polls, uint64_t now)
 {
 	uint32_t n = polls - e->poller.polls;

@@ -2,12 +2,12 @@
 /*
  * Brings the process's share of the fabric up with the first open device and down with the last.
  *
- * Order of bringing up: fault handler (from now on the device touches program memory), connection,
- * wire host, per port a wire and an adapter, engine.  Down in reverse.
+ * The order of bringing up: fault handler (from now on the device touches program memory),
+ * connection, wire host, per port a wire and an adapter, engine.  Taking down reverses it.
  *
  * Locks: 'lock' covers references and bringing up and down.  'host_lock' covers the short time
- * between the first notification that the control thread may deliver and the wire host's being
- * there to take it; it is the only one that the control thread takes.
+ * between the first notification that the control thread may deliver and the moment at which the
+ * wire host is there to take it; the control thread takes no other lock.
  */
 #include "driver/runtime/process.h"
 
@@ -43,7 +43,8 @@ struct running {
 
 typedef void port_listener(uint32_t port_row, enum ib_event event);
 
-/* Recursive: starting the daemon may fork, and the fork handlers below take the lock again. */
+/* The lock is recursive, because starting the daemon may fork, and the fork handlers below take the
+ * lock again. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static unsigned references;
 static _Atomic(struct process *) current;
@@ -51,8 +52,8 @@ static _Atomic(port_listener *) listener;
 
 struct process *process_current(void)
 {
-	/* Sequentially consistent: whoever counts itself among the readers looks afterwards; partner: process_put,
-	 * which waits for them after its store. */
+	/* The load is sequentially consistent: a thread that counts itself among the readers looks
+	 * afterwards.  Its partner is process_put, which waits for the readers after its store. */
 	return atomic_load(&current);
 }
 
@@ -84,7 +85,7 @@ static void on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side
 	pthread_mutex_unlock(&r->host_lock);
 	if (ret)
 		log_warn("channel of process slot %u: error %d", peer, -ret);
-	/* The peer may have sent before we knew the channel, and found the engine awake. */
+	/* The peer may have sent before we knew the channel, and have found the engine awake. */
 	engine_kick(&r->process);
 }
 
@@ -125,7 +126,7 @@ static void on_lost(void *user)
 
 /* ---- what the wire and the adapters ask of the fabric ---- */
 
-/* A driver whose device does not answer knows these errors alone. */
+/* Translates the error into one of those that a driver knows when its device does not answer. */
 static int device_error(int error)
 {
 	switch (error) {
@@ -247,7 +248,8 @@ static int process_connect(struct running *r)
 		p->slot = &attr.slots[attr.slot];
 		p->wake = &p->slot->wake;
 		ret = wire_process_create(&attr, &p->wire_process);
-		/* What is on its way to a congested port is packets. */
+		/* Packets have to carry what is on its way to a congested port, so the slot counts
+		 * as observed. */
 		if (!ret && congestion_wanted(&congested, &mark))
 			atomic_fetch_add(&attr.slots[attr.slot].observers, 1);
 	}
@@ -336,7 +338,7 @@ static int hcas_create(struct process *p)
 	return n ? 0 : -ENODEV;
 }
 
-/* Once in a process: what looks for devices looks many times. */
+/* Warns once in a process, because programs that look for devices look many times. */
 static void fabric_missing_warn(int error)
 {
 	static _Atomic(bool) said;
@@ -358,7 +360,8 @@ static void fabric_missing_warn(int error)
 	log_warn("no devices: %s", text);
 }
 
-/* The program gets a bare number, from a call that it does not know of. */
+/* Explains the error in the log, because the program gets only a number, from a call that it does
+ * not know of. */
 static void bring_up_warn(const char *what, int error)
 {
 	if (what)
@@ -448,7 +451,7 @@ int process_get(struct process **out)
 void process_put(struct process *p)
 {
 	pthread_mutex_lock(&lock);
-	/* A reference taken before a fork is not this process's. */
+	/* A reference that was taken before a fork is not this process's. */
 	if (p == process_current() && references && !--references) {
 		atomic_store(&current, NULL);
 		process_take_down(p);
@@ -465,11 +468,13 @@ int process_ensure_fabric(void)
 
 	if (n < 0 || !env || !env->host[0])
 		fabric_missing_warn((int)n);
-	/* Not a live attribute, but an answer: the daemon is there. */
+	/* -ENOENT means that this is no live attribute; but it is an answer, so the daemon is
+	 * there. */
 	return n < 0 && n != -ENOENT ? (int)n : 0;
 }
 
-/* The engine first: it may be waiting for an answer that the control thread brings. */
+/* Pauses the engine first, because it may be waiting for an answer that the control thread
+ * brings. */
 void process_pause(struct process *p)
 {
 	engine_pause(p);
@@ -502,11 +507,12 @@ void process_fork_child(void)
 	access_fork_child();
 	stand_in_fork_child();
 	knock_fork_child();
-	/* The memory stays: other threads of the parent may have been in the middle of it. */
+	/* The memory stays, because other threads of the parent may have been in the middle of
+	 * it. */
 	if (p)
 		fabric_client_forget(p->fabric);
 	references = 0;
 	atomic_store(&current, NULL);
-	/* Its owner was a thread of the parent. */
+	/* The lock's owner was a thread of the parent. */
 	lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }

@@ -13,12 +13,13 @@
 #include "driver/runtime/process.h"
 #include "wire/inbox.h"
 
-/* Others may want the processor, too, and be given it first. */
+/* The most yields of one call: other threads may want the processor, too, and get it first. */
 #define YIELDS_MAX 2u
-/* An answer for which the peer's engine has to be woken takes half of it; two that find each other take a tenth. */
+/* The longest stay.  An answer for which the peer's engine has to be woken takes half of it; two
+ * threads that find each other take a tenth. */
 #define LINGER_NS 40000u
-/* Stays in vain count twice, as others may want the processor; after so many more than were answered the next ones are
- * twice as far apart. */
+/* A stay in vain counts twice, because others may want the processor.  After so many more of these
+ * than answered stays, the next stays are twice as far apart. */
 #define VAIN_WEIGHT    2u
 #define VAIN_TO_DOUBLE 8u
 #define VAIN_MAX       48u
@@ -42,7 +43,7 @@ static bool engine_waits_here(const struct slot *s)
 		       beside_here_plus_1();
 }
 
-/* The peer's first: what it answers is then there for us. */
+/* Yields to the engine of the peer, because we then find its answer, and to our own. */
 static void ringer_make_way(const struct process *p)
 {
 	const struct slot *peer = inbox_last_raised();
@@ -75,7 +76,7 @@ static bool ringer_progress(struct process *p)
 	return true;
 }
 
-/* True: something came that the program has waited for. */
+/* True: something came for which the program has waited. */
 static bool ringer_await(struct process *p)
 {
 	uint64_t until = clock_ns() + LINGER_NS;
@@ -90,7 +91,8 @@ static bool ringer_await(struct process *p)
 	return false;
 }
 
-/* The engine has no processor of its own then, and a store that does not fault is one that it would have to look for. */
+/* The engine has no processor of its own where the handler finds answers, and would have to look
+ * for a store that does not fault.  So the pages stay armed for a while. */
 static void ringer_reckons(struct engine *e)
 {
 	uint64_t until = clock_ns() + STARVED_MIN_NS; /* the engine knows of longer times itself */
@@ -128,14 +130,15 @@ static bool ringer_linger(struct process *p)
 /* ---- leaving ---- */
 
 /*
- * The word first: whoever stores something for us after it wakes the engine, and what was stored before it is found
- * now.  False: another thread is in the device and may have looked already, or there is more to do, so the engine does it.
+ * Changes the word first: a peer that stores something for us later wakes the engine, and we find
+ * now what was stored before.  False: another thread is in the device and may have looked already,
+ * or there is more to do, so the engine has to do it.
  */
 static bool ringer_look(struct process *p)
 {
 	uint32_t ringer = SLOT_RINGER;
 
-	/* If it is another by now, the engine is awake. */
+	/* If the word is another by now, the engine is awake. */
 	if (!atomic_compare_exchange_strong(p->wake, &ringer, SLOT_ASLEEP))
 		return true;
 	atomic_thread_fence(memory_order_seq_cst);
@@ -147,7 +150,7 @@ unsigned ringer_leave(void *user, bool entered, bool done)
 	struct process *p = user;
 	bool answered;
 
-	/* What came before, or from queues of this process, is no answer. */
+	/* What came before, or from queues of this process, is no answer: forgets it. */
 	(void)process_has_received(p);
 	ringer_make_way(p);
 	if (!entered)

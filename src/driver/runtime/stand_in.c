@@ -17,7 +17,8 @@
 #include "driver/runtime/process.h"
 #include "registry/registry.h"
 
-/* One that waits for longer is told of its next event up to a nap of the engine later. */
+/* Other threads that wait for events count so long after they found the place taken.  A thread that
+ * waits for longer hears of its next event up to a nap of the engine later. */
 #define CROWDED_NS 1000000000u
 
 /* Whoever waits for less time than this does not look before it sleeps. */
@@ -26,10 +27,11 @@
 /* A thread that has polled within this time may do so again. */
 #define POLLED_LATELY_NS 20000000u
 
-/* So many threads are between stand_in_enter and stand_in_leave, where the process does not go away. */
+/* The number of threads between stand_in_enter and stand_in_leave, where the process does not go
+ * away. */
 static _Atomic(unsigned) inside;
 
-/* So many events were made in this process. */
+/* The number of events that were made in this process. */
 static _Atomic(uint32_t) events;
 
 static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
@@ -71,7 +73,8 @@ bool stand_in_looks(void)
 	return looking;
 }
 
-/* Is the calling thread in the device already?  A handler that waits may have interrupted it where it has locks. */
+/* Is the calling thread in the device already?  It may be a handler that waits and has interrupted
+ * the thread where that holds locks. */
 static bool in_device(void)
 {
 	return urcu_bp_read_ongoing();
@@ -87,7 +90,8 @@ static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
 	return done;
 }
 
-/* The one that has the place goes off with its event, so somebody has to look for those of the others. */
+/* Do others wait for events, too?  The thread that has the place leaves with its own event, so the
+ * engine has to look for those of the others. */
 static bool engine_is_missed(const struct engine *e)
 {
 	uint64_t until_ns = atomic_load_explicit(&e->crowded_until_ns, memory_order_relaxed);
@@ -95,7 +99,7 @@ static bool engine_is_missed(const struct engine *e)
 	return until_ns && clock_ns() < until_ns;
 }
 
-/* How long did it sleep, without what the kernel needed to wake it? */
+/* Learns how long the thread slept, without the time that the kernel needed to wake it. */
 static void stand_in_learn(struct process *p)
 {
 	uint64_t slept = p->engine->stand_in_slept_ns;
@@ -122,14 +126,14 @@ void stand_in_works(struct process *p)
 		engine_yield(p);
 }
 
-/* Is what the engine waits for nothing but the word? */
+/* Does the engine wait for nothing but the word? */
 static bool engine_can_be_replaced(const struct engine *e)
 {
 	return !e->feeder && !doorbell_any_watched() && !doorbell_any_direct() &&
 	       clock_ns() >= atomic_load_explicit(&e->no_reader_before, memory_order_relaxed);
 }
 
-/* It sleeps as without us, where it does not poll. */
+/* The thread sleeps as it would without us, so the engine must not count on its polling. */
 static enum stand_in_next stand_in_declines(struct process *p, uint32_t word)
 {
 	if (engine_is_stood_for(word))
@@ -140,8 +144,9 @@ static enum stand_in_next stand_in_declines(struct process *p, uint32_t word)
 }
 
 /*
- * An engine that sleeps at the word hears of the next sender, one that naps does not.  It says so before it looks
- * at the word, and we look after we have changed that (engine_watch).
+ * An engine that sleeps at the word hears of the next sender; one that naps does not.  The engine
+ * says that it naps ('watching') before it looks at the word; we look at that after we have changed
+ * the word (engine_watch).
  */
 bool stand_in_give_back(struct process *p, uint32_t word)
 {
@@ -149,7 +154,7 @@ bool stand_in_give_back(struct process *p, uint32_t word)
 	uint32_t asleep = SLOT_ASLEEP;
 
 	atomic_store_explicit(&e->stand_in_sleeps, false, memory_order_relaxed);
-	/* If it is another by now, somebody has seen to it that the engine looks. */
+	/* If the word is another by now, somebody has made sure that the engine looks. */
 	if (!atomic_compare_exchange_strong(p->wake, &word, SLOT_ASLEEP))
 		return false;
 	if (atomic_load(&e->watching))
@@ -160,8 +165,9 @@ bool stand_in_give_back(struct process *p, uint32_t word)
 }
 
 /*
- * Has another thread polled lately that runs, or waits for a processor?  Where those are few, to be woken here would take one
- * from it, and it takes what comes when it has one.  The engine, which naps then, looks within a millisecond.
+ * Has another thread polled lately, and does it run, or wait for a processor?  Where processors are
+ * few, a wake-up of this thread would take one from that thread, which takes what comes when it has
+ * one.  The engine, which naps then, looks within a millisecond.
  */
 static bool another_polls(const struct engine *e)
 {
@@ -171,10 +177,8 @@ static bool another_polls(const struct engine *e)
 	       poller_is_another(&e->poller);
 }
 
-/*
- * The engine's place, and a last look for work after it was taken; the partners are senders, between their
- * store of work and their load of the word.  True: there was some.
- */
+/* Takes the engine's place, and then looks for work a last time.  The partners are senders, between
+ * their store of work and their load of the word.  True: there was some work. */
 static bool stand_in_takes(struct process *p, const struct stand_in *s, enum stand_in_next *next)
 {
 	uint32_t word = atomic_load_explicit(p->wake, memory_order_relaxed);
@@ -201,7 +205,8 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	e->stand_in_slept_ns = clock_ns();
 	spin_unlock(&e->polling);
 	event = s->has_event && s->has_event(s->fd);
-	/* An engine that naps is late for a timer that is near; one that sleeps knows of it. */
+	/* An engine that naps would be late for a timer that is near; one that sleeps knows of the
+	 * timer. */
 	if (!event && !done &&
 	    (word == SLOT_ASLEEP || deadline_ns == UINT64_MAX ||
 	     deadline_ns >= clock_ns() + ENGINE_NAP_MAX_NS)) {
@@ -220,7 +225,7 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 
 struct stand_in_gaze {
 	struct process *process;
-	uint32_t events; /* there were, when it began */
+	uint32_t events; /* the number of events when the look began */
 };
 
 static bool gaze_is_over(const void *arg)
@@ -243,10 +248,8 @@ static bool gaze_works(void *user)
 	return done;
 }
 
-/*
- * Senders wake an engine that sleeps, although we look, and leave one that naps alone.  So one that
- * sleeps is made to nap, once for a stream of events.
- */
+/* Senders wake an engine that sleeps, although we look, and leave an engine that naps alone.  So we
+ * make an engine that sleeps nap, once for a stream of events. */
 static bool engine_is_made_to_nap(struct process *p)
 {
 	uint32_t word = SLOT_ASLEEP;
@@ -260,17 +263,15 @@ static bool stand_in_may_gaze(struct process *p, const struct stand_in *s)
 {
 	struct engine *e = p->engine;
 
-	/* A wait of some microseconds is not made longer. */
+	/* A look must not make a wait of some microseconds longer. */
 	if (s->deadline_ns != UINT64_MAX && s->deadline_ns < clock_ns() + GAZE_LEFT_NS)
 		return false;
 	return patience_is_there(&e->patience) && engine_can_be_replaced(e) && !another_polls(e) &&
 	       engine_is_made_to_nap(p);
 }
 
-/*
- * What comes within some microseconds is found without a sleep, if the last wait was that short.
- * True: there is an event.
- */
+/* Finds what comes within some microseconds without a sleep, if the last wait was that short.
+ * True: there is an event. */
 static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 {
 	struct engine *e = p->engine;
@@ -280,7 +281,8 @@ static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 
 	if (!spin_try(&e->gazing))
 		return false;
-	/* One poll to the engine, which watches: many would make a poller of an event-driven program. */
+	/* We show the engine, which watches, one poll only: many polls would make an event-driven
+	 * program a poller. */
 	engine_note_poll(e);
 	found = stand_in_may_gaze(p, s) &&
 		patience_look(&e->patience, gaze_is_over, &g, &meanwhile);
@@ -294,7 +296,7 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
 
 	if (unlikely(in_device()))
 		return STAND_IN_DECLINES;
-	/* If the event is another's, the engine looks for this thread's, after its nap. */
+	/* If the event is another thread's, the engine looks for this thread's, after its nap. */
 	if (stand_in_gazes(p, s) && (!s->has_event || s->has_event(s->fd)))
 		return STAND_IN_EVENT;
 	while (stand_in_takes(p, s, &next))
