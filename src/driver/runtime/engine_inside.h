@@ -60,7 +60,7 @@ struct engine {
 	uint64_t starved_until_ns, starved_for_ns;
 	struct beside place;
 	struct poller poller;
-	bool few; /* processors */
+	bool few; /* there are few processors */
 	/* Of threads that ring (ringer.c); the thread that made the word SLOT_RINGER uses them. */
 	uint32_t unanswered, rings_to_skip;
 	_Atomic(uint64_t) answered_until_ns; /* until then they expect answers */

@@ -11,7 +11,7 @@ struct file_share {
 	struct file_share *next;
 	uint64_t id;
 	struct segment_ref segment;
-	pid_t owner; /* the process that laid it open */
+	pid_t owner; /* the process that opened it to peers */
 };
 
 static struct file_share *files;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mlockall(2) of the program. */
+/* Makes mlockall(2) for the program. */
 #pragma once
 
 /*

@@ -116,7 +116,8 @@ static bool smaps_walk(uint64_t addr, uint64_t end, bool (*look)(struct smaps_en
 	return f;
 }
 
-/* *arg: where the plain part ends so far. */
+/* Extends the plain part by this mapping, if that is plain, too.  *arg: where the part ends so
+ * far. */
 static bool plain_goes_on(struct smaps_entry *e, void *arg)
 {
 	uint64_t *at = arg;

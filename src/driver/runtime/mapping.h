@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a piece of the program's address space holds. */
+/* Finds out what a piece of the program's address space holds. */
 #pragma once
 
 #include <stdbool.h>

@@ -235,7 +235,8 @@ static void arena_give_back(const struct moved *m)
 		p && p->nhcas ? expose_arena_file(wire_expose(p->hcas[0].wire)) : NULL;
 	struct stat st;
 
-	/* An older arena goes by itself, and that of the parent of a fork is not ours. */
+	/* We leave an older arena, which goes by itself, and that of the parent of a fork, which is
+	 * not ours. */
 	if (arena && hidden_ours(arena) && !fstat(arena->fd, &st) && st.st_ino == m->inode &&
 	    !arena_range_mapped(m))
 		(void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

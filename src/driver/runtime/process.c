@@ -172,7 +172,7 @@ static void process_violated(void *user, const struct key_violation *v)
 
 /* ---- up and down ---- */
 
-/* SOFTHCA_MEMORY; softhca(1).  SOFTHCA_EXPOSE=0 is its former name for packets. */
+/* Reads SOFTHCA_MEMORY; see softhca(1).  SOFTHCA_EXPOSE=0 is the former way to ask for packets. */
 static enum memory_way memory_wanted(void)
 {
 	const char *value = getenv("SOFTHCA_MEMORY"), *expose = getenv("SOFTHCA_EXPOSE");
@@ -186,7 +186,7 @@ static enum memory_way memory_wanted(void)
 	return MEMORY_AUTO;
 }
 
-/* SOFTHCA_SIGNATURE_REPORTS; softhca(1). */
+/* Reads SOFTHCA_SIGNATURE_REPORTS; see softhca(1). */
 static bool reports_as_hardware(void)
 {
 	const char *value = getenv("SOFTHCA_SIGNATURE_REPORTS");
@@ -199,7 +199,7 @@ static bool reports_as_hardware(void)
 	return false;
 }
 
-/* SOFTHCA_PROCESSORS; softhca(1). */
+/* Reads SOFTHCA_PROCESSORS; see softhca(1). */
 static bool engine_may_leave(void)
 {
 	const char *value = getenv("SOFTHCA_PROCESSORS");
