@@ -157,7 +157,7 @@ static long part_call(const struct way_call *c, const struct part *part)
 	return moved;
 }
 
-/* WAY_DONE: *moved is more than 0. */
+/* Reads the part.  WAY_DONE: *moved is more than 0. */
 static enum way_verdict part_read(const struct pull *p, const struct part *part, size_t *moved)
 {
 	struct access hold;

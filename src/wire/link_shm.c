@@ -27,7 +27,7 @@ static void free_list(struct channel *ch)
 	}
 }
 
-/* Under control. */
+/* Called under the control lock. */
 static void remote_drop(struct link_shm *l, uint16_t peer)
 {
 	struct remote *f = atomic_exchange(&l->remotes[peer], NULL);

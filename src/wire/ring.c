@@ -277,7 +277,8 @@ bool ring_settle(struct ring *r)
 {
 	uint64_t owed = r->tail - r->given;
 
-	/* The line of the wish hardly ever changes; the store of the tail would cost a line. */
+	/* The wish's line hardly ever changes, so we look at it; the store of the tail would cost a
+	 * line. */
 	if (!owed || (owed < r->size / RING_SETTLE_SHARE &&
 		      !atomic_load_explicit(&r->shared->want_room, memory_order_relaxed)))
 		return false;

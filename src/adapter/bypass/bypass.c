@@ -37,7 +37,7 @@ static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct 
 
 static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
-	/* Without .remote, so that windows and bound keys refuse: packets handle them. */
+	/* We do not set .remote, so that windows and bound keys refuse: packets handle them. */
 	const struct mkey_use u = {
 		.key = w->rkey,
 		.pdn = r->pdn,

@@ -80,7 +80,7 @@ static inline void port_account_both(const struct adapter *a, const struct path 
 		.request = request,
 		.requests = ours->requests,
 	};
-	/* the peer was found in the subnet */
+	/* somebody found the peer in the subnet, so its port is one of these */
 	uint32_t port = a->ports[path->dst_port].host_index % SLOT_PORTS;
 	uint32_t there = traffic_there(a->traffic, path), back = traffic_back(a->traffic, path);
 	unsigned shard;
