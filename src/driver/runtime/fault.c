@@ -74,7 +74,7 @@ bool fault_is_ours(int signum)
 	return handler_find(signum) != NULL;
 }
 
-/* Makes the system call itself, because pthread_sigmask of the preload library would leave our two
+/* Makes the system call itself, because pthread_sigmask of the preload library would leave our
  * signals open. */
 static void set_mask(int how, const sigset_t *set, sigset_t *old)
 {

@@ -2,8 +2,8 @@
 /*
  * The handler of SIGSEGV and SIGBUS.  It must see each fault before the program's own handler does,
  * because the device touches registered memory that the program may have unmapped.  The program
- * still sets and reads its handler as if ours were not there: sigaction() for these two signals
- * comes here.
+ * still sets and reads its handler as if ours were not there: sigaction() for signals with
+ * fault_is_ours comes here.
  */
 #pragma once
 
