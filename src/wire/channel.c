@@ -215,9 +215,13 @@ static bool reference_allowed(const struct pkt *p)
 
 /* Does what ring_reserve does.  After -ENOSPC the sender has to wait, and hears when there is
  * room. */
-static int channel_reserve(struct channel *ch, uint32_t bytes, void **record)
+static int channel_reserve(struct channel *ch, const struct pkt *p, uint32_t bytes, void **record)
 {
-	int rc = ring_reserve(&ch->tx, bytes, record);
+	int rc;
+
+	/* Of what is dropped when there is no room, the whole ring holds more than its beginning. */
+	ch->tx.to_the_end = p->no_wait;
+	rc = ring_reserve(&ch->tx, bytes, record);
 
 	if (rc == -ENOSPC) {
 		/* We set the wish for room after the mark, so that a thread that hears that the
@@ -290,7 +294,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	/* A larger payload than wire_max_payload promised would wait for room for ever. */
 	if (!bytes || (along && p->payload_len > ch->tx.size / INLINE_SHARE))
 		return WIRE_LOST;
-	rc = channel_reserve(ch, bytes, &record);
+	rc = channel_reserve(ch, p, bytes, &record);
 	if (rc == -ENOSPC)
 		return may_drop(ch, p) ? WIRE_LOST : WIRE_BUSY;
 	if (rc) {
@@ -379,7 +383,7 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	/* channel_send reports what is wrong with channel or packet. */
 	if (ch->mem && ch->peer == peer && bytes && p->payload_len <= ch->tx.size / INLINE_SHARE &&
 	    !atomic_load_explicit(&ch->broken, memory_order_relaxed))
-		room = channel_reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
+		room = channel_reserve(ch, p, bytes, &record) != -ENOSPC || may_drop(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return room;
 }

@@ -105,7 +105,8 @@ static bool turn_early(struct ring *r, uint32_t bytes, uint32_t to_end)
 	uint32_t near = r->size / RING_NEAR_SHARE;
 	uint64_t room = max_u64(near / 2, (uint64_t)TURN_RECORDS * bytes);
 
-	return unlikely(r->off >= near) && !refresh_tail(r) && ring_has_room(r, to_end + room);
+	return unlikely(r->off >= near) && !r->to_the_end && !refresh_tail(r) &&
+	       ring_has_room(r, to_end + room);
 }
 
 int ring_reserve(struct ring *r, uint32_t bytes, void **record)
