@@ -52,6 +52,11 @@ void patience_init(void)
 						  : (uint32_t)CPU_COUNT(&set));
 }
 
+void patience_fork_child(void)
+{
+	atomic_store(&machine.lookers, 0);
+}
+
 static __attribute__((cold)) void looker_starved(uint64_t now)
 {
 	uint64_t for_ns = starved_ns(now, atomic_load(&machine.starved_until_ns),

@@ -31,6 +31,8 @@ struct patience {
 
 /* Finds out which processors there are for the calling thread. */
 void patience_init(void);
+/* Nobody looks in a child of fork. */
+void patience_fork_child(void);
 /* Is a look worth it now?  Called by a thread that has waited before. */
 bool patience_is_there(const struct patience *p) must_check;
 

@@ -5,6 +5,7 @@
  */
 #include "driver/cdev.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
@@ -323,6 +324,8 @@ bool cdev_is_channel(int fd)
 {
 	return cdev_is_ours(fd) && uchannel_has_completions(fd);
 }
+
+static_assert(CDEV_WAIT_ASK == WAITER_ASK, "one answer, on both sides of the door");
 
 int cdev_wait_begin(uint64_t deadline_ns)
 {

@@ -56,6 +56,7 @@ void cdev_cancelled(void);
  * one can be read.  Both calls hold signals back.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
  * UINT64_MAX: it may last for ever.
  */
+#define CDEV_WAIT_ASK (-2) /* instead of a descriptor: there may be an event, see WAITER_ASK */
 bool cdev_any_channel(void);
 bool cdev_is_channel(int fd);
 int cdev_wait_begin(uint64_t deadline_ns);

@@ -45,6 +45,7 @@ void wait_closed(int fd)
 
 static int wait_on(struct wait_call *c)
 {
+	uint64_t deadline_ns = c->deadline_ns;
 	bool knocked;
 	int knock, n;
 
@@ -52,7 +53,14 @@ static int wait_on(struct wait_call *c)
 		knocked = false;
 		/* A child of vfork is another process with our memory, so the device is not its
 		 * own. */
-		knock = tree_device_owner() ? cdev_wait_begin(c->deadline_ns) : -1;
+		knock = tree_device_owner() ? cdev_wait_begin(deadline_ns) : -1;
+		if (knock == CDEV_WAIT_ASK) {
+			/* It may be another channel's, and a second look would find none. */
+			deadline_ns = 0;
+			n = c->ask(c);
+			continue;
+		}
+		deadline_ns = c->deadline_ns;
 		n = c->wait(c, knock, &knocked);
 		if (knock < 0)
 			return n;

@@ -2,14 +2,11 @@
 /* See stand_in.h. */
 #include "driver/runtime/stand_in.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/rcu.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
@@ -60,6 +57,7 @@ void stand_in_await_none(void)
 
 void stand_in_fork_child(void)
 {
+	patience_fork_child();
 	atomic_store(&inside, 0);
 }
 
@@ -90,6 +88,12 @@ static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
 	return done;
 }
 
+/* More than one thread waits for events. */
+static void engine_is_crowded(struct engine *e)
+{
+	atomic_store_explicit(&e->crowded_until_ns, clock_ns() + CROWDED_NS, memory_order_relaxed);
+}
+
 /* Do others wait for events, too?  The thread that has the place leaves with its own event, so the
  * engine has to look for those of the others. */
 static bool engine_is_missed(const struct engine *e)
@@ -111,6 +115,14 @@ static void stand_in_learn(struct process *p)
 	spin_unlock(&p->engine->gazing);
 }
 
+void stand_in_forget(struct process *p)
+{
+	if (!spin_try(&p->engine->gazing))
+		return;
+	p->engine->patience.brisk = false;
+	spin_unlock(&p->engine->gazing);
+}
+
 void stand_in_works(struct process *p)
 {
 	struct engine *e = p->engine;
@@ -119,7 +131,7 @@ void stand_in_works(struct process *p)
 	engine_note_poll(e);
 	if (!in_device() && spin_try(&e->polling)) {
 		stand_in_learn(p);
-		(void)stand_in_look(p, NULL);
+		(void)process_progress(p);
 		spin_unlock(&e->polling);
 	}
 	if (unlikely(engine_is_missed(e)))
@@ -137,8 +149,7 @@ static bool engine_can_be_replaced(const struct engine *e)
 static enum stand_in_next stand_in_declines(struct process *p, uint32_t word)
 {
 	if (engine_is_stood_for(word))
-		atomic_store_explicit(&p->engine->crowded_until_ns, clock_ns() + CROWDED_NS,
-				      memory_order_relaxed);
+		engine_is_crowded(p->engine);
 	engine_yield(p);
 	return STAND_IN_DECLINES;
 }
@@ -243,7 +254,8 @@ static bool gaze_works(void *user)
 
 	if (!spin_try(&e->polling))
 		return false;
-	done = stand_in_look(p, NULL);
+	/* Not stand_in_look: a reader may have taken the place meanwhile, and sleeps there. */
+	done = process_progress(p);
 	spin_unlock(&e->polling);
 	return done;
 }
@@ -252,10 +264,12 @@ static bool gaze_works(void *user)
  * make an engine that sleeps nap, once for a stream of events. */
 static bool engine_is_made_to_nap(struct process *p)
 {
-	uint32_t word = SLOT_ASLEEP;
+	uint32_t word = atomic_load_explicit(p->wake, memory_order_relaxed);
 
-	if (atomic_compare_exchange_strong(p->wake, &word, SLOT_POLLED))
-		syscall(SYS_futex, p->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	/* In one call, as we may lose the processor at any time.  Whoever else has changed the word
+	 * meanwhile is woken by it, or looks. */
+	if (word == SLOT_ASLEEP)
+		futex_store_and_wake(p->wake, SLOT_POLLED);
 	return word == SLOT_ASLEEP || word == SLOT_POLLED;
 }
 
@@ -265,6 +279,9 @@ static bool stand_in_may_gaze(struct process *p, const struct stand_in *s)
 
 	/* A look must not make a wait of some microseconds longer. */
 	if (s->deadline_ns != UINT64_MAX && s->deadline_ns < clock_ns() + GAZE_LEFT_NS)
+		return false;
+	/* Another thread that waits for events needs the processor, too, where those are few. */
+	if (e->few && engine_is_missed(e))
 		return false;
 	return patience_is_there(&e->patience) && engine_can_be_replaced(e) && !another_polls(e) &&
 	       engine_is_made_to_nap(p);
@@ -279,8 +296,10 @@ static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 	const struct patience_meanwhile meanwhile = {gaze_works, &g};
 	bool found;
 
-	if (!spin_try(&e->gazing))
+	if (!spin_try(&e->gazing)) {
+		engine_is_crowded(e);
 		return false;
+	}
 	/* We show the engine, which watches, one poll only: many polls would make an event-driven
 	 * program a poller. */
 	engine_note_poll(e);

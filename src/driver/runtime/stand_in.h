@@ -36,6 +36,8 @@ struct process *stand_in_enter(void);
 void stand_in_leave(void);
 /* Does the work that a sender has left for the thread. */
 void stand_in_works(struct process *p);
+/* The wait ended without a sender, so it says nothing of how soon the next one ends. */
+void stand_in_forget(struct process *p);
 /* The calling thread is about to sleep, with its signals held off.  It does the work that is there
  * first. */
 enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s) must_check;

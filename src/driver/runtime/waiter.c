@@ -62,6 +62,8 @@ static int waiter_step(struct process *p, uint64_t deadline_ns)
 	next = stand_in_begin(p, &waiter);
 	/* A thread that has found its event without a sleep goes on waiting in this way, too. */
 	waits = next != STAND_IN_DECLINES;
+	if (next == STAND_IN_EVENT)
+		return WAITER_ASK;
 	return next == STAND_IN_SLEEPS ? fd : -1;
 }
 
@@ -91,6 +93,8 @@ static void waiter_takes_up(struct process *p, bool knocked)
 		engine_yield(p);
 	if (knocked)
 		stand_in_works(p);
+	else
+		stand_in_forget(p);
 	told = true;
 }
 

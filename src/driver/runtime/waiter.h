@@ -17,9 +17,12 @@
 
 #include "base/compiler.h"
 
+#define WAITER_ASK (-2)
 /*
  * Returns the further descriptor for which the thread has to wait until it is readable, or -1: the
- * thread has to wait as it would without us.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
+ * thread has to wait as it would without us; or WAITER_ASK: there is an event of some channel, so
+ * the thread asks the kernel first, and calls this again with a deadline of 0 if there is nothing
+ * for it.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
  * UINT64_MAX: it may last for ever.  The call leaves the caller's state of cancellation as it was.
  * In both calls the caller has signals held back (signals.h), because a handler that jumps away
  * must not leave locks of the device behind.
