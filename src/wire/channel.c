@@ -219,8 +219,8 @@ static int channel_reserve(struct channel *ch, const struct pkt *p, uint32_t byt
 {
 	int rc;
 
-	/* Of what is dropped when there is no room, the whole ring holds more than its beginning. */
-	ch->tx.to_the_end = p->no_wait;
+	/* It is dropped when there is no room. */
+	ch->tx.patient = p->no_wait;
 	rc = ring_reserve(&ch->tx, bytes, record);
 
 	if (rc == -ENOSPC) {

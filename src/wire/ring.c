@@ -10,7 +10,8 @@
 #define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; nobody waits for larger ones */
 
 /* As long as the consumer keeps up, the producer uses this part of the ring only (turn_early). */
-#define RING_NEAR_SHARE 8u
+#define RING_NEAR_SHARE	   8u
+#define RING_PATIENT_SHARE 4u
 /* Right after an early turn there is room for at least so many records like the next one. */
 #define TURN_RECORDS 8u
 /*
@@ -102,11 +103,11 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
  */
 static bool turn_early(struct ring *r, uint32_t bytes, uint32_t to_end)
 {
-	uint32_t near = r->size / RING_NEAR_SHARE;
-	uint64_t room = max_u64(near / 2, (uint64_t)TURN_RECORDS * bytes);
+	uint32_t near = r->size / (r->patient ? RING_PATIENT_SHARE : RING_NEAR_SHARE);
+	uint32_t left = r->patient ? near / 4 * 3 : near / 2;
+	uint64_t room = max_u64(left, (uint64_t)TURN_RECORDS * bytes);
 
-	return unlikely(r->off >= near) && !r->to_the_end && !refresh_tail(r) &&
-	       ring_has_room(r, to_end + room);
+	return unlikely(r->off >= near) && !refresh_tail(r) && ring_has_room(r, to_end + room);
 }
 
 int ring_reserve(struct ring *r, uint32_t bytes, void **record)

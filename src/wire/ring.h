@@ -53,7 +53,7 @@ struct ring {
 	uint64_t clear;
 	uint64_t dirty;
 	uint32_t clear_off;
-	bool to_the_end; /* producer: the next record does not turn early */
+	bool patient;  /* producer: the next record turns later, and leaves more room */
 	uint32_t skip; /* producer: bytes that the last reserved record leaves unused by its turn */
 };
 
