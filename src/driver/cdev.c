@@ -5,7 +5,6 @@
  */
 #include "driver/cdev.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
@@ -325,11 +324,11 @@ bool cdev_is_channel(int fd)
 	return cdev_is_ours(fd) && uchannel_has_completions(fd);
 }
 
-static_assert(CDEV_WAIT_ASK == WAITER_ASK, "one answer, on both sides of the door");
-
 int cdev_wait_begin(uint64_t deadline_ns)
 {
-	return waiter_begin(deadline_ns);
+	int fd = waiter_begin(deadline_ns);
+
+	return fd == WAITER_ASK ? CDEV_WAIT_ASK : fd;
 }
 
 void cdev_wait_end(bool knocked)
