@@ -89,7 +89,7 @@ static bool stand_in_look(struct process *p, uint64_t *deadline_ns)
 }
 
 /* More than one thread waits for events. */
-static void engine_is_crowded(struct engine *e)
+static void engine_note_crowd(struct engine *e)
 {
 	atomic_store_explicit(&e->crowded_until_ns, clock_ns() + CROWDED_NS, memory_order_relaxed);
 }
@@ -149,7 +149,7 @@ static bool engine_can_be_replaced(const struct engine *e)
 static enum stand_in_next stand_in_declines(struct process *p, uint32_t word)
 {
 	if (engine_is_stood_for(word))
-		engine_is_crowded(p->engine);
+		engine_note_crowd(p->engine);
 	engine_yield(p);
 	return STAND_IN_DECLINES;
 }
@@ -297,7 +297,7 @@ static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 	bool found;
 
 	if (!spin_try(&e->gazing)) {
-		engine_is_crowded(e);
+		engine_note_crowd(e);
 		return false;
 	}
 	/* We show the engine, which watches, one poll only: many polls would make an event-driven
