@@ -10,6 +10,7 @@
  *   through  to the end of the call, which must succeed; prints how many points there are
  *   -d       the daemon, which is killed first
  *   -n       so many processes come after those that are killed, one of which gets their places
+ *   over     restartable sequences at full speed; status 77 where debug registers stop nobody
  *   -r       how the first peer takes its memory back; the next ones take turns
  */
 #include "steps.h"
@@ -27,8 +28,9 @@
 #include "crew.h"
 #include "walk.h"
 
-#define THIRD UINT32_MAX /* the witness's link to it */
-#define STAY  12	 /* successors that are there to the end */
+#define THIRD		UINT32_MAX /* the witness's link to it */
+#define CANNOT_BE_TRIED 77
+#define STAY		12 /* successors that are there to the end */
 
 enum fate { THROUGH, STOP, KILL };
 
@@ -435,6 +437,10 @@ int main(int argc, char **argv)
 
 	read_arguments(argc, argv);
 	walk_ticks();
+	if (run.style == WALK_OVER && !walk_can_break()) {
+		printf("the machine's debug registers stop nobody\n");
+		return CANNOT_BE_TRIED;
+	}
 	set_up();
 	go_walkers();
 	process_end(&the_witness, false);

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "verbs_device.h"
 
@@ -242,6 +243,41 @@ static void break_at(const struct walk *w, uint64_t address)
 	set_debug(w, 7, address ? DR7_FIRST : 0);
 }
 
+static bool child_breaks(pid_t pid)
+{
+	struct walk w = {0};
+
+	walk_start(&w, pid, WALK_INTO);
+	leave_cpu(pid);
+	break_at(&w, (uintptr_t)walk_end);
+	advance_child(&w, PTRACE_CONT);
+	return w.rip == (uintptr_t)walk_end;
+}
+
+/* Some hypervisors keep the debug registers and never stop there. */
+bool walk_can_break(void)
+{
+	static enum { UNKNOWN, NO, YES } known;
+	int status;
+	pid_t pid;
+
+	if (known != UNKNOWN)
+		return known == YES;
+	pid = fork();
+	if (pid < 0)
+		device_die("fork: %m");
+	if (!pid) {
+		walk_begin();
+		walk_end();
+		_exit(0);
+	}
+	known = child_breaks(pid) ? YES : NO;
+	kill(pid, SIGKILL);
+	if (!walk_wait(pid, &status))
+		device_die("a child that was killed does not end");
+	return known == YES;
+}
+
 /*
  * The stop that has shown the sequence aborts it.  The next attempt runs at full speed, and stops
  * where it makes a system call and where it ends.
@@ -286,7 +322,7 @@ static bool reads_text(const struct walk *w)
 	return false;
 }
 
-/* The child stands at the function's first instruction. */
+/* The child stands at the function's first instruction.  Without breakpoints this takes a second. */
 static void pass_function(struct walk *w)
 {
 	uint64_t sp = (uint64_t)ptrace(
@@ -295,6 +331,14 @@ static void pass_function(struct walk *w)
 	uint64_t back;
 
 	read_memory(w, sp, &back, sizeof(back));
+	if (!walk_can_break()) {
+		uint64_t points = w->points;
+
+		while (w->rip != back)
+			advance_child(w, PTRACE_SINGLESTEP);
+		w->points = points + 1;
+		return;
+	}
 	break_at(w, back);
 	while (w->rip != back)
 		advance_child(w, PTRACE_CONT);

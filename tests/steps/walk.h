@@ -48,6 +48,9 @@ void walk_ticks(void);
  * threads wait for is printed. */
 bool walk_wait(pid_t pid, int *status) __attribute__((warn_unused_result));
 
+/* True if a process stops where a debug register says.  WALK_OVER needs it. */
+bool walk_can_break(void);
+
 /* Waits for the child in walk_begin. */
 void walk_start(struct walk *w, pid_t pid, enum walk_style style);
 /* Goes on until points is at or the call has returned. */
