@@ -9,17 +9,32 @@
 #include "base/compiler.h"
 #include "reach/task_state.h"
 
-static uint64_t poller_who(const struct poller *p)
+/* A thread is known by the clock of the time that it has run: the C library knows that one without a
+ * system call.  0: nobody. */
+static clockid_t poller_who(const struct poller *p)
 {
-	return atomic_load_explicit(&p->who, memory_order_relaxed);
+	return (clockid_t)atomic_load_explicit(&p->who, memory_order_relaxed);
+}
+
+static clockid_t poller_self(void)
+{
+	clockid_t clock;
+
+	return likely(!pthread_getcpuclockid(pthread_self(), &clock)) ? clock : 0;
+}
+
+/* The kernel's names of such clocks hold the complement of the thread's number above three bits. */
+static pid_t poller_thread(clockid_t who)
+{
+	return (pid_t) ~(who >> 3);
 }
 
 /* How long has this thread run?  False: there is no such thread any more. */
-static bool poller_ran(uint64_t who, uint64_t *ns)
+static bool poller_ran(clockid_t who, uint64_t *ns)
 {
 	struct timespec t;
 
-	if (!who || clock_gettime((clockid_t)(uint32_t)who, &t))
+	if (!who || clock_gettime(who, &t))
 		return false;
 	*ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	return true;
@@ -27,11 +42,7 @@ static bool poller_ran(uint64_t who, uint64_t *ns)
 
 void poller_note(struct poller *p)
 {
-	clockid_t clock;
-
-	if (likely(!pthread_getcpuclockid(pthread_self(), &clock)))
-		atomic_store_explicit(&p->who, (uint64_t)gettid() << 32 | (uint32_t)clock,
-				      memory_order_relaxed);
+	atomic_store_explicit(&p->who, poller_self(), memory_order_relaxed);
 }
 
 void poller_mark(struct poller *p, uint32_t polls)
@@ -44,15 +55,16 @@ void poller_mark(struct poller *p, uint32_t polls)
 
 bool poller_goes_on(const struct poller *p, uint64_t most_ns)
 {
-	uint64_t who = poller_who(p), ns;
+	clockid_t who = poller_who(p);
+	uint64_t ns;
 
 	return who == p->marked && poller_ran(who, &ns) && ns - p->ran_ns <= most_ns &&
-	       task_is_runnable(getpid(), (pid_t)(who >> 32));
+	       task_is_runnable(getpid(), poller_thread(who));
 }
 
 bool poller_is_another(const struct poller *p)
 {
-	pid_t who = (pid_t)(poller_who(p) >> 32);
+	clockid_t who = poller_who(p);
 
-	return who && who != gettid() && task_beside_is_runnable(who);
+	return who && who != poller_self() && task_beside_is_runnable(poller_thread(who));
 }

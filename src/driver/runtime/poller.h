@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 struct poller {
-	_Atomic(uint64_t) who; /* the thread's number and its clock; 0: nobody yet */
+	_Atomic(int32_t) who; /* the thread's clock; 0: nobody yet */
 	/* The engine's own: which thread it has marked, and for how long that thread had run by
 	 * then. */
-	uint64_t marked;
+	int32_t marked;
 	uint64_t ran_ns;
 	uint32_t polls; /* the count of polls at the mark */
 };
