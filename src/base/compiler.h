@@ -20,6 +20,17 @@
 #define array_size(a)			(sizeof(a) / sizeof((a)[0]))
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
+/* Asks for the cache line, to write to it.  The compiler's own prefetch only asks to read, unless it may
+ * use this instruction; a processor that lacks it does nothing. */
+static inline void prefetch_to_write(const void *at)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -8,6 +8,9 @@
  * last one takes, and this much more; each of these lines begins with 0. */
 #define CLEAR_AHEAD  (4u * RING_ALIGN)
 #define CLEAR_RECORD (24u * RING_ALIGN) /* a frame; nobody waits for larger ones */
+/* It asks for a line so far ahead of those, as the next locked instruction waits for the line of each
+ * store. */
+#define OWN_AHEAD (4u * RING_ALIGN)
 
 /* As long as the consumer keeps up, the producer uses this part of the ring only (turn_early). */
 #define RING_NEAR_SHARE	   8u
@@ -184,6 +187,9 @@ static void ring_step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 
 static void clear_next(struct ring *r)
 {
+	uint32_t ahead = r->clear_off + OWN_AHEAD;
+
+	prefetch_to_write(r->data + (ahead < r->size ? ahead : ahead - r->size));
 	atomic_store_explicit(ring_word(r, r->clear_off), 0, memory_order_relaxed);
 	r->clear += RING_ALIGN;
 	r->clear_off = ring_after(r, r->clear_off, RING_ALIGN);
