@@ -23,6 +23,7 @@
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/reader.h"
+#include "driver/runtime/stand_in.h"
 #include "driver/runtime/userfault.h"
 #include "driver/runtime/waiter.h"
 #include "driver/umad/umad.h"
@@ -324,9 +325,14 @@ bool cdev_is_channel(int fd)
 	return cdev_is_ours(fd) && uchannel_has_completions(fd);
 }
 
-int cdev_wait_begin(uint64_t deadline_ns)
+uint32_t cdev_completion_events(void)
 {
-	int fd = waiter_begin(deadline_ns);
+	return stand_in_mark(NULL).events;
+}
+
+int cdev_wait_begin(uint64_t deadline_ns, uint32_t events)
+{
+	int fd = waiter_begin(deadline_ns, events);
 
 	return fd == WAITER_ASK ? CDEV_WAIT_ASK : fd;
 }

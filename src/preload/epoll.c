@@ -144,7 +144,7 @@ static int epoll_in_place(struct epoll_call *p)
 	if (!p->call.deadline_ns || !cdev_any_channel() || !wait_leads_to_channel(p->set))
 		return epoll_until(p, p->call.deadline_ns);
 	/* Here the kernel says what is wrong with the call. */
-	n = epoll_ask(&p->call);
+	n = wait_ask(&p->call);
 	return n ? n : wait_in_place(&p->call);
 }
 
@@ -159,7 +159,7 @@ static bool epoll_is_ours(int set)
 exported int epoll_wait(int set, struct epoll_event *events, int max, int timeout)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, NULL},
+		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -175,7 +175,7 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 			 const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, NULL},
+		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -205,7 +205,7 @@ exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, NULL},
+		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
 		.set = set,
 		.events = events,
 		.max = max,

@@ -43,6 +43,12 @@ void wait_closed(int fd)
 					  memory_order_relaxed);
 }
 
+int wait_ask(struct wait_call *c)
+{
+	c->events = cdev_completion_events();
+	return c->ask(c);
+}
+
 static int wait_on(struct wait_call *c)
 {
 	uint64_t deadline_ns = c->deadline_ns;
@@ -53,11 +59,11 @@ static int wait_on(struct wait_call *c)
 		knocked = false;
 		/* A child of vfork is another process with our memory, so the device is not its
 		 * own. */
-		knock = tree_device_owner() ? cdev_wait_begin(deadline_ns) : -1;
+		knock = tree_device_owner() ? cdev_wait_begin(deadline_ns, c->events) : -1;
 		if (knock == CDEV_WAIT_ASK) {
 			/* It may be another channel's, and a second look would find none. */
 			deadline_ns = 0;
-			n = c->ask(c);
+			n = wait_ask(c);
 			continue;
 		}
 		deadline_ns = c->deadline_ns;
@@ -67,7 +73,7 @@ static int wait_on(struct wait_call *c)
 		cdev_wait_end(knocked);
 		if (n || !knocked)
 			return n;
-		n = c->ask(c);
+		n = wait_ask(c);
 	} while (!n);
 	return n;
 }

@@ -33,11 +33,14 @@ struct wait_call {
 	int (*ask)(struct wait_call *c);
 	int (*wait)(struct wait_call *c, int knock, bool *knocked);
 	uint64_t deadline_ns;
+	uint32_t events; /* the completion events that there were before the kernel was asked */
 	/* Not NULL: signals are held back, and this is the program's mask. */
 	const sigset_t *mask;
 };
 
-/* Waits.  The caller has called c->ask, which found nothing. */
+/* Calls c->ask. */
+int wait_ask(struct wait_call *c);
+/* Waits.  The caller has called wait_ask, which found nothing. */
 int wait_in_place(struct wait_call *c);
 
 /* Computes when this time from now on is over.  False: the kernel would not take it. */

@@ -69,17 +69,20 @@ static bool reader_step(struct reader *r, bool woken)
 	if (!p)
 		return false;
 	r->wake = p->wake;
-	if (woken)
+	if (woken) {
 		stand_in_works(p);
+		r->place.mark = stand_in_mark_again(r->place.mark);
+	}
 	if (!woken || !r->place.has_event(r->place.fd))
 		sleeps = stand_in_begin(p, &r->place) == STAND_IN_SLEEPS;
 	stand_in_leave();
 	return sleeps;
 }
 
-int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel)
+int reader_wait(int fd, bool (*has_event)(int fd), struct stand_in_mark mark, const int *cancel)
 {
-	struct reader r = {.place = {SLOT_READER, has_event, fd, UINT64_MAX}, .cancel = cancel};
+	struct reader r = {.place = {SLOT_READER, has_event, fd, UINT64_MAX, mark},
+			   .cancel = cancel};
 	int saved_errno = errno, ret = 0;
 	bool woken = false, sleeps;
 
@@ -101,14 +104,11 @@ int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel)
 	return ret;
 }
 
-void reader_rouse(void)
+/* Wakes the thread that stands for the engine. */
+static void reader_wake(void)
 {
-	struct process *p;
+	struct process *p = stand_in_enter();
 
-	stand_in_note_event();
-	if (stand_in_looks())
-		return;
-	p = stand_in_enter();
 	if (!p)
 		return;
 	/* The event was stored before; this fence orders that store before our load of the word. */
@@ -118,12 +118,19 @@ void reader_rouse(void)
 	stand_in_leave();
 }
 
+void reader_rouse(const void *channel)
+{
+	stand_in_note_event(channel);
+	if (!stand_in_looks())
+		reader_wake();
+}
+
 void reader_cancelled(void)
 {
 	no_cancellation();
 	uint64_t signals;
 
 	signals_hold(&signals);
-	reader_rouse();
+	reader_wake();
 	signals_release(&signals);
 }

@@ -13,15 +13,18 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "driver/runtime/stand_in.h"
 
 /*
- * The calling thread is about to read from fd, which blocks until has_event(fd).  Returns 0 if
- * there is an event, or if the thread has to wait as usual; -EINTR where read would return it.  The
- * caller holds cancellation off; cancel is what cancel_restore needs to allow it.
+ * The calling thread is about to read from fd, which blocks until has_event(fd); it was not true
+ * after the mark of the channel was made.  Returns 0 if there is an event, or if the thread has to
+ * wait as usual; -EINTR where read would return it.  The caller holds cancellation off; cancel is
+ * what cancel_restore needs to allow it.
  */
-int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel) must_check;
-/* Somebody has made an event that such a thread may be waiting for, or has closed its
- * descriptor. */
-void reader_rouse(void);
+int reader_wait(int fd, bool (*has_event)(int fd), struct stand_in_mark mark,
+		const int *cancel) must_check;
+/* Somebody has made an event of the channel, for which such a thread may be waiting, or has closed
+ * its descriptor. */
+void reader_rouse(const void *channel);
 /* pthread_cancel has asked a thread of the program to end; it may be such a thread. */
 void reader_cancelled(void);

@@ -28,8 +28,10 @@
  * away. */
 static _Atomic(unsigned) inside;
 
-/* The number of events that were made in this process. */
-static _Atomic(uint32_t) events;
+/* The number of events that were made in this process: of all channels, and of channels whose
+ * addresses fall on one row.  The memory stays when a channel goes. */
+#define EVENT_ROWS 64u
+static _Atomic(uint32_t) events[EVENT_ROWS];
 
 static _Thread_local bool looking __attribute__((tls_model("initial-exec")));
 
@@ -61,9 +63,32 @@ void stand_in_fork_child(void)
 	atomic_store(&inside, 0);
 }
 
-void stand_in_note_event(void)
+static unsigned event_row(const void *channel)
 {
-	atomic_fetch_add_explicit(&events, 1, memory_order_relaxed);
+	return channel ? 1 + (unsigned)((uintptr_t)channel / 64 % (EVENT_ROWS - 1)) : 0;
+}
+
+static uint32_t events_of_row(unsigned row)
+{
+	return atomic_load_explicit(&events[row], memory_order_acquire);
+}
+
+struct stand_in_mark stand_in_mark(const void *channel)
+{
+	unsigned row = event_row(channel);
+
+	return (struct stand_in_mark){row, events_of_row(row)};
+}
+
+struct stand_in_mark stand_in_mark_again(struct stand_in_mark mark)
+{
+	return (struct stand_in_mark){mark.row, events_of_row(mark.row)};
+}
+
+void stand_in_note_event(const void *channel)
+{
+	atomic_fetch_add_explicit(&events[event_row(channel)], 1, memory_order_release);
+	atomic_fetch_add_explicit(&events[0], 1, memory_order_release);
 }
 
 bool stand_in_looks(void)
@@ -236,14 +261,14 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 
 struct stand_in_gaze {
 	struct process *process;
-	uint32_t events; /* the number of events when the look began */
+	struct stand_in_mark mark;
 };
 
 static bool gaze_is_over(const void *arg)
 {
 	const struct stand_in_gaze *g = arg;
 
-	return atomic_load_explicit(&events, memory_order_relaxed) != g->events;
+	return events_of_row(g->mark.row) != g->mark.events;
 }
 
 static bool gaze_works(void *user)
@@ -288,11 +313,11 @@ static bool stand_in_may_gaze(struct process *p, const struct stand_in *s)
 }
 
 /* Finds what comes within some microseconds without a sleep, if the last wait was that short.
- * True: there is an event. */
+ * True: there is an event, unless another thread has taken it. */
 static bool stand_in_gazes(struct process *p, const struct stand_in *s)
 {
 	struct engine *e = p->engine;
-	struct stand_in_gaze g = {p, atomic_load_explicit(&events, memory_order_relaxed)};
+	struct stand_in_gaze g = {p, s->mark};
 	const struct patience_meanwhile meanwhile = {gaze_works, &g};
 	bool found;
 
@@ -315,8 +340,7 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s)
 
 	if (unlikely(in_device()))
 		return STAND_IN_DECLINES;
-	/* If the event is another thread's, the engine looks for this thread's, after its nap. */
-	if (stand_in_gazes(p, s) && (!s->has_event || s->has_event(s->fd)))
+	if (stand_in_gazes(p, s))
 		return STAND_IN_EVENT;
 	while (stand_in_takes(p, s, &next))
 		;

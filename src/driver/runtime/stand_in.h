@@ -16,6 +16,12 @@
 
 struct process;
 
+/* The events that a thread knows of.  Those of a few channels are counted together. */
+struct stand_in_mark {
+	unsigned row;
+	uint32_t events;
+};
+
 /* A thread that is about to sleep, and how it finds out that its event is there already. */
 struct stand_in {
 	uint32_t word; /* what the slot's word is while the thread sleeps there */
@@ -23,6 +29,9 @@ struct stand_in {
 	bool (*has_event)(int fd);
 	int fd;
 	uint64_t deadline_ns; /* when its wait ends at the latest; UINT64_MAX: never */
+	/* Made before the thread found that there is no event.  So it does not look for one that
+	 * came in between. */
+	struct stand_in_mark mark;
 };
 
 enum stand_in_next {
@@ -44,8 +53,11 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s) m
 /* The thread sleeps there no more, and gives the place back if nobody has taken it away.  True: the
  * engine naps and does not know that the place is empty. */
 bool stand_in_give_back(struct process *p, uint32_t word);
-/* A thread has made an event. */
-void stand_in_note_event(void);
+/* Returns how many events the channel has had; NULL: all channels. */
+struct stand_in_mark stand_in_mark(const void *channel);
+struct stand_in_mark stand_in_mark_again(struct stand_in_mark mark);
+/* A thread has made an event of the channel. */
+void stand_in_note_event(const void *channel);
 /* Does the calling thread itself see the events that its work makes, because it is looking just
  * now? */
 bool stand_in_looks(void);

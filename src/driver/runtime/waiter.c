@@ -49,9 +49,13 @@ static int waiter_door(struct process *p)
 	return fd;
 }
 
-static int waiter_step(struct process *p, uint64_t deadline_ns)
+static int waiter_step(struct process *p, uint64_t deadline_ns, uint32_t events)
 {
-	const struct stand_in waiter = {.word = SLOT_WAITER, .deadline_ns = deadline_ns};
+	const struct stand_in waiter = {
+		.word = SLOT_WAITER,
+		.deadline_ns = deadline_ns,
+		.mark = {stand_in_mark(NULL).row, events},
+	};
 	int fd = waiter_door(p);
 	enum stand_in_next next;
 
@@ -67,7 +71,7 @@ static int waiter_step(struct process *p, uint64_t deadline_ns)
 	return next == STAND_IN_SLEEPS ? fd : -1;
 }
 
-int waiter_begin(uint64_t deadline_ns)
+int waiter_begin(uint64_t deadline_ns, uint32_t events)
 {
 	no_cancellation();
 	int saved_errno = errno, fd = -1;
@@ -75,7 +79,7 @@ int waiter_begin(uint64_t deadline_ns)
 
 	waits = false;
 	if (p) {
-		fd = waiter_step(p, deadline_ns);
+		fd = waiter_step(p, deadline_ns, events);
 		stand_in_leave();
 	}
 	told = false;

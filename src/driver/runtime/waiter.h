@@ -23,11 +23,12 @@
  * thread has to wait as it would without us; or WAITER_ASK: there is an event of some channel, so
  * the thread asks the kernel first, and calls this again with a deadline of 0 if there is nothing
  * for it.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
- * UINT64_MAX: it may last for ever.  The call leaves the caller's state of cancellation as it was.
+ * UINT64_MAX: it may last for ever.  'events' is how many events of all channels there had been
+ * before the thread asked the kernel (stand_in_mark).  The call leaves the caller's state of cancellation as it was.
  * In both calls the caller has signals held back (signals.h), because a handler that jumps away
  * must not leave locks of the device behind.
  */
-int waiter_begin(uint64_t deadline_ns) must_check;
+int waiter_begin(uint64_t deadline_ns, uint32_t events) must_check;
 /* The thread has waited; knocked: that descriptor is readable.  The call does the work that has
  * come. */
 void waiter_end(bool knocked);

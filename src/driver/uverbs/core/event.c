@@ -36,10 +36,12 @@ struct uchannel {
 	struct uchannel *next; /* async channels, under channels_lock */
 
 	_Atomic(bool) stood_for; /* whether a reader stood for it since a CQ of it was armed */
+	_Atomic(bool) blocks;	 /* the program's descriptor did when a read asked last */
 	pthread_mutex_t lock;	 /* a leaf: held across pipe system calls that do not block */
 	bool closed;
-	struct hidden writer;
-	struct hidden reader; /* our own open file description, non-blocking */
+	/* Our own open file description, which reads and writes and does not block.  So its writes
+	 * never find a pipe without a reader. */
+	struct hidden pipe;
 	uint8_t *late;
 	size_t late_bytes;
 	size_t late_room;
@@ -79,12 +81,12 @@ bool uchannel_overflowed(void)
  * A pipe that was read from keeps its page, so the first events need no page that the system may
  * not have.  An event that cannot be written waits for the next one, which may never come.
  */
-static bool pipe_prime(const struct uchannel *c, int read_fd, int write_fd)
+static bool pipe_prime(const struct uchannel *c, int pipe)
 {
 	uint8_t event[sizeof(struct devx_event)] = {0};
 
-	return write(write_fd, event, c->event_bytes) == (ssize_t)c->event_bytes &&
-	       read(read_fd, event, c->event_bytes) == (ssize_t)c->event_bytes;
+	return write(pipe, event, c->event_bytes) == (ssize_t)c->event_bytes &&
+	       read(pipe, event, c->event_bytes) == (ssize_t)c->event_bytes;
 }
 
 static int pipe_open(struct uchannel *c, int *user_fd)
@@ -93,31 +95,31 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
 	int ret = -EMFILE;
 	char path[32];
-	int fd[2], reader;
+	int fd[2], both;
 
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
-	if (fcntl(fd[1], F_SETFL, O_NONBLOCK | packets) < 0)
-		goto fail;
 	/* Opens the pipe a second time, so that its O_NONBLOCK is not the program's.  A plain
 	 * system call, because openat() of this process is interposed. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
-	reader = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (reader < 0)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[1]);
+	both = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	close(fd[1]);
+	if (both < 0)
 		goto fail;
-	if (!pipe_prime(c, reader, fd[1])) {
-		close(reader);
+	if (packets && fcntl(both, F_SETFL, O_NONBLOCK | packets) < 0)
+		goto fail_both;
+	if (!pipe_prime(c, both)) {
 		ret = -ENOMEM;
-		goto fail;
+		goto fail_both;
 	}
-	c->reader = hidden_keep(reader);
-	c->writer = hidden_keep(fd[1]);
+	c->pipe = hidden_keep(both);
 	*user_fd = fd[0];
 	return 0;
 
+fail_both:
+	close(both);
 fail:
 	close(fd[0]);
-	close(fd[1]);
 	return ret;
 }
 
@@ -186,8 +188,7 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 close_pipe:
 	channel_unlist(c);
 	close(fd);
-	hidden_close(&c->writer);
-	hidden_close(&c->reader);
+	hidden_close(&c->pipe);
 free_channel:
 	free(c->late);
 	pthread_mutex_destroy(&c->lock);
@@ -216,10 +217,10 @@ int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struc
 
 /* ---- writing; the channel's lock is held ---- */
 
-/* False if neither end is open, or if other files, not ours to write to, have their numbers. */
+/* False if our end is not open, or if another file, not ours to write to, has its number. */
 static bool can_write(const struct uchannel *c)
 {
-	return !c->closed && hidden_ours(&c->writer) && hidden_ours(&c->reader);
+	return !c->closed && hidden_ours(&c->pipe);
 }
 
 static bool late_reserve(struct uchannel *c, size_t bytes)
@@ -256,10 +257,10 @@ static bool late_append(struct uchannel *c, const void *event)
 
 static bool pipe_grow(struct uchannel *c)
 {
-	int size = fcntl(c->writer.fd, F_GETPIPE_SZ);
+	int size = fcntl(c->pipe.fd, F_GETPIPE_SZ);
 
 	return size > 0 && size < PIPE_BYTES_MAX &&
-	       fcntl(c->writer.fd, F_SETPIPE_SZ, size * 2) > size;
+	       fcntl(c->pipe.fd, F_SETPIPE_SZ, size * 2) > size;
 }
 
 /* Writes one event by the system call, because write() is a cancellation point, and a thread that
@@ -267,7 +268,7 @@ static bool pipe_grow(struct uchannel *c)
 static bool pipe_put(struct uchannel *c, const void *event)
 {
 	do {
-		if (syscall(SYS_write, c->writer.fd, event, c->event_bytes) ==
+		if (syscall(SYS_write, c->pipe.fd, event, c->event_bytes) ==
 		    (ssize_t)c->event_bytes)
 			return true;
 	} while (errno == EINTR || (errno == EAGAIN && pipe_grow(c)));
@@ -314,7 +315,7 @@ void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count)
 	struct ib_uverbs_comp_event_desc desc = {.cq_handle = cq_handle};
 
 	channel_post(c, &desc, count);
-	reader_rouse();
+	reader_rouse(c);
 }
 
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event, uint32_t *count)
@@ -372,10 +373,10 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 	uint8_t chunk[PURGE_BYTES];
 	int waiting = 0;
 
-	if (ioctl(c->reader.fd, FIONREAD, &waiting) < 0)
+	if (ioctl(c->pipe.fd, FIONREAD, &waiting) < 0)
 		return false;
 	while (waiting > 0) {
-		ssize_t n = syscall(SYS_read, c->reader.fd, chunk,
+		ssize_t n = syscall(SYS_read, c->pipe.fd, chunk,
 				    min_u64((uint64_t)waiting, sizeof(chunk)));
 		size_t kept;
 
@@ -385,7 +386,7 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 			break; /* the program has read it already */
 		waiting -= (int)n;
 		kept = events_without(c, chunk, (size_t)n, element, purged);
-		if (kept && syscall(SYS_write, c->writer.fd, chunk, kept) != (ssize_t)kept &&
+		if (kept && syscall(SYS_write, c->pipe.fd, chunk, kept) != (ssize_t)kept &&
 		    !late_put(c, chunk, kept))
 			return false;
 	}
@@ -427,13 +428,12 @@ static void channel_last_close(struct cdev_file *cdev)
 	channel_unlist(c);
 	pthread_mutex_lock(&c->lock);
 	c->closed = true;
-	hidden_close(&c->writer);
-	hidden_close(&c->reader);
+	hidden_close(&c->pipe);
 	if (c->late_bytes)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 	c->late_bytes = 0;
 	pthread_mutex_unlock(&c->lock);
-	reader_rouse();
+	reader_rouse(c);
 }
 
 /* ---- waiting for completion events ---- */
@@ -468,25 +468,39 @@ static bool pipe_is_ready(int fd)
 	return syscall(SYS_ioctl, fd, FIONREAD, &bytes) < 0 || bytes;
 }
 
-static bool read_blocks(int fd)
+static bool channel_read_blocks(struct uchannel *c, int fd)
 {
 	long flags = syscall(SYS_fcntl, fd, F_GETFL);
+	bool blocks = flags >= 0 && !(flags & O_NONBLOCK);
 
-	return flags >= 0 && !(flags & O_NONBLOCK);
+	atomic_store_explicit(&c->blocks, blocks, memory_order_relaxed);
+	return blocks;
+}
+
+/*
+ * Does the program's read have to wait?  There are two questions, and if the answer to the first one
+ * says that it has not, the second need not be asked.  The first is the one that did so last.
+ */
+static bool channel_read_waits(struct uchannel *c, int fd)
+{
+	if (atomic_load_explicit(&c->blocks, memory_order_relaxed))
+		return !pipe_is_ready(fd) && channel_read_blocks(c, fd);
+	return channel_read_blocks(c, fd) && !pipe_is_ready(fd);
 }
 
 static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 {
 	struct uchannel *c = container_of(f, struct uchannel, cdev);
 	int saved_errno = errno, ret = 0;
-	/* The program has just been told that there is something to read. */
-	bool told = waiter_was_told(), blocks = !told && read_blocks(fd);
+	struct stand_in_mark mark = stand_in_mark(c);
+	/* The program may just have been told that there is something to read. */
+	bool waits = !waiter_was_told() && channel_read_waits(c, fd);
 
-	if (blocks || waiter_waits())
+	if (waits || waiter_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
 		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
 	cdev_put(f);
-	if (blocks && !pipe_is_ready(fd))
-		ret = reader_wait(fd, pipe_is_ready, cancel);
+	if (waits)
+		ret = reader_wait(fd, pipe_is_ready, mark, cancel);
 	errno = saved_errno;
 	if (ret)
 		return ret;
