@@ -2,7 +2,9 @@
 /*
  * The driver keeps the handlers for SIGSEGV and SIGBUS, and its own handler stays outermost.  For
  * the same reason threads must not block the two: a blocked fault kills the process at once.  A
- * program loses nothing, because a fault cannot be held back anyway.
+ * program loses nothing, because a fault cannot be held back anyway.  For a DPA the driver handles more
+ * signals; those are faults of device code, which runs in threads of our own, so here they may be
+ * blocked.
  */
 #include "preload/libc.h"
 
