@@ -10,27 +10,8 @@
 #include "wire/brief.h"
 #include "wire/record.h"
 #include "wire/record_form.h"
-#include "wire/ring.h"
 #include "check.h"
-
-#define SIZE RING_MIN_BYTES
-
-static struct ring_shared shared;
-static unsigned char *data;
-static struct ring tx, rx;
-
-static void fresh_ring(void)
-{
-	memset(&shared, 0, sizeof(shared));
-	memset(data, 0, SIZE);
-	CHECK(!ring_open_producer(&tx, &shared, data, SIZE));
-	CHECK(!ring_open_consumer(&rx, &shared, data, SIZE));
-}
-
-static bool give_back(void)
-{
-	return ring_give_back(&rx);
-}
+#include "ring_ends.h"
 
 /* Random lengths through many turns of the ring; each record holds its number. */
 static void test_turns(void)

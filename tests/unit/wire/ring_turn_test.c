@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where the producer of a ring goes back to the beginning, and what there is room for afterwards. */
-#include <string.h>
-
 #include "check.h"
-#include "wire/ring.h"
+#include "ring_ends.h"
 
-#define SIZE RING_MIN_BYTES
-
-static struct ring_shared shared;
-static _Alignas(RING_ALIGN) unsigned char data[SIZE];
-static struct ring tx, rx;
-
-static void fresh_ring(void)
-{
-	memset(&shared, 0, sizeof(shared));
-	memset(data, 0, SIZE);
-	CHECK(!ring_open_producer(&tx, &shared, data, SIZE));
-	CHECK(!ring_open_consumer(&rx, &shared, data, SIZE));
-}
-
-static bool give_back(void)
-{
-	return ring_give_back(&rx);
-}
+static _Alignas(RING_ALIGN) unsigned char memory[SIZE];
 
 static bool settle(void)
 {
@@ -124,6 +105,7 @@ static void test_patient(void)
 
 int main(void)
 {
+	data = memory;
 	test_keeps_to_the_beginning();
 	test_takes_all_for_who_is_behind();
 	test_patient();
