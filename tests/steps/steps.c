@@ -434,10 +434,13 @@ static void read_arguments(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct walk *w = &walkers[0].walk;
+	bool can_break;
 
 	read_arguments(argc, argv);
 	walk_ticks();
-	if (run.style == WALK_OVER && !walk_can_break()) {
+	/* The answer is found before any walk, whose processors the question would change. */
+	can_break = walk_can_break();
+	if (run.style == WALK_OVER && !can_break) {
 		printf("the machine's debug registers stop nobody\n");
 		return CANNOT_BE_TRIED;
 	}

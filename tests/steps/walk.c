@@ -328,21 +328,15 @@ static void pass_function(struct walk *w)
 	uint64_t sp = (uint64_t)ptrace(
 		PTRACE_PEEKUSER, w->pid,
 		offsetof(struct user, regs) + offsetof(struct user_regs_struct, rsp), NULL);
-	uint64_t back;
+	int how = walk_can_break() ? PTRACE_CONT : PTRACE_SINGLESTEP;
+	uint64_t points = w->points, back;
 
 	read_memory(w, sp, &back, sizeof(back));
-	if (!walk_can_break()) {
-		uint64_t points = w->points;
-
-		while (w->rip != back)
-			advance_child(w, PTRACE_SINGLESTEP);
-		w->points = points + 1;
-		return;
-	}
 	break_at(w, back);
 	while (w->rip != back)
-		advance_child(w, PTRACE_CONT);
+		advance_child(w, how);
 	break_at(w, 0);
+	w->points = points + 1;
 }
 
 void walk_to(struct walk *w, uint64_t at)
