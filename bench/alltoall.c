@@ -36,8 +36,8 @@ static void check(const unsigned char *in, int ranks, int me, int round, size_t 
 int main(int argc, char **argv)
 {
 	size_t bytes = argc > 1 ? (size_t)atol(argv[1]) : 8;
-	int first = argc > 2 ? atoi(argv[2]) : 100, count = argc > 3 ? atoi(argv[3]) : 100, ranks,
-	    me;
+	int first = argc > 2 ? atoi(argv[2]) : 100;
+	int count = argc > 3 ? atoi(argv[3]) : 100, ranks, me;
 	unsigned char *in, *out;
 	double took[2] = {0};
 
@@ -48,8 +48,8 @@ int main(int argc, char **argv)
 	out = calloc((size_t)ranks, bytes);
 	if (!in || !out)
 		MPI_Abort(MPI_COMM_WORLD, 1);
-	for (int round = -1; round < first + count;
-	     round++) { /* the very first connects everybody */
+	/* The very first one connects everybody. */
+	for (int round = -1; round < first + count; round++) {
 		double start;
 
 		fill(out, ranks, me, round, bytes);
