@@ -51,12 +51,11 @@ void cdev_cancelled(void);
 /*
  * A thread calls these when it is about to wait for descriptors.  The first two tell whether the
  * process has completion channels, and whether fd is one; cdev_completion_events says how many
- * events there have been.  Between cdev_wait_begin and
- * cdev_wait_end the thread waits in the engine's place (driver/runtime/waiter.h): it also waits for
- * the descriptor that cdev_wait_begin returned, unless that is -1, and 'knocked' says whether that
- * one can be read; 'events' is what there had been before the thread asked the kernel.  Both calls
- * hold signals back.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
- * UINT64_MAX: it may last for ever.
+ * events there have been.  Between cdev_wait_begin and cdev_wait_end the thread waits in the
+ * engine's place (driver/runtime/waiter.h): it also waits for the descriptor that cdev_wait_begin
+ * returned, unless that is -1, and 'knocked' says whether that one can be read; 'events' is what
+ * there had been before the thread asked the kernel.  Both calls hold signals back.  The wait ends
+ * at deadline_ns of CLOCK_MONOTONIC; UINT64_MAX: it may last for ever.
  */
 #define CDEV_WAIT_ASK (-2) /* instead of a descriptor: there may be an event, see WAITER_ASK */
 bool cdev_any_channel(void);

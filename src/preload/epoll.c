@@ -159,7 +159,7 @@ static bool epoll_is_ours(int set)
 exported int epoll_wait(int set, struct epoll_event *events, int max, int timeout)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
+		.call = {.ask = epoll_ask, .wait = epoll_wait_for},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -175,7 +175,7 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 			 const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
+		.call = {.ask = epoll_ask, .wait = epoll_wait_for},
 		.set = set,
 		.events = events,
 		.max = max,
@@ -205,7 +205,7 @@ exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
 	struct epoll_call p = {
-		.call = {epoll_ask, epoll_wait_for, 0, 0, NULL},
+		.call = {.ask = epoll_ask, .wait = epoll_wait_for},
 		.set = set,
 		.events = events,
 		.max = max,

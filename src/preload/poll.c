@@ -91,7 +91,7 @@ static int poll_in_place(struct poll_call *p)
 
 exported int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct poll_call p = {.call = {poll_ask, poll_wait, 0, 0, NULL}, .fds = fds, .n = n};
+	struct poll_call p = {.call = {.ask = poll_ask, .wait = poll_wait}, .fds = fds, .n = n};
 
 	if (!timeout || n > POLL_MAX || !cdev_any_channel())
 		return real(poll)(fds, n, timeout);
@@ -103,7 +103,7 @@ exported int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		   const sigset_t *mask)
 {
 	struct poll_call p = {
-		.call = {poll_ask, poll_wait, 0, 0, NULL},
+		.call = {.ask = poll_ask, .wait = poll_wait},
 		.fds = fds,
 		.n = n,
 		.masked = true,

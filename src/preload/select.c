@@ -189,7 +189,7 @@ exported int select(int n, fd_set *restrict r, fd_set *restrict w, fd_set *restr
 
 	if (!cdev_any_channel() || (timeout && !timeout->tv_sec && !timeout->tv_usec))
 		return real(select)(n, r, w, e, timeout);
-	s.call = (struct wait_call){select_ask, select_wait, 0, 0, NULL};
+	s.call = (struct wait_call){.ask = select_ask, .wait = select_wait};
 	s.n = n;
 	s.masked = false;
 	s.mask = NULL;
@@ -213,7 +213,7 @@ exported int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *rest
 
 	if (!cdev_any_channel() || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return real(pselect)(n, r, w, e, timeout, mask);
-	s.call = (struct wait_call){select_ask, select_wait, 0, 0, NULL};
+	s.call = (struct wait_call){.ask = select_ask, .wait = select_wait};
 	s.n = n;
 	s.masked = true;
 	s.mask = mask;

@@ -71,7 +71,7 @@ static bool reader_step(struct reader *r, bool woken)
 	r->wake = p->wake;
 	if (woken) {
 		stand_in_works(p);
-		r->place.mark = stand_in_mark_again(r->place.mark);
+		r->place.mark.events = stand_in_events(r->place.mark.row);
 	}
 	if (!woken || !r->place.has_event(r->place.fd))
 		sleeps = stand_in_begin(p, &r->place) == STAND_IN_SLEEPS;

@@ -65,10 +65,10 @@ void stand_in_fork_child(void)
 
 static unsigned event_row(const void *channel)
 {
-	return channel ? 1 + (unsigned)((uintptr_t)channel / 64 % (EVENT_ROWS - 1)) : 0;
+	return STAND_IN_ALL_CHANNELS + 1 + (unsigned)((uintptr_t)channel / 64 % (EVENT_ROWS - 1));
 }
 
-static uint32_t events_of_row(unsigned row)
+uint32_t stand_in_events(unsigned row)
 {
 	return atomic_load_explicit(&events[row], memory_order_acquire);
 }
@@ -77,18 +77,13 @@ struct stand_in_mark stand_in_mark(const void *channel)
 {
 	unsigned row = event_row(channel);
 
-	return (struct stand_in_mark){row, events_of_row(row)};
-}
-
-struct stand_in_mark stand_in_mark_again(struct stand_in_mark mark)
-{
-	return (struct stand_in_mark){mark.row, events_of_row(mark.row)};
+	return (struct stand_in_mark){row, stand_in_events(row)};
 }
 
 void stand_in_note_event(const void *channel)
 {
 	atomic_fetch_add_explicit(&events[event_row(channel)], 1, memory_order_release);
-	atomic_fetch_add_explicit(&events[0], 1, memory_order_release);
+	atomic_fetch_add_explicit(&events[STAND_IN_ALL_CHANNELS], 1, memory_order_release);
 }
 
 bool stand_in_looks(void)
@@ -268,7 +263,7 @@ static bool gaze_is_over(const void *arg)
 {
 	const struct stand_in_gaze *g = arg;
 
-	return events_of_row(g->mark.row) != g->mark.events;
+	return stand_in_events(g->mark.row) != g->mark.events;
 }
 
 static bool gaze_works(void *user)

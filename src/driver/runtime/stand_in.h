@@ -16,7 +16,10 @@
 
 struct process;
 
-/* The events that a thread knows of.  Those of a few channels are counted together. */
+#define STAND_IN_ALL_CHANNELS 0u
+
+/* The events that a thread knows of.  The row is STAND_IN_ALL_CHANNELS, or counts those of a few
+ * channels together. */
 struct stand_in_mark {
 	unsigned row;
 	uint32_t events;
@@ -53,9 +56,10 @@ enum stand_in_next stand_in_begin(struct process *p, const struct stand_in *s) m
 /* The thread sleeps there no more, and gives the place back if nobody has taken it away.  True: the
  * engine naps and does not know that the place is empty. */
 bool stand_in_give_back(struct process *p, uint32_t word);
-/* Returns how many events the channel has had; NULL: all channels. */
+/* Returns how many events have been counted in a mark's row. */
+uint32_t stand_in_events(unsigned row);
+/* Marks how many events the channel has had. */
 struct stand_in_mark stand_in_mark(const void *channel);
-struct stand_in_mark stand_in_mark_again(struct stand_in_mark mark);
 /* A thread has made an event of the channel. */
 void stand_in_note_event(const void *channel);
 /* Does the calling thread itself see the events that its work makes, because it is looking just

@@ -54,7 +54,7 @@ static int waiter_step(struct process *p, uint64_t deadline_ns, uint32_t events)
 	const struct stand_in waiter = {
 		.word = SLOT_WAITER,
 		.deadline_ns = deadline_ns,
-		.mark = {stand_in_mark(NULL).row, events},
+		.mark = {STAND_IN_ALL_CHANNELS, events},
 	};
 	int fd = waiter_door(p);
 	enum stand_in_next next;

@@ -24,7 +24,7 @@
  * the thread asks the kernel first, and calls this again with a deadline of 0 if there is nothing
  * for it.  The wait ends at deadline_ns of CLOCK_MONOTONIC;
  * UINT64_MAX: it may last for ever.  'events' is how many events of all channels there had been
- * before the thread asked the kernel (stand_in_mark).  The call leaves the caller's state of cancellation as it was.
+ * before the thread asked the kernel (stand_in_events).  The call leaves the caller's state of cancellation as it was.
  * In both calls the caller has signals held back (signals.h), because a handler that jumps away
  * must not leave locks of the device behind.
  */

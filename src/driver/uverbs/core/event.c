@@ -496,7 +496,7 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 	/* The program may just have been told that there is something to read. */
 	bool waits = !waiter_was_told() && channel_read_waits(c, fd);
 
-	if (waits || waiter_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
+	if (waiter_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
 		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
 	cdev_put(f);
 	if (waits)
