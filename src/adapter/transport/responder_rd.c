@@ -67,6 +67,18 @@ static void rd_give_up(struct responder *r)
 	r->rd_once = r->rd_count;
 }
 
+/* Does the XRC queue still exist that the request named?  Its protection domain is what gives the right
+ * to read, and an answer may go on, or again, long after the request was judged. */
+static bool rd_queue_exists(const struct qp *qp, const struct rd_resource *rd)
+{
+	const struct srq *srq;
+
+	if (likely(qp->bth != BTH_XRC))
+		return true;
+	srq = srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn);
+	return srq && srq_pdn(srq) == rd->pdn;
+}
+
 /* Sends read data from rd_off on.  Returns RESP_DONE also when the wire is busy; then it continues
  * later. */
 static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
@@ -76,6 +88,8 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 	uint32_t most =
 		wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu, false);
 
+	if (!rd_queue_exists(qp, rd))
+		return RESP_ERR_INVALID;
 	do {
 		uint32_t off = (uint32_t)r->rd_off;
 		uint32_t n = rd->placed ? rd->len - off : min_u32(rd->len - off, most);
