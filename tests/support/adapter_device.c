@@ -6,6 +6,7 @@
 
 #include "base/rcu.h"
 #include "check.h"
+#include "test_slots.h"
 #include "test_subnet.h"
 
 static int64_t chunk_alloc(void *user, enum number_kind kind)
@@ -29,9 +30,8 @@ static void device_up_as(struct test_device *r, bool ethernet)
 
 	memset(r, 0, sizeof(*r));
 	r->registry = calloc(1, sizeof(*r->registry));
-	r->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
-	CHECK(r->registry && r->slots);
-	memset(r->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
+	r->slots = test_slots_map();
+	CHECK(r->registry);
 	r->registry->magic = REGISTRY_MAGIC;
 	r->registry->version = REGISTRY_VERSION;
 	atomic_store(&r->registry->slot_host_plus_1[0], 1);
@@ -76,7 +76,7 @@ void device_down(struct test_device *r)
 	wire_process_destroy(r->host);
 	test_subnet_close(r->subnet);
 	free(r->registry);
-	free(r->slots);
+	test_slots_unmap(r->slots);
 }
 
 static void cq_event(void *user)

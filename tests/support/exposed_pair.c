@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "test_slots.h"
 #include "test_subnet.h"
 
 #define CHANNEL_BYTES (1u << 20)
@@ -121,9 +122,8 @@ struct exposed_pair *exposed_pair_up_of(enum key_way way, enum ib_qp_type type)
 	memset(p, 0, sizeof(*p));
 	p->way = way;
 	p->registry = calloc(1, sizeof(*p->registry));
-	p->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
-	CHECK(p->registry && p->slots);
-	memset(p->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
+	p->slots = test_slots_map();
+	CHECK(p->registry);
 	test_subnet_open(&p->subnet, EXPOSED_PAIR_PORTS);
 	for (unsigned i = 0; i < EXPOSED_PAIR_PORTS; i++) {
 		test_subnet_port(&p->subnet, i, 0, false);
@@ -172,7 +172,7 @@ void exposed_pair_down(struct exposed_pair *p)
 	close(p->channel);
 	test_subnet_close(&p->subnet);
 	free(p->registry);
-	free(p->slots);
+	test_slots_unmap(p->slots);
 	free(p);
 }
 
