@@ -36,6 +36,9 @@ enum { OLD = 0x11 };
 #define SPARE_BYTES    (4ul * MIB)
 #define SPARE_SLOTS    (64ul << 10)
 
+#define SETTLE_US      2000000u
+#define SETTLE_STEP_US 20000u
+
 struct holdings {
 	unsigned long descriptors, mappings, threads;
 	uint64_t slots, shared; /* shared: without the slots */
@@ -101,9 +104,24 @@ static struct holdings holdings_now(void)
 	return h;
 }
 
-static void want_no_more(const struct holdings *before)
+/* Holdings now, or once what the engine still gives back has gone, but within SETTLE_US: it hears of a
+ * peer's end when it has a processor. */
+static struct holdings holdings_settled(const struct holdings *before)
 {
 	struct holdings now = holdings_now();
+
+	for (unsigned us = 0; us < SETTLE_US && (now.descriptors > before->descriptors ||
+						 now.threads > before->threads);
+	     us += SETTLE_STEP_US) {
+		usleep(SETTLE_STEP_US);
+		now = holdings_now();
+	}
+	return now;
+}
+
+static void want_no_more(const struct holdings *before)
+{
+	struct holdings now = holdings_settled(before);
 
 	printf("descriptors %lu, then %lu; mappings %lu, then %lu; threads %lu, then %lu; "
 	       "shared MiB %lu, then %lu\n",
