@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /*
- * A thread in an access makes one system call of 256 KiB at most, or copies one piece.  That takes
+ * A thread in an access makes one system call of 1 MiB at most, or copies one piece.  That takes
  * much less processor time than this: we give a thread up that has run for RUNS_ONE_MS, if all
  * threads that we wait for have run for RUNS_ALL_MS together.
  */

@@ -17,8 +17,9 @@
 #include "base/word.h"
 #include "reach/way.h"
 
-/* One call moves at most this much, so that a revocation waits for some microseconds only. */
-#define WAY_CALL_BYTES ((256u << 10) + WORD_BYTES)
+/* One call moves at most this much, so that a revocation waits for some dozen microseconds only: where system
+ * calls are dear, calls of a quarter of it take a third longer for the same bytes. */
+#define WAY_CALL_BYTES ((1024u << 10) + WORD_BYTES)
 /* After so many interruptions we give up.  Each means that the thread was preempted within some
  * nanoseconds, or that somebody steps through it. */
 #define WAY_CALL_TRIES 16
