@@ -278,6 +278,32 @@ static void test_queue_goes(void)
 	xrc_case_down(&t);
 }
 
+/* An answer that waits for room goes on only while its queue exists, whose domain gives the right to read. */
+static void test_queue_of_answer_goes(void)
+{
+	struct xrc_case t;
+	struct device_srq *s;
+	struct responder *r;
+
+	xrc_case_up(&t, 0);
+	s = &t.srq[0];
+	r = &t.tgt.qp->resp;
+	r->rd[0] = (struct rd_resource){.first_psn = psn_add(r->epsn, IB_PSN_MASK),
+					.npkts = 1,
+					.va = (uintptr_t)s->mem,
+					.rkey = s->key,
+					.pdn = srq_pdn(s->srq),
+					.srqn = srq_number(s->srq),
+					.len = BYTES};
+	r->rd_count = 1;
+	CHECK(!srq_destroy(s->srq));
+	s->srq = NULL;
+	(void)responder_continue(t.tgt.qp);
+	adapter_progress(t.device.adapter[0], NULL);
+	CHECK(qp_state(t.tgt.qp) == IB_QPS_ERR);
+	xrc_case_down(&t);
+}
+
 /* The WQE must have room for the queue's number. */
 static void test_short_wqe(void)
 {
@@ -357,6 +383,7 @@ int main(void)
 	test_wrong_queue();
 	test_not_ready();
 	test_queue_goes();
+	test_queue_of_answer_goes();
 	test_short_wqe();
 	test_creation();
 	return 0;
