@@ -10,6 +10,7 @@
  *	futex	a word in memory that both share; both sleep
  *	copy_64, copy_1024
  *		not that, but how fast the kernel copies so many KiB into the other (process_vm_writev)
+ *	and the names of rings.h
  *
  * floors NAME...: prints "name value unit" lines.
  */
@@ -18,19 +19,17 @@
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "rings.h"
 #include "talk.h"
 #include "verbs_device.h"
 
@@ -208,8 +207,6 @@ static void copied(struct line *l, size_t bytes)
 
 static _Noreturn void answer(const struct floor *f, struct line *l)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	talk_pin(0);
 	while (f->kib)
 		pause();
 	for (;;) {
@@ -251,20 +248,16 @@ static void measure(const struct floor *f)
 		copy_open(lines, f->kib << 10);
 	else
 		f->open(lines);
-	lines[0].child = fork();
-	if (lines[0].child < 0)
-		device_die("fork: %m");
+	lines[0].child = talk_fork();
 	if (!lines[0].child)
 		answer(f, &lines[1]);
-	talk_pin(1);
 	ns = each_ns(f, &lines[0]);
 	if (f->kib)
 		printf("%s %.0f MiB/s\n", f->name, (double)(f->kib << 10) / ns * 1e9 / (1 << 20));
 	else
 		printf("%s %.3f us\n", f->name, ns / 2e3);
 	fflush(stdout);
-	if (kill(lines[0].child, SIGKILL) || waitpid(lines[0].child, NULL, 0) != lines[0].child)
-		device_die("the other process: %m");
+	talk_end(lines[0].child);
 }
 
 int main(int argc, char **argv)
@@ -275,11 +268,14 @@ int main(int argc, char **argv)
 
 		while (f < floors + FLOORS && strcmp(f->name, argv[i]) != 0)
 			f++;
-		if (f == floors + FLOORS || sched_getaffinity(0, sizeof(all), &all)) {
+		if (sched_getaffinity(0, sizeof(all), &all))
+			device_die("sched_getaffinity: %m");
+		if (f < floors + FLOORS) {
+			measure(f);
+		} else if (!rings_measure(argv[i])) {
 			fprintf(stderr, "floors: nothing is called %s\n", argv[i]);
 			return 2;
 		}
-		measure(f);
 		sched_setaffinity(0, sizeof(all), &all);
 	}
 	return 0;

@@ -1,26 +1,10 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What two processes need at least that hand messages over through memory which both share, and do nothing else:
- * floors of what goes through softhca's channels.  Each process has a processor of its own where there are two.
- *
- *	line		a word there and back, half of the time
- *	frame_64, frame_1500
- *			the same of a message: a header of 48 bytes and so many more, copied into the ring and out of it,
- *			and once more on either side, as frames are
- *	single		lines of 64 bytes one way, as fast as it goes; either side executes a locked instruction for
- *			each, as libmlx5 does for each request, completion and receive
- *	single_unlocked	the same without these
- *
- * rings NAME...: prints "name value unit" lines.
- */
-#include <sched.h>
-#include <signal.h>
+// SPDX-License-Identifier: BSD-2-Clause
+#include "rings.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "talk.h"
@@ -55,9 +39,14 @@ struct floor {
 	void (*answer)(struct side *s, const struct floor *f);
 };
 
+static uint8_t *line_at(struct ring *r, uint64_t line)
+{
+	return r->bytes + line % RING_LINES * LINE;
+}
+
 static _Atomic(uint64_t) *word_at(struct ring *r, uint64_t line)
 {
-	return (_Atomic(uint64_t) *)(void *)(r->bytes + line % RING_LINES * LINE);
+	return (_Atomic(uint64_t) *)(void *)line_at(r, line);
 }
 
 /* ---- there and back ---- */
@@ -84,7 +73,7 @@ static void message_send(struct side *s, uint32_t payload)
 
 		memcpy(copy, s->source, HEADER + payload);
 		__asm__ volatile("" ::"r"(copy) : "memory");
-		memcpy(s->out->bytes + at % RING_LINES * LINE + WORD, copy, HEADER + payload);
+		memcpy(line_at(s->out, at) + WORD, copy, HEADER + payload);
 	}
 	atomic_store_explicit(word, at + 1, memory_order_release);
 	s->sent = at + lines;
@@ -100,7 +89,7 @@ static void message_receive(struct side *s, uint32_t payload)
 	if (payload) {
 		uint8_t copy[2048];
 
-		memcpy(copy, s->in->bytes + at % RING_LINES * LINE + WORD, HEADER + payload);
+		memcpy(copy, line_at(s->in, at) + WORD, HEADER + payload);
 		__asm__ volatile("" ::"r"(copy) : "memory");
 		memcpy(s->target, copy, HEADER + payload);
 	}
@@ -190,7 +179,7 @@ static const struct floor floors[] = {
 
 #define FLOORS (sizeof(floors) / sizeof(*floors))
 
-static void measure(const struct floor *f)
+static void ring_measure(const struct floor *f)
 {
 	struct ring *rings = mmap(NULL, 2 * sizeof(*rings), PROT_READ | PROT_WRITE,
 				  MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -199,39 +188,26 @@ static void measure(const struct floor *f)
 
 	if (rings == MAP_FAILED)
 		device_die("mmap: %m");
-	child = fork();
-	if (child < 0)
-		device_die("fork: %m");
+	child = talk_fork();
 	side = (struct side){.out = &rings[!child], .in = &rings[!!child]};
 	memset(side.source, 1, sizeof(side.source));
 	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		talk_pin(0);
 		f->answer(&side, f);
 		_exit(0);
 	}
-	talk_pin(1);
 	printf("%s %.3f %s\n", f->name, f->begin(&side, f), f->unit);
 	fflush(stdout);
-	if (kill(child, SIGKILL) || waitpid(child, NULL, 0) != child)
-		device_die("the other process: %m");
+	talk_end(child);
 	munmap(rings, 2 * sizeof(*rings));
 }
 
-int main(int argc, char **argv)
+bool rings_measure(const char *name)
 {
-	for (int i = 1; i < argc; i++) {
-		const struct floor *f = floors;
-		cpu_set_t all;
-
-		while (f < floors + FLOORS && strcmp(f->name, argv[i]) != 0)
-			f++;
-		if (f == floors + FLOORS || sched_getaffinity(0, sizeof(all), &all)) {
-			fprintf(stderr, "rings: nothing is called %s\n", argv[i]);
-			return 2;
-		}
-		measure(f);
-		sched_setaffinity(0, sizeof(all), &all);
+	for (size_t i = 0; i < FLOORS; i++) {
+		if (strcmp(floors[i].name, name) != 0)
+			continue;
+		ring_measure(&floors[i]);
+		return true;
 	}
-	return 0;
+	return false;
 }

@@ -90,13 +90,6 @@ def floor(name, times=1):
     return measure
 
 
-def ring_floor(name):
-    def measure(bench):
-        path = str(bench.build / "bench/rings")
-        return bench.once(("ring", name), lambda: bench.plain([path, name]))[name]
-    return measure
-
-
 TCP = ("TCP, both sides spin", floor("tcp"))
 TCP_BOTH_WAYS = ("TCP, both sides spin, both ways", floor("tcp", 2))
 PIPE = ("a wake-up through a pipe", floor("pipe"))
@@ -160,10 +153,10 @@ def rates():
             yield (f"rate-srq{name}{suffix}", f"ib_send_bw 8 B, SRQ{text}", "Mmsg/s",
                    rate("send", "--use-srq", *options, sleeper=sleeper), peer, write,
                    (">=", 0.35))
-    # What no ring in shared memory can exceed, as libmlx5 takes a lock for each request and completion.
-    yield ("floor-send", "lines between two processes, a lock for each", "Mmsg/s", ring_floor("single"),
+    # What a ring in shared memory comes to, as libmlx5 takes a lock for each request and completion.
+    yield ("floor-send", "lines between two processes, a lock for each", "Mmsg/s", floor("single"),
            "ib_write_bw, mapped", rate("write", memory="mapped"), None)
-    yield ("floor-send-unlocked", "the same without locks", "Mmsg/s", ring_floor("single_unlocked"),
+    yield ("floor-send-unlocked", "the same without locks", "Mmsg/s", floor("single_unlocked"),
            "ib_write_bw, mapped", rate("write", memory="mapped"), None)
 
 
@@ -199,7 +192,7 @@ def frames():
         yield (f"frame-{size}", f"raw Ethernet, {size} B, between two processes", "us", of("far"),
                "in one process", of("near"), ("<=", 1.3))
         yield (f"floor-frame-{size}", f"{size} B through shared memory and no more", "us",
-               ring_floor(f"frame_{size}"), "frames in one process", of("near"), None)
+               floor(f"frame_{size}"), "frames in one process", of("near"), None)
 
 
 def signed_reads():

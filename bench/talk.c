@@ -2,8 +2,11 @@
 #include "talk.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "verbs_device.h"
@@ -33,4 +36,22 @@ void talk_pin(unsigned number)
 			CPU_SET(cpu, &own);
 	if (sched_setaffinity(0, sizeof(own), &own))
 		device_die("sched_setaffinity: %m");
+}
+
+pid_t talk_fork(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		device_die("fork: %m");
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	talk_pin(!!child);
+	return child;
+}
+
+void talk_end(pid_t child)
+{
+	if (kill(child, SIGKILL) || waitpid(child, NULL, 0) != child)
+		device_die("the other process: %m");
 }
