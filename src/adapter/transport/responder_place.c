@@ -13,11 +13,8 @@
 
 struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg)
 {
-	const struct srq *srq =
-		qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn) : NULL;
-
 	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
-	return transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+	return transfer_remote(qp, rd_srq(qp, rd), rd->pdn, IB_ACCESS_REMOTE_READ, seg);
 }
 
 struct placing {

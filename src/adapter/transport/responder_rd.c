@@ -75,7 +75,7 @@ static bool rd_queue_exists(const struct qp *qp, const struct rd_resource *rd)
 
 	if (likely(qp->bth != BTH_XRC))
 		return true;
-	srq = srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn);
+	srq = rd_srq(qp, rd);
 	return srq && srq_pdn(srq) == rd->pdn;
 }
 
