@@ -20,6 +20,7 @@
 #include "wire/wire.h"
 #include "check.h"
 #include "test_life.h"
+#include "test_slots.h"
 #include "test_subnet.h"
 
 #define TEST_FABRIC_CHANNEL_BYTES (1u << 20)
@@ -72,7 +73,7 @@ static inline struct test_fabric *test_fabric_create(void)
 	struct test_fabric *b = test_fabric_shared(sizeof(*b));
 
 	b->registry = test_fabric_shared(sizeof(*b->registry));
-	b->slots = test_fabric_shared(REGISTRY_SLOTS * sizeof(struct slot));
+	b->slots = test_slots_map();
 	test_subnet_open(&b->subnet, TEST_FABRIC_PORTS);
 	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
 		test_subnet_port(&b->subnet, s, 0, false);

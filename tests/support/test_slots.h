@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All slots of a registry, of which a test uses a few.  They are 50 MB: as pages that nobody touches they cost
+ * All slots of a registry, of which a test uses a few; its children share them.  They are 50 MB: as pages that nobody touches they cost
  * nothing, where clearing them took most of a test's time.
  */
 #pragma once
@@ -26,8 +26,8 @@ static inline struct slot *test_slots_map(void)
 	void *slots;
 
 	TEST_SLOTS_QUIETLY(Begin);
-	slots = mmap(NULL, TEST_SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		     -1, 0);
+	slots = mmap(NULL, TEST_SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	TEST_SLOTS_QUIETLY(End);
 	CHECK(slots != MAP_FAILED);
 	return slots;

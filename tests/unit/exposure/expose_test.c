@@ -20,16 +20,15 @@
 
 #include "check.h"
 #include "exposure/expose.h"
+#include "test_slots.h"
 
 #define KEY   0x12345600u
 #define BYTES 8192u
 
 static struct slot *slots_new(void)
 {
-	struct slot *s = mmap(NULL, sizeof(*s) * REGISTRY_SLOTS, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct slot *s = test_slots_map();
 
-	CHECK(s != MAP_FAILED);
 	for (uint32_t i = 0; i < 2; i++) {
 		s[i].pid = getpid();
 		atomic_store(&s[i].alive, i + 1);

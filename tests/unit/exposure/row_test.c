@@ -3,11 +3,11 @@
  * another in its row; and of more than there are rows. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "exposure/expose.h"
+#include "test_slots.h"
 
 static struct slot *slots;
 static struct expose own;
@@ -75,9 +75,7 @@ static void test_nothing(void)
 
 int main(void)
 {
-	slots = mmap(NULL, sizeof(*slots) * REGISTRY_SLOTS, PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(slots != MAP_FAILED);
+	slots = test_slots_map();
 	slots[0].pid = getpid();
 	CHECK(!expose_open(&own, slots, 0, false));
 	test_life();
