@@ -7,7 +7,7 @@
  *   look    AWAKE: makes progress and spins for some microseconds.  The window grows while work
  *           keeps arriving inside it and shrinks while none does.
  *   nap     POLLED: a thread of the program polls and drives the device itself.  The engine only
- *           checks, at intervals of 0.1 to 1 ms, that the count of polls still moves.  If it finds
+ *           checks now and then (nap.h) that the count of polls still moves.  If it finds
  *           that work lay there instead (the program polls now and then and mostly spins on its
  *           memory), it takes no naps for a while.
  *   sleep   ASLEEP: waits on the futex until a peer, a hook or the feeder (feeder.h) wakes it, or
@@ -75,8 +75,6 @@
 /* An engine that was away for so long while it was awake is starved (base/starved.h). */
 #define AWAY_NS (1000 * USEC)
 
-#define NAP_MIN_NS (100 * USEC)
-#define NAP_MAX_NS ENGINE_NAP_MAX_NS
 /* After so many naps in which nothing comes, the engine sleeps behind its stand-in. */
 #define NAPS_FOR_A_STAND_IN 8u
 #define DISTRUST_MIN_NS	    (10000 * USEC)
@@ -123,8 +121,7 @@ static bool engine_runs(struct engine *e)
 static void engine_rouse(struct engine *e)
 {
 	futex_store_and_wake(e->wake, SLOT_AWAKE);
-	atomic_store(&e->nap, 1);
-	syscall(SYS_futex, &e->nap, FUTEX_WAKE_PRIVATE, INT_MAX);
+	nap_end(&e->nap);
 }
 
 void engine_kick(struct process *p)
@@ -183,14 +180,6 @@ static void judge_naps(struct engine *e, uint64_t now)
 	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
 }
 
-/* Naps on a futex of this process alone, because a thread of the program may sleep at the word. */
-static void nap_wait(struct engine *e, uint64_t ns)
-{
-	const struct timespec ts = {.tv_nsec = (long)ns};
-
-	syscall(SYS_futex, &e->nap, FUTEX_WAIT_PRIVATE, 0, &ts);
-}
-
 /*
  * Nothing has come for long: the engine sleeps behind the thread that sleeps in its place, until a
  * sender wakes both, somebody takes the place away, or the next timer is due.  False: the engine
@@ -219,21 +208,33 @@ static bool engine_dozes(struct engine *e, uint32_t word)
 
 /* A thread sleeps in our place that may not come back when it is woken, because a handler of a
  * signal may have made it jump away.  Timers are ours in any case.  False: the watch has to end. */
-static bool nap_for_stand_in(struct engine *e, uint32_t word, unsigned *naps, uint64_t *nap_ns)
+static bool engine_looks_for_stand_in(struct engine *e, uint32_t word, unsigned *naps)
 {
 	(void)engine_progress(e);
 	if (++*naps < NAPS_FOR_A_STAND_IN)
 		return true;
 	*naps = 0;
-	*nap_ns = NAP_MIN_NS;
+	nap_start(&e->nap);
 	return engine_dozes(e, word);
+}
+
+/* Naps while threads of the program work in our place; polls: their count. */
+static void engine_naps(struct engine *e, uint32_t polls)
+{
+	/* A thread that has run for half of the last nap does not wait in turn with others. */
+	if (poller_mark(&e->poller, polls) >= e->nap.ns / 2 || doorbell_any_watched())
+		nap_keep_short(&e->nap);
+	/* The partner is stand_in_takes, which changes the word and then shortens the nap. */
+	nap_announce(&e->nap);
+	if (engine_is_stood_for(atomic_load(e->wake)))
+		nap_keep_short(&e->nap);
+	nap_take(&e->nap);
 }
 
 /* Threads of the program work in our place, or one sleeps there: looks now and then whether they
  * still do, except while one sleeps there for long. */
 static void engine_watch(struct engine *e)
 {
-	uint64_t nap_ns = NAP_MIN_NS;
 	bool moved = true, woken;
 	uint32_t seen, word;
 	unsigned naps = 0;
@@ -243,15 +244,14 @@ static void engine_watch(struct engine *e)
 	atomic_store(&e->watching, true);
 	word = atomic_load(e->wake);
 	woken = word != SLOT_POLLED && !engine_is_stood_for(word);
+	nap_start(&e->nap);
 	while (moved && !woken && engine_runs(e)) {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
-		poller_mark(&e->poller, seen);
-		nap_wait(e, nap_ns);
+		engine_naps(e, seen);
 		/* Threads that poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
 		(void)wire_process_let_go(e->process->wire_process);
-		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
 		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
 		if (moved)
 			naps = 0;
@@ -261,12 +261,13 @@ static void engine_watch(struct engine *e)
 		if (!moved && word == SLOT_POLLED && poller_goes_on(&e->poller, WITHOUT_POLL_NS)) {
 			(void)engine_progress(e);
 			moved = true;
+			nap_may_be_long(&e->nap);
 		}
 		if (engine_is_stood_for(word)) {
-			moved |= nap_for_stand_in(e, word, &naps, &nap_ns);
+			moved |= engine_looks_for_stand_in(e, word, &naps);
 			word = atomic_load(e->wake);
 		}
-		woken = (word != SLOT_POLLED && !engine_is_stood_for(word)) || atomic_load(&e->nap);
+		woken = (word != SLOT_POLLED && !engine_is_stood_for(word)) || nap_is_over(&e->nap);
 	}
 	atomic_store_explicit(&e->watching, false, memory_order_relaxed);
 	engine_store_word(e, SLOT_AWAKE);
@@ -281,8 +282,8 @@ static void engine_watch(struct engine *e)
 /* A poller is at work, so the engine leaves the device to it until it stops. */
 static void engine_nap(struct engine *e)
 {
-	trace(engine, sleep, "program-polls", NAP_MIN_NS / USEC);
-	atomic_store(&e->nap, 0);
+	trace(engine, sleep, "program-polls", NAP_MAX_NS / USEC);
+	nap_allow(&e->nap);
 	engine_store_word(e, SLOT_POLLED);
 	engine_watch(e);
 }
@@ -356,7 +357,7 @@ static void engine_sleep(struct engine *e)
 		engine_nap(e);
 		return;
 	}
-	atomic_store(&e->nap, 0);
+	nap_allow(&e->nap);
 	engine_store_word(e, SLOT_ASLEEP);
 	/* Orders our store of ASLEEP before the last look for work.  Its partners are engine_kick
 	 * and every sender, between their store of work and their load of the word. */

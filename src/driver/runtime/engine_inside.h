@@ -13,13 +13,13 @@
 #include "base/patience.h"
 #include "base/spin.h"
 #include "driver/runtime/beside.h"
+#include "driver/runtime/nap.h"
 #include "driver/runtime/poller.h"
 #include "registry/registry.h"
 
 struct feeder;
 struct process;
 
-#define ENGINE_NAP_MAX_NS 1000000u
 /* A thread whose empty polls come at most this far apart on the average is a poller. */
 #define ENGINE_POLL_APART_NS 4000u
 
@@ -37,7 +37,7 @@ struct engine {
 	_Atomic(uint32_t) *wake; /* of our slot */
 	_Atomic(uint32_t) *waker_plus_1, *at_plus_1;
 	pthread_t thread;
-	_Atomic(uint32_t) nap; /* futex: 1 ends the nap, whatever 'wake' says */
+	struct nap nap;
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
 	uint32_t left_at_once; /* looks that had no spin window */
 	uint32_t window_polls; /* 'polls' when the window began */

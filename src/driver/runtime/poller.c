@@ -45,12 +45,16 @@ void poller_note(struct poller *p)
 	atomic_store_explicit(&p->who, poller_self(), memory_order_relaxed);
 }
 
-void poller_mark(struct poller *p, uint32_t polls)
+uint64_t poller_mark(struct poller *p, uint32_t polls)
 {
+	clockid_t before = p->marked;
+	uint64_t ran_ns = p->ran_ns;
+
 	p->polls = polls;
 	p->marked = poller_who(p);
 	if (!poller_ran(p->marked, &p->ran_ns))
 		p->marked = 0;
+	return p->marked && p->marked == before ? p->ran_ns - ran_ns : UINT64_MAX;
 }
 
 bool poller_goes_on(const struct poller *p, uint64_t most_ns)

@@ -21,8 +21,9 @@ struct poller {
 
 /* The calling thread polls; it says so now and then. */
 void poller_note(struct poller *p);
-/* Marks the present poller: poller_goes_on measures from here on. */
-void poller_mark(struct poller *p, uint32_t polls);
+/* Marks the present poller: poller_goes_on measures from here on.  Returns for how long it has run
+ * since the mark before; UINT64_MAX: that mark was another thread's. */
+uint64_t poller_mark(struct poller *p, uint32_t polls);
 /* Does the poller run or wait for a processor, and has it run for at most most_ns since the mark?
  * False: it sleeps, has been busy with something else, or is not known. */
 bool poller_goes_on(const struct poller *p, uint64_t most_ns);

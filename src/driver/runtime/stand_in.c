@@ -198,7 +198,7 @@ bool stand_in_give_back(struct process *p, uint32_t word)
 /*
  * Has another thread polled lately, and does it run, or wait for a processor?  Where processors are
  * few, a wake-up of this thread would take one from that thread, which takes what comes when it has
- * one.  The engine, which naps then, looks within a millisecond.
+ * one.  The engine, which naps then, looks now and then.
  */
 static bool another_polls(const struct engine *e)
 {
@@ -231,6 +231,7 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 		*next = stand_in_declines(p, word);
 		return false;
 	}
+	nap_shorten(&e->nap);
 	atomic_store_explicit(&e->stand_in_sleeps, true, memory_order_relaxed);
 	done = stand_in_look(p, &deadline_ns);
 	e->stand_in_slept_ns = clock_ns();
@@ -240,7 +241,7 @@ static bool stand_in_takes(struct process *p, const struct stand_in *s, enum sta
 	 * timer. */
 	if (!event && !done &&
 	    (word == SLOT_ASLEEP || deadline_ns == UINT64_MAX ||
-	     deadline_ns >= clock_ns() + ENGINE_NAP_MAX_NS)) {
+	     deadline_ns >= clock_ns() + NAP_MAX_NS)) {
 		*next = STAND_IN_SLEEPS;
 		return false;
 	}
