@@ -313,7 +313,8 @@ static void atomic_note(struct requester *req, uint64_t before)
 	req->executed = true;
 }
 
-bool bypass_take(struct qp *qp, const struct send_wqe *w)
+/* Executes a request that bypass_serves. */
+static bool bypass_try(struct qp *qp, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	const struct message_sizes m = {
@@ -329,9 +330,6 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	struct bypass_peer r;
 	bool done;
 
-	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
-	    unlikely(qp->req.executed))
-		return bypass_leave(qp, w, LEFT_REQUEST);
 	if (p->atomic && atomic_is_left(&qp->req, w))
 		return bypass_leave(qp, w, LEFT_KEY);
 	if (!bypass_enter(qp, w, &r))
@@ -352,4 +350,12 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 						       .opcode = w->opcode,
 						       .len = (uint32_t)w->len});
 	return true;
+}
+
+bool bypass_take(struct qp *qp, const struct send_wqe *w)
+{
+	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
+	    unlikely(qp->req.executed))
+		return bypass_leave(qp, w, LEFT_REQUEST);
+	return bypass_try(qp, w);
 }

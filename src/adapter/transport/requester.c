@@ -406,10 +406,9 @@ static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 	return STEP_NEXT;
 }
 
-/* Sends what is left of the current request. */
-static enum step send_current(struct qp *qp, const struct send_wqe *w)
+/* Sends the packets that are left of the current request. */
+static enum step send_packets(struct qp *qp, struct send_op *op, const struct send_wqe *w)
 {
-	struct send_op *op = qp_send_op(qp, qp->req.cur);
 	const struct wqe_props *p = wqe_props(w->opcode);
 	/* the packet points to these, so they live as long as it does */
 	struct payload payload;
@@ -429,10 +428,6 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 	payload.gone = false;
 	if (!qp_is_reliable(qp))
 		pkt.payload_gone = &payload.gone;
-	if (w->bad)
-		return fail_request(qp, w->bad);
-	if (p->local)
-		return execute_local(qp, w);
 	if (qp->bth == BTH_XRC)
 		pkt.srqn = w->srqn;
 	if (qp->bth == BTH_DC) {
@@ -442,11 +437,21 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 	}
 	if (qp->bth == BTH_UD)
 		return send_datagram(qp, op, w, &pkt, &path, &payload);
-	if (qp->bth == BTH_RAW)
-		return send_frames(qp, w);
 	if (p->read || p->atomic)
 		return send_read_or_atomic(qp, op, w, &pkt);
 	return send_message(qp, op, w, &pkt, &payload);
+}
+
+/* Sends what is left of the current request. */
+static enum step send_current(struct qp *qp, const struct send_wqe *w)
+{
+	if (w->bad)
+		return fail_request(qp, w->bad);
+	if (wqe_props(w->opcode)->local)
+		return execute_local(qp, w);
+	if (qp->bth == BTH_RAW)
+		return send_frames(qp, w);
+	return send_packets(qp, qp_send_op(qp, qp->req.cur), w);
 }
 
 /* Goes back to the first PSN that is not acknowledged. */
