@@ -64,6 +64,22 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
 bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run *src,
 			 uint32_t nsrc) must_check;
 
+/* usermem_own_ahead asks for so much; the processor sees by itself that a longer copy goes on. */
+#define USERMEM_OWN_BYTES 2048u
+
+/*
+ * Asks for the lines that the caller will copy to.  They may lie in the caches of another processor,
+ * and then come one after the other as they are written; a lock that the caller takes next waits
+ * for all of them.  This touches nothing, so any address will do.
+ */
+static inline void usermem_own_ahead(const struct run *to)
+{
+	const uint32_t n = min_u32(to->len, USERMEM_OWN_BYTES);
+
+	for (uint32_t off = 0; off < n; off += CACHELINE_BYTES)
+		prefetch_to_write((const char *)to->addr + off);
+}
+
 /* Touches the byte as a copy from it, or to it, would; false if it cannot. */
 bool usermem_touch(void *at, bool write) must_check;
 /*

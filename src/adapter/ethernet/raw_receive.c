@@ -103,10 +103,10 @@ static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
 	if (*bytes > recv_capacity(wqe))
 		return CQE_SYN_LOCAL_LENGTH;
 	runs_begin(&dst);
-	if (recv_runs(t->adapter, wqe, t->pdn, 0, *bytes, &dst) != MKEY_OK ||
-	    !usermem_pull(dst.run, dst.n, src, nsrc))
+	if (recv_runs(t->adapter, wqe, t->pdn, 0, *bytes, &dst) != MKEY_OK)
 		return CQE_SYN_LOCAL_PROT;
-	return 0;
+	usermem_own_ahead(&dst.run[0]);
+	return usermem_pull(dst.run, dst.n, src, nsrc) ? 0 : CQE_SYN_LOCAL_PROT;
 }
 
 /* Puts the frame into the next receive.  False: the queue has become unusable. */
@@ -127,6 +127,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	default:
 		return false;
 	}
+	cq_own_ahead(t->cq);
 	syndrome = raw_scatter(t, in, &wqe, &bytes);
 	if (syndrome) {
 		if (explaining())

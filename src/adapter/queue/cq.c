@@ -196,10 +196,9 @@ static bool cq_pad(const struct cq *cq, uint32_t index)
 	       usermem_copy(cq_entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
 }
 
-void cq_fetch_ahead(const struct cq *cq)
+void cq_own_ahead(const struct cq *cq)
 {
-	__builtin_prefetch(dbrec_of(cq, DBREC_CQ_CI));
-	__builtin_prefetch(cq_entry(cq, cq->pi), 1);
+	prefetch_to_write(atomic_load_explicit(&cq->ahead, memory_order_relaxed));
 }
 
 /*
@@ -349,7 +348,7 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, cq_owner(cq, pi));
 	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
 		return false;
-	cq->pi = pi + 1;
+	cq_advance(cq, pi + 1);
 	if (solicited)
 		cq->solicited_pi = cq->pi;
 	return true;
@@ -407,7 +406,7 @@ static uint32_t cq_append_plain(struct cq *cq, struct cqe64 *like, const uint16_
 			break;
 	}
 	like->word[CQE_WORD_LAST] = last;
-	cq->pi = pi;
+	cq_advance(cq, pi);
 	if (solicited && i)
 		cq->solicited_pi = pi;
 	return i;

@@ -25,8 +25,9 @@ bool cq_end(struct cq *cq, uint32_t appended);
  * call it only once. */
 void cq_form_expose(struct wire *wire);
 
-/* Prefetches what the next completion needs. */
-void cq_fetch_ahead(const struct cq *cq);
+/* Asks for the line of the next completion, to write to it, as the thread that polls may have it on
+ * another processor.  Call it before other work for that completion; no lock is needed. */
+void cq_own_ahead(const struct cq *cq);
 
 /* Queue pairs hold their CQs by their numbers, for explanations; other users pass 0. */
 void cq_hold(struct cq *cq, uint32_t qpn);

@@ -17,6 +17,8 @@ struct cq {
 	uint32_t cqn;
 	_Atomic(uint32_t) users;
 	struct spin lock;
+	/* Where the next completion goes, for cq_own_ahead; it may be out of date. */
+	_Atomic(void *) ahead;
 	uint32_t pi;	       /* producer index, never masked */
 	uint32_t ci;	       /* what the program's record said when we last read it */
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
@@ -59,6 +61,13 @@ static inline uint8_t *cq_entry(const struct cq *cq, uint32_t index)
 	uint8_t *at = (uint8_t *)cq->attr.buf + (size_t)(index & cq->mask) * cq->attr.cqe_bytes;
 
 	return at + (cq->attr.cqe_bytes - CQE_BYTES);
+}
+
+/* Completions up to that index have been written. */
+static inline void cq_advance(struct cq *cq, uint32_t pi)
+{
+	cq->pi = pi;
+	atomic_store_explicit(&cq->ahead, cq_entry(cq, pi), memory_order_relaxed);
 }
 
 static inline uint8_t cq_owner(const struct cq *cq, uint32_t index)

@@ -479,7 +479,7 @@ static void fetch_ahead(const struct qp *qp)
 		return;
 	__builtin_prefetch(qp->producer);
 	__builtin_prefetch(send_ring_at(qp, qp->req.next_block));
-	cq_fetch_ahead(qp->create.send_cq);
+	cq_own_ahead(qp->create.send_cq);
 }
 
 void adapter_doorbell(struct adapter *a, uint32_t qpn)
