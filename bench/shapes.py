@@ -15,7 +15,7 @@ from table import Missing, Row
 HERE = pathlib.Path(__file__).resolve().parent
 TYPICAL, MEAN, RATE, BANDWIDTH = 4, 5, 4, 3  # columns of perftest's *_lat and *_bw
 LATENCY_RUNS, RATE_RUNS = 5000, 1000000
-BLOCKS = {65536: 4000, 1 << 20: 1000}
+BLOCKS = {65536: 40000, 1 << 20: 8000}
 RANKS = 16
 ALLTOALLS = 200, 500  # the first rounds, as many as the OSU benchmarks warm up with, and the others
 FILE_BYTES = 1 << 24
