@@ -9,6 +9,7 @@
 #include <infiniband/mlx5dv.h>
 #include <libflexio/flexio.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +44,7 @@ static const uint32_t sizes[] = {64, 1500};
 static struct shared {
 	_Atomic(int) ready;
 	_Atomic(int) active; /* whose turn it is: others leave the processors alone */
+	sem_t verbs;	     /* begins a turn of the thread of verbs */
 } * shared;
 
 /* ---- queues of verbs ---- */
@@ -157,10 +159,8 @@ static void *verbs_reflect(void *arg)
 	for (;;) {
 		int n;
 
-		if (atomic_load(&shared->active) != VERBS) {
-			usleep(1000);
-			continue;
-		}
+		while (atomic_load(&shared->active) != VERBS)
+			CHECK(!sem_wait(&shared->verbs));
 		n = end_take(e, slots, &bytes);
 		for (int i = 0; i < n; i++) {
 			uint8_t *frame = e->memory[slots[i]], mac[6];
@@ -237,6 +237,8 @@ static double burst(struct end *e, enum kind kind, uint32_t bytes)
 		memcpy(e->memory[i] + 12, "\x88\xb5", 2);
 	}
 	atomic_store(&shared->active, kind);
+	if (kind == VERBS)
+		CHECK(!sem_post(&shared->verbs));
 	usleep(2000);
 	begin = now = heard = device_now_ns();
 	for (; under_way < WINDOW; under_way += BATCH)
@@ -300,7 +302,8 @@ int main(int argc, char **argv)
 	CHECK(argc == 3);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	CHECK(shared != MAP_FAILED);
+	CHECK(shared != MAP_FAILED && !sem_init(&shared->verbs, 1, 0));
+	atomic_store(&shared->active, KINDS);
 	if (!strcmp(argv[2], "near")) {
 		reflectors_up(argv[1]);
 		generate(argv[1]);
