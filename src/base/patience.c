@@ -14,8 +14,8 @@
  * that the looker has just woken, so a look also covers the next call of a caller that has slept.
  */
 #define LOOK_NS 50000u
-/* The same where the partner's process may have to wake, and then has work of its own to do
- * first. */
+/* The same where the partner's process may have to wake, and then has work of its own to do first;
+ * and where the looker makes the device work, because then to wake it takes two threads. */
 #define LOOK_ELSEWHERE_NS 100000u
 /* Any thread may look for this long; after that each looker needs its own processor. */
 #define FIRST_NS 2000u
@@ -150,7 +150,8 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
 		return false;
-	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + look_ns(p), p->elsewhere)) {
+	if (look_until(&l, begin + FIRST_NS) ||
+	    look_on(&l, begin + (meanwhile ? LOOK_ELSEWHERE_NS : look_ns(p)), p->elsewhere)) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;
