@@ -15,10 +15,10 @@
 
 #include "adapter/local/local.h"
 #include "adapter/qp/flow.h"
-#include "adapter/qp/path.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
+#include "adapter/transport/datagram_address.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/transport/read_offer.h"
@@ -33,9 +33,6 @@
 #include "base/trace.h"
 
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
-
-/* After this many datagrams in a row to one process, the QP counts as sending to it alone. */
-#define AROUND 256u
 
 /* A long message in packets of the path MTU asks for an answer each time after this many bytes. */
 #define ANSWER_EVERY (1u << 20)
@@ -194,39 +191,6 @@ static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 	return transfer_check(&made->t, off, pkt->payload_len);
 }
 
-/* Takes a datagram's address from its request. */
-static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
-			     struct pkt *pkt)
-{
-	uint32_t qkey = (uint32_t)(be64_get(w->av.dc_key_or_qkey) >> 32);
-
-	path_from_av(qp->adapter, &w->av, path);
-	path->pkey = qp->pkey;
-	path->mtu = (uint8_t)ib_mtu_for((uint32_t)w->len);
-	pkt->path = path;
-	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
-	/* A Q_Key with its top bit set stands for the QP's own (IBTA 10.2.5). */
-	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
-}
-
-/*
- * True if the QP sends to several processes.  Then no datagram waits for room at one of them,
- * because that would delay the others; a sole receiver may take its time.
- */
-static bool goes_around(struct requester *req, uint32_t dqpn)
-{
-	uint32_t chunk = dqpn >> REGISTRY_CHUNK_SHIFT;
-
-	if (unlikely(chunk != req->last_chunk)) {
-		if (req->last_chunk)
-			req->around = AROUND;
-		req->last_chunk = chunk;
-	} else if (unlikely(req->around)) {
-		req->around--;
-	}
-	return req->around;
-}
-
 static enum step send_datagram(struct qp *qp, struct send_op *op, const struct send_wqe *w,
 			       struct pkt *pkt, struct path *path, struct payload *payload)
 {
@@ -236,8 +200,8 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 
 	if (w->len > ib_mtu_bytes(IB_MTU_4096))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
-	path_of_datagram(qp, w, path, pkt);
-	pkt->no_wait = goes_around(&qp->req, pkt->dqpn);
+	datagram_address(qp, w, path, pkt);
+	pkt->no_wait = datagrams_go_around(&qp->req, pkt->dqpn);
 	runs_begin(runs);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, runs);
 	pkt->payload_len = (uint32_t)w->len;
