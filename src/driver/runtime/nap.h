@@ -5,8 +5,9 @@
  *
  * A nap is twice as long as the one before, and a millisecond at most.  While the thread that polls
  * waits for a processor in turn with others, the engine's look would take that processor from all
- * of them, so naps are up to NAP_IN_TURNS_NS then.  A thread that comes to rely on the engine's look
- * makes the nap short.
+ * of them, so naps are up to NAP_IN_TURNS_NS then: a tick of the kernel, for which a thread that does
+ * not sleep keeps the processor in any case.  A thread that comes to rely on the engine's look makes
+ * the nap short.
  *
  * The futex is one of this process alone, because a thread of the program may sleep at the word of
  * the slot.
@@ -19,7 +20,7 @@
 
 /* Whoever relies on the engine's looks hears of its work so late at most. */
 #define NAP_MAX_NS	1000000u
-#define NAP_IN_TURNS_NS 8000000u
+#define NAP_IN_TURNS_NS 4000000u
 
 /* What the futex says.  SHORTER ends a nap and not the naps. */
 enum nap_state { NAP_ON, NAP_OVER, NAP_SHORTER };
