@@ -68,7 +68,7 @@ static __attribute__((cold)) void looker_starved(uint64_t now)
 
 static uint64_t look_ns(const struct patience *p)
 {
-	return p->elsewhere ? LOOK_ELSEWHERE_NS : LOOK_NS;
+	return p->elsewhere || p->works ? LOOK_ELSEWHERE_NS : LOOK_NS;
 }
 
 static bool may_look(const struct patience *p, uint64_t now)
@@ -143,6 +143,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	struct look l = {.over = over, .arg = arg, .meanwhile = meanwhile};
 	uint64_t begin;
 
+	p->works = meanwhile;
 	if (over(arg))
 		return true;
 	if (!p->brisk)
@@ -150,8 +151,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
 		return false;
-	if (look_until(&l, begin + FIRST_NS) ||
-	    look_on(&l, begin + (meanwhile ? LOOK_ELSEWHERE_NS : look_ns(p)), p->elsewhere)) {
+	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + look_ns(p), p->elsewhere)) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;

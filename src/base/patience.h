@@ -19,6 +19,7 @@
 /* What is known of the waits of one thread, or of several threads of which one waits at a time. */
 struct patience {
 	bool brisk; /* the last wait was short, or would have been without the sleep */
+	bool works; /* the thread makes the device work while it looks */
 	uint32_t penalty_ns;
 	uint64_t not_before_ns;
 	uint32_t found; /* looks in a row that found something */

@@ -68,15 +68,15 @@ bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run 
 #define USERMEM_OWN_BYTES 2048u
 
 /*
- * Asks for the lines that the caller will copy to.  They may lie in the caches of another processor,
+ * Asks for the lines that the caller will copy to, of the first run.  They may lie in the caches of another processor,
  * and then come one after the other as they are written; a lock that the caller takes next waits
  * for all of them.  This touches nothing, so any address will do.
  */
-static inline void usermem_own_ahead(const struct run *to)
+static inline void usermem_own_ahead(const struct run *to, uint32_t nto)
 {
-	const uint32_t n = min_u32(to->len, USERMEM_OWN_BYTES);
+	const uint64_t n = nto && to->addr != RUN_DISCARD ? min_u64(to->len, USERMEM_OWN_BYTES) : 0;
 
-	for (uint32_t off = 0; off < n; off += CACHELINE_BYTES)
+	for (uint64_t off = 0; off < n; off += CACHELINE_BYTES)
 		prefetch_to_write((const char *)to->addr + off);
 }
 

@@ -105,7 +105,7 @@ static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
 	runs_begin(&dst);
 	if (recv_runs(t->adapter, wqe, t->pdn, 0, *bytes, &dst) != MKEY_OK)
 		return CQE_SYN_LOCAL_PROT;
-	usermem_own_ahead(&dst.run[0]);
+	usermem_own_ahead(dst.run, dst.n);
 	return usermem_pull(dst.run, dst.n, src, nsrc) ? 0 : CQE_SYN_LOCAL_PROT;
 }
 

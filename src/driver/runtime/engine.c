@@ -82,6 +82,9 @@
 
 /* A poller that has had a processor for so long without a poll does something else. */
 #define WITHOUT_POLL_NS (500 * USEC)
+/* A poll of a thread that waits in turn with others may take so long, with what it does to let the
+ * others go on. */
+#define POLL_IN_TURNS_NS (50 * USEC)
 /* Where processors are scarce, work that a request of the program may take along waits so long for
  * such a request. */
 #define PATIENT_NS (50 * USEC)
@@ -136,6 +139,13 @@ void engine_kick(struct process *p)
 		futex_store_and_wake(p->wake, SLOT_AWAKE);
 	else if (engine_is_stood_for(word) || word == SLOT_RINGER)
 		engine_rouse(p->engine);
+}
+
+void engine_look_soon(struct process *p)
+{
+	engine_kick(p);
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
+		nap_shorten(&p->engine->nap);
 }
 
 void engine_yield(struct process *p)
@@ -222,21 +232,29 @@ static bool engine_looks_for_stand_in(struct engine *e, uint32_t word, unsigned 
 static void engine_naps(struct engine *e, uint32_t polls)
 {
 	/* A thread that has run for half of the last nap does not wait in turn with others. */
-	if (poller_mark(&e->poller, polls) >= e->nap.ns / 2 || doorbell_any_watched())
+	if (poller_mark(&e->poller, polls) >= e->nap.took_ns / 2)
 		nap_keep_short(&e->nap);
-	/* The partner is stand_in_takes, which changes the word and then shortens the nap. */
+	/* The partners change what we look at, and then shorten the nap: stand_in_takes and
+	 * engine_look_soon. */
 	nap_announce(&e->nap);
-	if (engine_is_stood_for(atomic_load(e->wake)))
+	if (engine_is_stood_for(atomic_load(e->wake)) || doorbell_any_watched())
 		nap_keep_short(&e->nap);
 	nap_take(&e->nap);
+}
+
+/* Does the poller run or wait for a processor, and has it polled while it ran?  polls: how often,
+ * since it was marked. */
+static bool engine_poller_goes_on(struct engine *e, uint32_t polls)
+{
+	return poller_goes_on(&e->poller, polls * (uint64_t)POLL_IN_TURNS_NS + WITHOUT_POLL_NS);
 }
 
 /* Threads of the program work in our place, or one sleeps there: looks now and then whether they
  * still do, except while one sleeps there for long. */
 static void engine_watch(struct engine *e)
 {
-	bool moved = true, woken;
-	uint32_t seen, word;
+	bool moved = true, goes_on, woken;
+	uint32_t seen, polls, word;
 	unsigned naps = 0;
 
 	/* The partner of this store and the load is stand_in_give_back, which changes the word and
@@ -252,16 +270,23 @@ static void engine_watch(struct engine *e)
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
 		(void)wire_process_let_go(e->process->wire_process);
-		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
+		polls = atomic_load_explicit(&e->polls, memory_order_relaxed) - seen;
+		moved = polls;
 		if (moved)
 			naps = 0;
 		word = atomic_load_explicit(e->wake, memory_order_relaxed);
+		/* Each long nap wants another look at the poller, which takes a call of the
+		 * kernel. */
+		goes_on = word == SLOT_POLLED && (!moved || nap_was_long(&e->nap)) &&
+			  engine_poller_goes_on(e, polls);
 		/* The poller has had no processor.  Nobody needs to be awake for it, as it polls
 		 * when it has one. */
-		if (!moved && word == SLOT_POLLED && poller_goes_on(&e->poller, WITHOUT_POLL_NS)) {
+		if (!moved && goes_on) {
 			(void)engine_progress(e);
 			moved = true;
 			nap_may_be_long(&e->nap);
+		} else if (!goes_on) {
+			nap_keep_short(&e->nap);
 		}
 		if (engine_is_stood_for(word)) {
 			moved |= engine_looks_for_stand_in(e, word, &naps);

@@ -23,6 +23,8 @@ void engine_resume(struct process *p);
 /* The caller has made work, or a deadline for work, and perhaps no thread polls, so the engine has
  * to look.  The call is cheap when the engine is awake. */
 void engine_kick(struct process *p);
+/* Does the same, and makes an engine that naps look within a millisecond. */
+void engine_look_soon(struct process *p);
 /* A thread of the program polls and has found nothing, so it drives the device itself.  Returns
  * true if it has done anything. */
 bool engine_poll(struct process *p);

@@ -27,11 +27,13 @@ void nap_start(struct nap *n)
 {
 	n->ns = NAP_MIN_NS;
 	n->longest_ns = NAP_MAX_NS;
+	n->took_ns = 0;
 }
 
 void nap_may_be_long(struct nap *n)
 {
 	n->longest_ns = NAP_IN_TURNS_NS;
+	n->ns = min_u64(max_u64(n->ns, 2 * n->took_ns), n->longest_ns);
 }
 
 void nap_keep_short(struct nap *n)
@@ -51,8 +53,15 @@ void nap_take(struct nap *n)
 	uint32_t shorter = NAP_SHORTER;
 
 	syscall(SYS_futex, &n->state, FUTEX_WAIT_PRIVATE, NAP_ON, &ts);
-	atomic_compare_exchange_strong(&n->state, &shorter, NAP_ON);
+	if (atomic_compare_exchange_strong(&n->state, &shorter, NAP_ON))
+		nap_keep_short(n);
+	n->took_ns = ns;
 	n->ns = min_u64(2 * ns, n->longest_ns);
+}
+
+bool nap_was_long(const struct nap *n)
+{
+	return n->took_ns > NAP_MAX_NS;
 }
 
 bool nap_is_over(const struct nap *n)

@@ -163,6 +163,11 @@ static void process_kick(void *user)
 	engine_kick(user);
 }
 
+static void process_look_soon(void *user)
+{
+	engine_look_soon(user);
+}
+
 static void process_violated(void *user, const struct key_violation *v)
 {
 	struct process *p = user;
@@ -393,8 +398,8 @@ static int process_bring_up(struct process **out)
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
-	r->doorbells =
-		(struct doorbell_engine){process_kick, ringer_enter, ringer_leave, &r->process};
+	r->doorbells = (struct doorbell_engine){process_look_soon, ringer_enter, ringer_leave,
+						&r->process};
 	doorbell_start(&r->doorbells);
 	what = "its thread";
 	ret = engine_start(&r->process);
