@@ -80,30 +80,12 @@
 #define DISTRUST_MIN_NS	    (10000 * USEC)
 #define DISTRUST_MAX_NS	    (1000000 * USEC)
 
-/* A poller that has had a processor for so long without a poll does something else. */
-#define WITHOUT_POLL_NS (500 * USEC)
-/* A poll of a thread that waits in turn with others may take so long, with what it does to let the
- * others go on. */
-#define POLL_IN_TURNS_NS (50 * USEC)
 /* Where processors are scarce, work that a request of the program may take along waits so long for
  * such a request. */
 #define PATIENT_NS (50 * USEC)
 /* The engine looks so often at links whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
-
-/* The futex is shared between processes, hence not FUTEX_PRIVATE.  The time is absolute,
- * CLOCK_MONOTONIC. */
-static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
-{
-	const struct timespec ts = {
-		.tv_sec = (time_t)(deadline_ns / 1000000000u),
-		.tv_nsec = (long)(deadline_ns % 1000000000u),
-	};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &ts,
-		NULL, FUTEX_BITSET_MATCH_ANY);
-}
 
 static void state_wait(struct engine *e, enum engine_state state)
 {
@@ -240,13 +222,6 @@ static void engine_naps(struct engine *e, uint32_t polls)
 	if (engine_is_stood_for(atomic_load(e->wake)) || doorbell_any_watched())
 		nap_keep_short(&e->nap);
 	nap_take(&e->nap);
-}
-
-/* Does the poller run or wait for a processor, and has it polled while it ran?  polls: how often,
- * since it was marked. */
-static bool engine_poller_goes_on(struct engine *e, uint32_t polls)
-{
-	return poller_goes_on(&e->poller, polls * (uint64_t)POLL_IN_TURNS_NS + WITHOUT_POLL_NS);
 }
 
 /* Threads of the program work in our place, or one sleeps there: looks now and then whether they

@@ -85,6 +85,10 @@ static inline bool engine_trusts_pollers(const struct engine *e, uint64_t now_ns
  * engine calls this. */
 bool engine_is_polled_for(struct engine *e, uint64_t now_ns);
 
+/* Does the poller run or wait for a processor, and has it polled while it ran?  polls: how often,
+ * since it was marked. */
+bool engine_poller_goes_on(struct engine *e, uint32_t polls);
+
 /* Does a thread of the program sleep in the engine's place (stand_in.h)? */
 static inline bool engine_is_stood_for(uint32_t word)
 {

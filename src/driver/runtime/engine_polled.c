@@ -10,6 +10,12 @@
  * clock. */
 #define POLLS_IN_TURNS 8u
 
+/* A poller that has had a processor for so long without a poll does something else. */
+#define WITHOUT_POLL_NS 500000u
+/* A poll of a thread that waits in turn with others may take so long, with what it does to let the
+ * others go on. */
+#define POLL_IN_TURNS_NS 50000u
+
 /* Does the poller poll whenever it has a processor, for which it waits in turn with others? */
 static bool polled_for_in_turns(struct engine *e, uint32_t polls, uint64_t now)
 {
@@ -37,4 +43,9 @@ bool engine_is_polled_for(struct engine *e, uint64_t now)
 		e->window_ns = now;
 	}
 	return polled_for_in_turns(e, polls, now);
+}
+
+bool engine_poller_goes_on(struct engine *e, uint32_t polls)
+{
+	return poller_goes_on(&e->poller, polls * (uint64_t)POLL_IN_TURNS_NS + WITHOUT_POLL_NS);
 }
