@@ -68,9 +68,9 @@ bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run 
 #define USERMEM_OWN_BYTES 2048u
 
 /*
- * Asks for the lines that the caller will copy to, of the first run.  They may lie in the caches of another processor,
- * and then come one after the other as they are written; a lock that the caller takes next waits
- * for all of them.  This touches nothing, so any address will do.
+ * Asks for the lines of the first run, which the caller will copy to.  They may lie in the caches of
+ * another processor, and then come one after the other as they are written; a lock that the caller
+ * takes next waits for all of them.  This touches nothing, so any address will do.
  */
 static inline void usermem_own_ahead(const struct run *to, uint32_t nto)
 {

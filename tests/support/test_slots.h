@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All slots of a registry, of which a test uses a few; its children share them.  They are 50 MB: as pages that nobody touches they cost
- * nothing, where clearing them took most of a test's time.
+ * All slots of a registry, of which a test uses a few; its children share them.  They are 50 MB: as
+ * pages that nobody touches they cost nothing, where clearing them took most of a test's time.
  */
 #pragma once
 
