@@ -7,13 +7,10 @@
  */
 #include "adapter/transport/completer.h"
 
-#include "adapter/bypass/revoke.h"
 #include "adapter/qp/flow.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_wqe.h"
-#include "adapter/qp/qp_state.h"
 #include "adapter/signed/transfer.h"
-#include "adapter/transport/dci.h"
 #include "adapter/transport/requester_explain.h"
 #include "base/clock.h"
 #include "base/trace.h"
@@ -44,81 +41,6 @@ static uint32_t last_psn(const struct send_op *op)
 	return psn_add(op->first_psn, op->npkts - 1);
 }
 
-/* An error in the send queue of a UC or UD QP stops only the send queue (IBTA 10.3.1). */
-static void send_queue_failed(struct qp *qp, const char *why)
-{
-	uint32_t rts = IB_QPS_RTS;
-
-	if (qp_is_reliable(qp) ||
-	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQE)) {
-		qp_fail(qp, why);
-		return;
-	}
-	trace(qp, state, qp->qpn, qp_state_name(IB_QPS_RTS), qp_state_name(IB_QPS_SQE), why);
-	expose_object_failed(qp->row, why);
-	qp_kick(qp);
-}
-
-void completer_withdraw(struct qp *qp)
-{
-	if (!qp_is_reliable(qp) || atomic_load(&qp->comp.withdrawn))
-		return;
-	atomic_store(&qp->comp.withdrawn, 1);
-	if (wire_withdraw(qp->adapter->wire, qp->attr.dest_qpn, qp->qpn))
-		atomic_fetch_add(&qp->comp.given_up, 1);
-}
-
-/* True if a peer may be reading what was given up. */
-static bool completer_awaits(struct qp *qp)
-{
-	return unlikely(atomic_load_explicit(&qp->comp.given_up, memory_order_relaxed) !=
-			atomic_load_explicit(&qp->comp.waited_for, memory_order_relaxed));
-}
-
-/* Gives every outstanding request a flush error; all of them were given up before. */
-static void flush_outstanding(struct qp *qp)
-{
-	uint32_t head = atomic_load(&qp->comp.head);
-	uint32_t tail = atomic_load(&qp->req.tail);
-
-	for (; head != tail; head++) {
-		struct send_op *op = qp_send_op(qp, head);
-
-		if (op->awaits_answer)
-			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
-		atomic_store(&qp->comp.head, head + 1);
-		/* A request that had ended behind the failed one is flushed like the others (IBTA
-		 * 10.3.1). */
-		send_cqe_flush(qp, op);
-	}
-	atomic_store(&qp->waiting, 0);
-	timer_disarm(&qp->timer);
-}
-
-static void request_failed(struct qp *qp, const char *why)
-{
-	if (!qp->dci || !dci_contain(qp)) {
-		send_queue_failed(qp, why);
-		return;
-	}
-	flush_outstanding(qp);
-	/* the requester may be sending one of them just now */
-	atomic_store(&qp->comp.resend, true);
-	qp_kick(qp);
-}
-
-/* True if an error's completion has to wait, because it gives memory back that a peer may still
- * read.  We hold a lock, so the requester waits for the peer and then comes back here. */
-static bool error_waits(struct qp *qp)
-{
-	completer_withdraw(qp);
-	if (!completer_awaits(qp))
-		return false;
-	atomic_store(&qp->comp.resend, true);
-	qp_kick(qp);
-	return true;
-}
-
 static void completer_retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -129,19 +51,16 @@ static void completer_retire(struct qp *qp)
 	while (head != tail && qp_send_op(qp, head)->done) {
 		struct send_op *op = qp_send_op(qp, head);
 
-		if (unlikely(op->syndrome) && error_waits(qp))
+		if (unlikely(op->syndrome)) {
+			completer_failed(qp, op);
 			break;
+		}
 		if (op->awaits_answer) {
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 			answered = true;
 		}
 		head++;
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
-		if (unlikely(op->syndrome)) {
-			send_cqe_error(qp, op);
-			request_failed(qp, cqe_syndrome_name(op->syndrome));
-			break;
-		}
 		if (op->signaled)
 			send_cqe_success(qp, op);
 	}
@@ -564,35 +483,5 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 		else
 			completer_answer(qp, pkt);
 	}
-	spin_unlock(&qp->comp.lock);
-}
-
-enum completer_settled completer_settle(struct qp *qp)
-{
-	if (likely(!completer_awaits(qp)))
-		return COMPLETER_NOTHING;
-	if (!qp->req.revocation)
-		bypass_revoke_ask(qp);
-	if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more was given up since */
-		qp_kick_later(qp);
-		return COMPLETER_WAITS;
-	}
-	completer_retire_done(qp);
-	return COMPLETER_SETTLED;
-}
-
-bool completer_give_up(struct qp *qp)
-{
-	spin_lock(&qp->comp.lock);
-	if (atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail))
-		completer_withdraw(qp);
-	spin_unlock(&qp->comp.lock);
-	return completer_settle(qp) != COMPLETER_WAITS;
-}
-
-void completer_flush(struct qp *qp)
-{
-	spin_lock(&qp->comp.lock);
-	flush_outstanding(qp);
 	spin_unlock(&qp->comp.lock);
 }

@@ -14,6 +14,9 @@ void completer_receive_brief(struct qp *qp, const struct brief *b);
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome);
 /* Retires what is ready, when somebody else has noted the ends of requests (sent_frames.h). */
 void completer_retire_done(struct qp *qp);
+/* The first outstanding request has ended in error: takes it, and what stands behind it, to their
+ * completions.  Under comp.lock. */
+void completer_failed(struct qp *qp, const struct send_op *op);
 /*
  * Called before the program may use the memory of unacknowledged requests again: packets on their
  * way then arrive with the present data or not at all.  Under comp.lock.

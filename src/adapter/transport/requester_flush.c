@@ -36,8 +36,14 @@ void requester_flush(struct qp *qp)
 		qp_kick_later(qp);
 		return;
 	}
-	if (qp->create.sq_blocks)
+	if (qp->create.sq_blocks) {
+		/* A completion in error says that nothing reaches the queue pair's memory any more.
+		 * Threads of this process that are at it have the lock; none comes that sees the
+		 * state. */
+		resp_lock(qp);
+		resp_unlock(qp);
 		requester_flush_ring(qp);
+	}
 	/* Orders the store of the state before the read of the doorbell record; partner:
 	 * qp_recv_posted. */
 	if (qp->create.rq_wqes)
