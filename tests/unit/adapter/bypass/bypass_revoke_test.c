@@ -244,6 +244,28 @@ static void test_error_waits(enum key_way way)
 	exposed_pair_down(p);
 }
 
+/* The same, and what fails is a request of the target's own: its completion is the news. */
+static void test_failed_request_waits(enum key_way way)
+{
+	struct exposed_pair *p = exposed_pair_up(way);
+	struct device_qp *to = &p->to->qp;
+	pid_t keeper = slot_keeper(p);
+	const struct cqe64 *failed;
+	struct device_wqe w;
+
+	device_wqe_begin(to, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_data(&w, p->to->data, 8, p->target_key + 1);
+	device_wqe_end(&w);
+	exposed_pair_progress(p);
+	CHECK(qp_state(to->qp) == IB_QPS_ERR && !device_cq_poll(&to->cq));
+	CHECK(!kill(keeper, SIGKILL) && waitpid(keeper, NULL, 0) == keeper);
+	exposed_pair_progress(p);
+	failed = device_cq_poll(&to->cq);
+	CHECK(failed && failed->op_own >> 4 == CQE_OP_REQ_ERR);
+	CHECK(((const struct cqe64_err *)(const void *)failed)->syndrome == CQE_SYN_LOCAL_PROT);
+	exposed_pair_down(p);
+}
+
 /* What was deregistered, or modified, is found by nobody. */
 static void test_key_ends(enum key_way way)
 {
@@ -299,6 +321,7 @@ static void test_all(enum key_way way)
 {
 	test_error(way);
 	test_error_waits(way);
+	test_failed_request_waits(way);
 	test_under_way(way);
 	test_stray(way);
 	test_right_goes(way);
