@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "dpa/place.h"
 #include "dpa/process.h"
@@ -80,7 +81,7 @@ static void call_tell(struct dpa_calling *c, enum dpa_outcome outcome, uint64_t 
 	/* After this the caller may be gone.  If another thread's memory lies there by then, it
 	 * only gets a wake-up that is not for it. */
 	if (atomic_exchange(&c->done, CALL_DONE) == CALL_AWAITED)
-		dpa_futex_wake(&c->done);
+		futex_wake_all(&c->done, FUTEX_OF_PROCESS);
 }
 
 /* The answerer only reads what the next call writes, and writes this record instead. */
@@ -208,7 +209,7 @@ static bool call_sleep(struct dpa_calling *c, uint64_t deadline)
 	while (!call_is_done(c)) {
 		if (deadline != UINT64_MAX && clock_ns() >= deadline)
 			return false;
-		dpa_futex_wait(&c->done, CALL_AWAITED, deadline);
+		futex_wait_until(&c->done, CALL_AWAITED, deadline, FUTEX_OF_PROCESS);
 	}
 	return true;
 }
@@ -266,7 +267,7 @@ enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, u
 	if (!a.thread)
 		return end;
 	if (a.sleeps)
-		dpa_futex_wake(&a.thread->word);
+		futex_wake_all(&a.thread->word, FUTEX_OF_PROCESS);
 	in_time = call_await(p, &a, &c);
 	if (!in_time && dpa_process_state(p) == DPA_RUNNING) {
 		log_warn("DPA: a call is stopped: it took longer than calls may "

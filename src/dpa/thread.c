@@ -3,8 +3,6 @@
 #include "dpa/thread.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/thread.h"
 #include "dpa/place.h"
 #include "dpa/process.h"
@@ -41,22 +40,6 @@ struct dpa_thread *dpa_thread_self(void)
 
 /* ---- waiting ---- */
 
-void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
-{
-	const struct timespec ts = {
-		.tv_sec = (time_t)(deadline_ns / 1000000000u),
-		.tv_nsec = (long)(deadline_ns % 1000000000u),
-	};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
-		deadline_ns == UINT64_MAX ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
-}
-
-void dpa_futex_wake(_Atomic(uint32_t) *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
-}
-
 bool dpa_thread_rouse(struct dpa_thread *t)
 {
 	/* The thread first says that it sleeps, and then looks once more. */
@@ -71,7 +54,7 @@ bool dpa_thread_rouse(struct dpa_thread *t)
 void dpa_thread_wake(struct dpa_thread *t)
 {
 	if (dpa_thread_rouse(t))
-		dpa_futex_wake(&t->word);
+		futex_wake_all(&t->word, FUTEX_OF_PROCESS);
 }
 
 static void thread_settle(struct dpa_thread *t, uint32_t place)
@@ -142,7 +125,7 @@ void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const
 
 		atomic_store(&t->asleep, 1);
 		if (!over(arg))
-			dpa_futex_wait(&t->word, word, UINT64_MAX);
+			futex_wait_until(&t->word, word, UINT64_MAX, FUTEX_OF_PROCESS);
 		atomic_store(&t->asleep, 0);
 	}
 	/* The time that the kernel needs to wake a thread does not count. */
@@ -208,7 +191,7 @@ static void run_over(struct dpa_thread *t)
 {
 	atomic_store(&t->running, 0);
 	if (atomic_load(&t->stop) || atomic_load(&t->process->state) != DPA_RUNNING)
-		dpa_futex_wake(&t->running);
+		futex_wake_all(&t->running, FUTEX_OF_PROCESS);
 }
 
 static bool may_run(struct dpa_thread *t, bool last)
@@ -250,7 +233,7 @@ void dpa_thread_stop(struct dpa_thread *t)
 
 	dpa_thread_tell_stop(t);
 	while (atomic_load(&t->running)) {
-		dpa_futex_wait(&t->running, 1, clock_ns() + wait_ns);
+		futex_wait_until(&t->running, 1, clock_ns() + wait_ns, FUTEX_OF_PROCESS);
 		wait_ns = min_u64(2 * wait_ns, STOP_MAX_NS);
 		dpa_thread_tell_stop(t);
 	}

@@ -139,13 +139,9 @@ void dpa_thread_wake(struct dpa_thread *t);
 void dpa_thread_rang(struct dpa_thread *t);
 /*
  * The same in two steps, so that the second needs no lock.  True: the thread sleeps, and the caller
- * has to call dpa_futex_wake for its word.
+ * has to call futex_wake_all for its word.
  */
 bool dpa_thread_rouse(struct dpa_thread *t) must_check;
-/* Waits until word is no longer value, or until the deadline (CLOCK_MONOTONIC, UINT64_MAX: never);
- * it may return for any other reason. */
-void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns);
-void dpa_futex_wake(_Atomic(uint32_t) *word);
 
 /* ---- for the door: the calling thread is in device code ---- */
 

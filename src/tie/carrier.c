@@ -174,7 +174,7 @@ static void carrier_idle(struct carrier *c)
 static void progress_tell(struct carrier *c)
 {
 	atomic_fetch_add(&c->progressed, 1);
-	syscall(SYS_futex, &c->progressed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	futex_wake_all(&c->progressed, FUTEX_OF_PROCESS);
 }
 
 /* registry/registry.h has the protocol of the word. */
@@ -194,7 +194,7 @@ static void *carrier_drain(void *arg)
 		if (wire_process_progress(c->process))
 			progress_tell(c);
 		else if (!atomic_load(&c->stop))
-			syscall(SYS_futex, wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
+			futex_wait_until(wake, SLOT_ASLEEP, UINT64_MAX, FUTEX_OF_ALL);
 		atomic_store(wake, SLOT_AWAKE);
 	}
 	carrier_idle(c);
@@ -205,9 +205,7 @@ static void *carrier_drain(void *arg)
 
 static void room_wait(struct carrier *c, uint32_t seen)
 {
-	const struct timespec limit = {.tv_nsec = ROOM_WAIT_NS};
-
-	syscall(SYS_futex, &c->progressed, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+	futex_wait_for(&c->progressed, seen, ROOM_WAIT_NS, FUTEX_OF_PROCESS);
 }
 
 void carrier_count_in(struct carrier *c, bool lost)

@@ -27,13 +27,10 @@
 #include "driver/runtime/engine.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -89,12 +86,12 @@
 
 static void state_wait(struct engine *e, enum engine_state state)
 {
-	syscall(SYS_futex, &e->state, FUTEX_WAIT_PRIVATE, state, NULL);
+	futex_wait_until(&e->state, state, UINT64_MAX, FUTEX_OF_PROCESS);
 }
 
 static void state_wake(struct engine *e)
 {
-	syscall(SYS_futex, &e->state, FUTEX_WAKE_PRIVATE, INT_MAX);
+	futex_wake_all(&e->state, FUTEX_OF_PROCESS);
 }
 
 static bool engine_runs(struct engine *e)
@@ -141,7 +138,7 @@ void engine_yield(struct process *p)
 static void engine_store_word(struct engine *e, uint32_t state)
 {
 	if (unlikely(atomic_exchange(e->wake, state) == SLOT_READER))
-		syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		futex_wake_all(e->wake, FUTEX_OF_ALL);
 }
 
 /* Several looks at the registers cost less than one at all the rest, and find a doorbell sooner. */
@@ -192,7 +189,7 @@ static bool engine_dozes(struct engine *e, uint32_t word)
 		spin_unlock(&e->polling);
 		done |= wire_process_let_go(e->process->wire_process);
 		if (!done)
-			futex_wait_until(e->wake, word, deadline);
+			futex_wait_until(e->wake, word, deadline, FUTEX_OF_ALL);
 	}
 	atomic_store(&e->watching, true);
 	return true;
@@ -326,7 +323,7 @@ static bool engine_wait(struct engine *e, uint64_t deadline)
 
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
-	futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+	futex_wait_until(e->wake, SLOT_ASLEEP, deadline, FUTEX_OF_ALL);
 	engine_woken(e);
 	word = atomic_load(e->wake);
 	trace(engine, wake, word == SLOT_ASLEEP ? "timer" : "kick");

@@ -2,20 +2,14 @@
 /* See nap.h. */
 #include "driver/runtime/nap.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <stddef.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "base/compiler.h"
+#include "base/futex.h"
 
 #define NAP_MIN_NS 100000u
 
 static void nap_wake(struct nap *n)
 {
-	syscall(SYS_futex, &n->state, FUTEX_WAKE_PRIVATE, INT_MAX);
+	futex_wake_all(&n->state, FUTEX_OF_PROCESS);
 }
 
 void nap_allow(struct nap *n)
@@ -49,10 +43,9 @@ void nap_announce(struct nap *n)
 void nap_take(struct nap *n)
 {
 	const uint64_t ns = min_u64(n->ns, n->longest_ns);
-	const struct timespec ts = {.tv_nsec = (long)ns};
 	uint32_t shorter = NAP_SHORTER;
 
-	syscall(SYS_futex, &n->state, FUTEX_WAIT_PRIVATE, NAP_ON, &ts);
+	futex_wait_for(&n->state, NAP_ON, (uint32_t)ns, FUTEX_OF_PROCESS);
 	if (atomic_compare_exchange_strong(&n->state, &shorter, NAP_ON))
 		nap_keep_short(n);
 	n->took_ns = ns;
