@@ -127,8 +127,10 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	default:
 		return false;
 	}
-	cq_own_ahead(t->cq);
 	syndrome = raw_scatter(t, in, &wqe, &bytes);
+	/* The frame's stores still wait for their lines.  A receiver that looks all the time would
+	 * have fetched this line back by now, had we asked for it before the copy. */
+	cq_own_ahead(t->cq);
 	if (syndrome) {
 		if (explaining())
 			qp_explain_frame(t->adapter, t->number, in->pkt,
