@@ -145,3 +145,73 @@ __dpa_global__ void reflect(uint64_t arg)
 	flexio_dev_cq_arm(ctx, (uint32_t)n->ci, (uint32_t)n->cqn);
 	flexio_dev_thread_reschedule();
 }
+
+/* ---- a handler that never rests ---- */
+
+static uint64_t word(const uint64_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+}
+
+/* Rings whatever has, or had, these numbers, and arms it. */
+static void ring_numbers(struct flexio_dev_thread_ctx *ctx, uint64_t pi, uint64_t sqn, uint64_t qpn,
+			 uint64_t cqn)
+{
+	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)pi, (uint32_t)sqn);
+	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)pi, (uint32_t)qpn);
+	flexio_dev_cq_arm(ctx, (uint32_t)pi, (uint32_t)cqn);
+}
+
+static void hammer_once(struct flexio_dev_thread_ctx *ctx, struct hammer *h)
+{
+	struct request frame = {
+		.sqn = word(&h->sqn),
+		.ring = h->sq_ring,
+		.ce = 2,
+		.data = h->data,
+		.bytes = h->bytes,
+		.key = h->key,
+	};
+	struct request write = frame;
+
+	write.sqn = word(&h->qpn);
+	write.ring = h->qp_ring;
+	write.kind = REQUEST_WRITE;
+	write.remote = h->remote;
+	write.remote_key = h->key;
+	request_put(&frame, h->pi);
+	request_put(&write, h->pi);
+	h->pi++;
+	flexio_dev_dbr_rq_inc_pi((uint32_t *)(uintptr_t)h->rq_record);
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+	ring_numbers(ctx, h->pi, frame.sqn, write.sqn, word(&h->cqn));
+	ring_numbers(ctx, h->pi, word(&h->old_sqn), word(&h->old_qpn), word(&h->old_cqn));
+}
+
+__dpa_global__ void hammer(uint64_t arg)
+{
+	struct hammer *h = (void *)(uintptr_t)arg;
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	for (unsigned i = 0; i < HAMMER_BATCH && !word(&h->stop); i++) {
+		hammer_once(ctx, h);
+		__atomic_add_fetch(&h->turns, 1, __ATOMIC_SEQ_CST);
+	}
+	if (word(&h->stop)) {
+		__atomic_store_n(&h->finished, 1, __ATOMIC_SEQ_CST);
+		flexio_dev_thread_finish();
+	}
+	flexio_dev_thread_retrigger();
+}
+
+/* How many bytes from there on have that value. */
+__dpa_rpc__ uint64_t same_bytes(uint64_t addr, uint64_t bytes, uint64_t value)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t n = 0;
+
+	while (n < bytes && __atomic_load_n(at + n, __ATOMIC_RELAXED) == value)
+		n++;
+	return n;
+}

@@ -23,6 +23,19 @@ struct network {
 /* What it becomes. */
 #define EDITED 0xe5u
 
+/* On the heap; the argument of the handler that posts and rings all the time. */
+struct hammer {
+	uint64_t stop;
+	uint64_t cqn, sqn, qpn;		    /* of the queues that there are, by the host */
+	uint64_t old_cqn, old_sqn, old_qpn; /* and of those before them */
+	uint64_t sq_ring, qp_ring, rq_record;
+	uint64_t data, bytes, key, remote;
+	/* by the handler */
+	uint64_t pi, turns, finished;
+};
+
+#define HAMMER_BATCH 64u
+
 /* One work request of a call: what send_requests makes so many of. */
 struct request {
 	uint64_t sqn, ring, pi, count;

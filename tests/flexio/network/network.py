@@ -17,7 +17,7 @@ sys.path.append(str(HERE.parents[1] / "robust"))
 import kills  # noqa: E402
 
 SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
-           "host_outside.c", "raw_peer.c")
+           "host_outside.c", "host_gone.c", "raw_peer.c")
 # How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
 ROUNDS = int(os.environ.get("FLEXIO_KILLS", "12"))
 SEED = 23
@@ -50,6 +50,8 @@ CASES = (
     ("pair_rights", "rights follow the mask K207"),
     ("pair_states", "states, transitions that there are not, destruction in each K205 K206 K216"),
     ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
+    ("gone", "queues go and come under a handler that posts to them and rings without end"),
+    ("freed", "the memory of a queue is freed under it"),
     ("own_rule", "a rule of mlx5dv_create_flow leads to a queue"),
     ("no_destination", "no rule leads to an object that takes no frames"),
     ("emulated_objects", "objects of functions that are not emulated are refused by name"),
