@@ -10,6 +10,7 @@
 
 #define PERIOD_MAX 0xfffu
 #define PAGE_BYTES 4096u
+#define CQE_BYTES  64ull
 
 static void cq_free(struct flexio_cq *cq)
 {
@@ -195,6 +196,9 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 				strerror(err));
 	}
 	made->number = prm_get32(out, CMD_OUT_NUMBER);
+	/* A collapsed queue has one entry. */
+	flx_ring_check(process, __func__, "fattr->cq_ring_qmem", &fattr->cq_ring_qmem, made->number,
+		       CQE_BYTES << (fattr->cc ? 0 : fattr->log_cq_depth));
 	made->object.destroy = cq_drop;
 	if (fattr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD)
 		made->thread = fattr->thread;

@@ -71,6 +71,21 @@ static flexio_status memory_outside(const char *function, size_t bytes, uint64_t
 			(unsigned long long)daddr, bytes);
 }
 
+void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
+		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes)
+{
+	const struct memory_op all = {.addr = ring->daddr, .bytes = bytes};
+
+	if (ring->memtype == FLEXIO_MEMTYPE_HOST || !bytes ||
+	    memory_op(process, DPA_OP_HAS, &all, NULL) != EINVAL)
+		return;
+	flx_log(FLEXIO_LOG_LVL_ERR,
+		"%s: %s.daddr: the ring of queue 0x%x has %llu bytes, and the buffer of "
+		"flexio_buf_dev_alloc at 0x%llx is shorter: the queue uses memory of others",
+		function, argument, number, (unsigned long long)bytes,
+		(unsigned long long)ring->daddr);
+}
+
 static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,
 				 uint64_t daddr, const char *function)
 {

@@ -134,6 +134,15 @@ static void qp_fill(const struct flexio_qp_attr *attr, uint32_t pdn, uint8_t *qp
 	prm_set(qpc, QPC_SRQN, attr->rmpqn);
 }
 
+/* The receive queue lies in front of the send queue, where the queue pair has both. */
+static uint64_t qp_ring_bytes(const struct flexio_qp_attr *attr)
+{
+	uint64_t receives =
+		attr->rq_type == FLEXIO_QP_QPC_RQ_TYPE_REGULAR ? 16ull << attr->log_rq_depth : 0;
+
+	return receives + (attr->no_sq ? 0 : 64ull << attr->log_sq_depth);
+}
+
 static bool qp_make(struct flexio_process *process, struct ibv_context *ctx,
 		    const struct flexio_qp_attr *attr, struct flexio_qp *qp)
 {
@@ -190,6 +199,8 @@ flexio_status flexio_qp_create(struct flexio_process *process, struct ibv_contex
 		(void)qp_free(qp);
 		return FLEXIO_STATUS_FAILED;
 	}
+	flx_ring_check(process, __func__, "qp_fattr->qp_wq_buff_qmem", &qp_fattr->qp_wq_buff_qmem,
+		       qp->number, qp_ring_bytes(qp_fattr));
 	qp->object.destroy = qp_drop;
 	flx_object_add(&qp->object, FLX_QP, process);
 	*qp_ptr = qp;

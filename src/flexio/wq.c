@@ -145,3 +145,10 @@ struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *
 
 	return flx_wq_create(make, PRM_OP_ALLOC_TRANSPORT_DOMAIN, &cmd, number);
 }
+
+void flx_wq_check_ring(const struct flx_wq_make *make, uint32_t number, uint32_t log_stride)
+{
+	flx_ring_check(make->process, make->function, "fattr->wq_ring_qmem",
+		       &make->attr->wq_ring_qmem, number,
+		       1ull << (log_stride + make->attr->log_wq_depth));
+}

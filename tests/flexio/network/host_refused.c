@@ -114,6 +114,69 @@ static void too_small(void)
 	free(page);
 }
 
+/*
+ * Rings in a buffer that ends 64 bytes before them: they are made, as on a card, which does not know of buffers.
+ * And rings that the buffer is just long enough for.
+ */
+static void ring_lengths(struct bench *b, uint32_t missing)
+{
+	const uint32_t qp_bytes = (16u + 64) << LOG_DEPTH;
+	struct flexio_cq_attr cq_attr = {
+		.log_cq_depth = LOG_DEPTH,
+		.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ,
+		.uar_id = b->sq_attr.uar_id,
+		.cq_dbr_daddr = b->in.cq_record,
+	};
+	struct flexio_qp_attr qp_attr = {
+		.transport_type = FLEXIO_QPC_ST_RC,
+		.uar_id = b->sq_attr.uar_id,
+		.log_sq_depth = LOG_DEPTH,
+		.sq_cqn = b->in.cqn,
+		.log_rq_depth = LOG_DEPTH,
+		.rq_cqn = b->in.cqn,
+		.qp_wq_dbr_qmem.daddr = b->in.record,
+	};
+	struct flexio_wq_attr rmp_attr = b->rq_attr;
+	flexio_uintptr_t at;
+	struct flexio_rmp *rmp;
+	struct flexio_cq *cq;
+	struct flexio_rq *rq;
+	struct flexio_sq *sq;
+	struct flexio_qp *qp;
+
+	OK(flexio_buf_dev_alloc(b->p, qp_bytes - missing, &at));
+	b->rq_attr.wq_dbr_qmem.daddr = rmp_attr.wq_dbr_qmem.daddr = b->in.record;
+	rmp_attr.rq.wq_type = FLEXIO_WQ_TYPE_LINKED_LIST;
+	qp_attr.qp_wq_buff_qmem.daddr = at;
+	/* each of them ends with the same byte as the longest */
+	cq_attr.cq_ring_qmem.daddr = at + qp_bytes - (64u << LOG_DEPTH);
+	b->rq_attr.wq_ring_qmem.daddr = at + qp_bytes - (16u << LOG_DEPTH);
+	b->sq_attr.wq_ring_qmem.daddr = at + qp_bytes - (64u << LOG_DEPTH);
+	rmp_attr.wq_ring_qmem.daddr = at + qp_bytes - (32u << LOG_DEPTH);
+	OK(flexio_cq_create(b->p, NULL, &cq_attr, &cq));
+	OK(flexio_rq_create(b->p, NULL, b->in.cqn, &b->rq_attr, &rq));
+	OK(flexio_sq_create(b->p, NULL, b->in.cqn, &b->sq_attr, &sq));
+	OK(flexio_rmp_create(b->p, NULL, &rmp_attr, &rmp));
+	OK(flexio_qp_create(b->p, NULL, &qp_attr, &qp));
+	OK(flexio_cq_destroy(cq));
+	OK(flexio_rq_destroy(rq));
+	OK(flexio_sq_destroy(sq));
+	OK(flexio_rmp_destroy(rmp));
+	OK(flexio_qp_destroy(qp));
+	OK(flexio_buf_dev_free(b->p, at));
+}
+
+static void short_rings(void)
+{
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	ring_lengths(&b, 64);
+	ring_lengths(&b, 0);
+	bench_down(&b);
+}
+
 static void refused(void)
 {
 	struct flexio_rq *rq = (void *)8;
@@ -267,6 +330,12 @@ static void spread(void)
 }
 
 const struct host_case refused_cases[] = {
-	{"in_use", in_use}, {"left", left}, {"refused", refused}, {"too_small", too_small},
-	{"spread", spread}, {"pool", pool}, {NULL, NULL},
+	{"in_use", in_use},
+	{"left", left},
+	{"refused", refused},
+	{"too_small", too_small},
+	{"short_rings", short_rings},
+	{"spread", spread},
+	{"pool", pool},
+	{NULL, NULL},
 };
