@@ -112,7 +112,7 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case frame_cases[], refused_cases[], pair_cases[], flow_cases[],
-	rule_cases[], outside_cases[], gone_cases[];
+	rule_cases[], outside_cases[], gone_cases[], scatter_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 

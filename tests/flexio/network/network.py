@@ -17,7 +17,7 @@ sys.path.append(str(HERE.parents[1] / "robust"))
 import kills  # noqa: E402
 
 SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
-           "host_outside.c", "host_gone.c", "raw_peer.c")
+           "host_outside.c", "host_gone.c", "host_scatter.c", "raw_peer.c")
 # How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
 ROUNDS = int(os.environ.get("FLEXIO_KILLS", "12"))
 SEED = 23
@@ -35,6 +35,7 @@ CASES = (
     ("no_receive", "frames that find no receive are dropped, and counted I169"),
     ("host_memory", "frames land in memory of the host I171 I173"),
     ("vlan_tag", "the tag of a VLAN stays in its frame I165"),
+    ("scattered", "receives of several segments, over which frames are scattered"),
     ("sound", "which checksums of a frame are right H139"),
     ("outside", "queues with rings and records in memory of the host"),
     ("error_state", "a queue in error takes nothing I174"),
