@@ -42,6 +42,18 @@ __dpa_rpc__ uint64_t same(uint64_t addr, uint64_t bytes, uint64_t seed)
 
 /* ---- requests ---- */
 
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+#define SEND_UC	   FLEXIO_CTRL_SEG_SEND_UC
+#define SEND_UD	   FLEXIO_CTRL_SEG_SEND_UD, 0, 3
+#define ADD	   FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD, 0, 4
+#define WAITS_WORD FLEXIO_CTRL_SEG_WAIT_ON_DATA, 0, 3
+#else
+#define SEND_UC	   FLEXIO_CTRL_SEG_SEND_RC
+#define SEND_UD	   FLEXIO_CTRL_SEG_SEND_RC, 0, 2
+#define ADD	   FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP, MLX5_CTRL_SEG_OPCODE_ATOMIC_FETCH_AND_ADD, 4
+#define WAITS_WORD FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_WAIT, 1
+#endif
+
 static const struct {
 	flexio_ctrl_seg_t kind;
 	uint8_t opcode; /* another one than that kind's; 0: none */
@@ -50,23 +62,19 @@ static const struct {
 	[POST_NOP] = {FLEXIO_CTRL_SEG_NOP, 0, 1},
 	[POST_SEND] = {FLEXIO_CTRL_SEG_SEND_RC, 0, 2},
 	[POST_SEND_IMM] = {FLEXIO_CTRL_SEG_SEND_RC, MLX5_CTRL_SEG_OPCODE_SEND_WITH_IMMEDIATE, 2},
-	[POST_SEND_UD] = {FLEXIO_CTRL_SEG_SEND_RC, 0, 5},
+	[POST_SEND_UC] = {SEND_UC, 0, 2},
+	[POST_SEND_UD] = {SEND_UD},
 	[POST_WRITE] = {FLEXIO_CTRL_SEG_RDMA_WRITE, 0, 3},
 	[POST_WRITE_IMM] = {FLEXIO_CTRL_SEG_RDMA_WRITE_IMM, 0, 3},
 	[POST_READ] = {FLEXIO_CTRL_SEG_RDMA_READ, 0, 3},
 	[POST_SWAP] = {FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP, 0, 4},
-	[POST_ADD] = {FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP,
-		      MLX5_CTRL_SEG_OPCODE_ATOMIC_FETCH_AND_ADD, 4},
+	[POST_ADD] = {ADD},
 	[POST_COPY] = {FLEXIO_CTRL_SEG_LDMA, 0, 4},
 	[POST_TRANSPOSE] = {FLEXIO_CTRL_SEG_TRANSPOSE, 0, 4},
 	[POST_FRAME] = {FLEXIO_CTRL_SEG_SEND_EN, 0, 3},
 	[POST_SEGMENTS] = {FLEXIO_CTRL_SEG_LSO, 0, 4},
 	[POST_WAIT] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_WAIT, 1},
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
-	[POST_WAIT_WORD] = {FLEXIO_CTRL_SEG_WAIT_ON_DATA, 0, 3},
-#else
-	[POST_WAIT_WORD] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_WAIT, 1},
-#endif
+	[POST_WAIT_WORD] = {WAITS_WORD},
 	[POST_ENABLE] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_SEND_EN, 1},
 	[POST_FRAMES] = {FLEXIO_CTRL_SEG_SEND_EN, MLX5_CTRL_SEG_OPCODE_ENHANCED_MPSW, 3},
 };
@@ -102,7 +110,7 @@ static unsigned post_headers(const struct post *p)
 
 	switch (p->kind) {
 	case POST_SEND_UD:
-		for (; n < 4; n++)
+		for (; n < (p->compact ? 2 : 4); n++)
 			memcpy(segment(p, n), p->address + 2 * (n - 1), 16);
 		return n;
 	case POST_TRANSPOSE:
@@ -221,10 +229,12 @@ __dpa_rpc__ uint64_t post(uint64_t addr)
 	if (opcode)
 		ctrl->ctrl.idx_opcode =
 			cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & ~0xffu) | opcode);
-	/* of the older generation, which has no name for it */
+	/* the older generation has no name for it, and the later one for memory alone */
 	if (p->kind == POST_WAIT_WORD)
-		ctrl->ctrl.idx_opcode |= cpu_to_be32(1u << 24);
-	if (segments != kinds[p->kind].segments || kinds[p->kind].segments == 5)
+		ctrl->ctrl.idx_opcode =
+			cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & 0xffffffu) |
+				    (uint32_t)(p->variant ? p->variant : 1) << 24);
+	if (segments != kinds[p->kind].segments)
 		ctrl->ctrl.qpn_ds = cpu_to_be32((uint32_t)p->qpn << 8 | segments);
 	ctrl->ctrl.general_id = cpu_to_be32((uint32_t)p->imm);
 	p->pi += (segments + 3) / 4;
@@ -235,6 +245,12 @@ __dpa_rpc__ uint64_t post(uint64_t addr)
 }
 
 /* ---- completions and receives ---- */
+
+/* In nanoseconds; neither generation has an accessor for it. */
+static uint64_t completion_time(const struct flexio_dev_cqe64 *cqe)
+{
+	return be64_to_cpu(((const uint64_t *)(uintptr_t)cqe)[6]);
+}
 
 /* Takes the next completion within a while; 0: there is none. */
 __dpa_rpc__ uint64_t take(uint64_t addr)
@@ -256,8 +272,38 @@ __dpa_rpc__ uint64_t take(uint64_t addr)
 	r->counter = flexio_dev_cqe_get_wqe_counter(cqe);
 	r->qpn = flexio_dev_cqe_get_qpn(cqe);
 	r->user_index = flexio_dev_cqe_get_user_index(cqe);
+	r->time = completion_time(cqe);
 	flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)r->record, (uint32_t)++r->ci);
 	return 1;
+}
+
+/* Lengths stand in the second half of eight bytes for each, behind the entry that says how many there are. */
+static uint64_t packed_bytes(uint64_t entry, unsigned i)
+{
+	return be32_to_cpu(((const uint32_t *)(uintptr_t)entry)[2 * i + 1]);
+}
+
+/* Reads completions that stand together, all of which have come; 1: they do not. */
+__dpa_rpc__ uint64_t unpack(uint64_t addr)
+{
+	struct packed *p = (void *)(uintptr_t)addr;
+	struct flexio_dev_cqe64 *cqe = (void *)(uintptr_t)p->ring;
+	const uint8_t *last = (const uint8_t *)(uintptr_t)p->ring + 63;
+	unsigned whole = 0;
+
+	p->counter = flexio_dev_cqe_get_wqe_counter(cqe);
+	if (p->enhanced) {
+		/* one whole entry, and then one with the rest, whose number less one is where the opcode is */
+		p->bytes[whole++] = flexio_dev_cqe_get_byte_cnt(cqe);
+		if ((last[0] >> 2 & 3) == 3 || (last[64] >> 2 & 3) != 3 ||
+		    (last[64] >> 4) + 2u != p->count)
+			return 1;
+	} else if ((last[0] >> 2 & 3) != 3 || flexio_dev_cqe_get_byte_cnt(cqe) != p->count) {
+		return 1;
+	}
+	for (unsigned i = whole; i < p->count; i++)
+		p->bytes[i] = packed_bytes(p->ring + 64, i - whole);
+	return 0;
 }
 
 /* An entry of a list begins with the index of the next one. */

@@ -293,8 +293,9 @@ void end_fails(struct end *e, enum post_kind kind, unsigned syndrome)
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {kind_cases, local_cases, field_cases, frame_cases,
-					       pool_cases, death_cases, depth_cases, script_cases};
+	const struct host_case *const all[] = {kind_cases,  local_cases,  field_cases,
+					       frame_cases, pool_cases,	  death_cases,
+					       depth_cases, script_cases, part_cases};
 
 	CHECK(argc > 1);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -13,7 +13,7 @@
 #include "remote.h"
 
 extern struct flexio_app *remote_app;
-extern flexio_func_t peek, poke, fill, same, post, take, receive, stream, flood;
+extern flexio_func_t peek, poke, fill, same, post, take, receive, stream, flood, unpack;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -136,6 +136,9 @@ void end_done(struct end *e, enum post_kind kind);
 void end_fails(struct end *e, enum post_kind kind, unsigned syndrome);
 uint64_t end_heap(struct end *e, size_t bytes, int value);
 void line_up(struct end *e, struct line *line);
+/* A queue pair that is its own peer. */
+void own_join(struct end *e);
+void own_up(struct end *e);
 
 /* A send queue in place of the queue pair, whose posts it takes; many: also requests of many frames. */
 struct flexio_sq *frames_open(struct end *e, struct line *line, bool many);
@@ -152,4 +155,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
-	pool_cases[], death_cases[], depth_cases[], script_cases[];
+	pool_cases[], death_cases[], depth_cases[], script_cases[], part_cases[];

@@ -9,6 +9,8 @@
 #define GRH_BYTES  40u
 #define IMM	   0xcafe0123u
 
+#define MLX5_OPCODE_SEND_IMM 0x0bu /* of the device's header */
+
 /* From one byte to several packets of the path. */
 static const uint32_t lengths[] = {1, 12, 1024, 1025, 5000, 70000};
 
@@ -51,7 +53,9 @@ static void we_send(struct end *e, struct peer *p, uint32_t bytes, bool imm, boo
 	e->post.bytes = bytes;
 	e->post.imm = imm ? IMM : 0;
 	e->post.inlined = inlined;
-	end_done(e, imm ? POST_SEND_IMM : POST_SEND);
+	end_done(e, imm						 ? POST_SEND_IMM
+		    : e->made.transport_type == FLEXIO_QPC_ST_UC ? POST_SEND_UC
+								 : POST_SEND);
 	e->post.inlined = 0;
 	h = peer_wait(p);
 	CHECK(!h.status && h.opcode == IBV_WC_RECV && h.bytes == bytes);
@@ -202,10 +206,32 @@ static void connected(bool ethernet, bool reliable, bool looped, const char *hos
 	end_close(&e);
 }
 
+/* The bit that says that three segments follow has to go with two of them. */
+static void address_shorten(struct end *e, bool on)
+{
+	e->post.compact = on;
+	((uint8_t *)e->post.address)[8] = on ? 0 : 0x80;
+}
+
+static void we_send_datagram(struct end *e, struct peer *p, uint32_t bytes, bool imm)
+{
+	struct heard h;
+
+	end_fill(e, 0, bytes, bytes + imm);
+	peer_do(p, "recv 1 0 %u", bytes + GRH_BYTES);
+	e->post.bytes = bytes;
+	e->post.opcode = imm ? MLX5_OPCODE_SEND_IMM : 0;
+	e->post.imm = imm ? IMM : 0;
+	end_done(e, POST_SEND_UD);
+	h = peer_wait(p);
+	CHECK(!h.status && h.opcode == IBV_WC_RECV && h.bytes == bytes + GRH_BYTES);
+	CHECK(h.qpn == e->qpn && h.grh == e->ethernet && h.imm == (imm ? IMM : 0));
+	peer_has(p, GRH_BYTES, bytes, bytes + imm);
+}
+
 static void datagrams(bool ethernet, bool looped, const char *host)
 {
 	struct flexio_qp_attr attr;
-	struct heard h;
 	struct peer p;
 	struct end e;
 
@@ -220,15 +246,15 @@ static void datagrams(bool ethernet, bool looped, const char *host)
 	for (unsigned i = 0; i < 3; i++) {
 		uint32_t bytes = lengths[i];
 
-		end_fill(&e, 0, bytes, bytes);
-		peer_do(&p, "recv 1 0 %u", bytes + GRH_BYTES);
-		e.post.bytes = bytes;
-		end_done(&e, POST_SEND_UD);
-		h = peer_wait(&p);
-		CHECK(!h.status && h.opcode == IBV_WC_RECV && h.bytes == bytes + GRH_BYTES);
-		CHECK(h.qpn == e.qpn && h.grh == ethernet);
-		peer_has(&p, GRH_BYTES, bytes, bytes);
-
+		we_send_datagram(&e, &p, bytes, false);
+		we_send_datagram(&e, &p, bytes, true);
+		/* without a GRH one segment says where it goes */
+		if (!ethernet) {
+			address_shorten(&e, true);
+			we_send_datagram(&e, &p, bytes, false);
+			we_send_datagram(&e, &p, bytes, true);
+			address_shorten(&e, false);
+		}
 		peer_do(&p, "fill 0 %u %u", bytes, bytes + 1);
 		end_receive(&e, 1, e.data, bytes + GRH_BYTES);
 		peer_do(&p, "post %d 0 %u 0 0 %u", IBV_WR_SEND_WITH_IMM, bytes, IMM);

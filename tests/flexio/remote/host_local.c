@@ -15,8 +15,7 @@
 
 #define MLX5_OPCODE_RECEIVE_EN 0x16u /* of the device's header */
 
-/* A queue pair that is its own peer. */
-static void own_join(struct end *e)
+void own_join(struct end *e)
 {
 	struct peer self = {0};
 	struct flexio_qp_attr attr;
@@ -29,7 +28,7 @@ static void own_join(struct end *e)
 	end_move(e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
 }
 
-static void own_up(struct end *e)
+void own_up(struct end *e)
 {
 	end_open(e, false, FLEXIO_QPC_ST_RC);
 	own_join(e);

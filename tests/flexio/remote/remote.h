@@ -11,6 +11,7 @@
 enum post_kind {
 	POST_NOP,
 	POST_SEND,
+	POST_SEND_UC,
 	POST_SEND_IMM,
 	POST_SEND_UD,
 	POST_WRITE,
@@ -41,6 +42,8 @@ struct post {
 	uint64_t swap_add, compare;
 	uint64_t imm;
 	uint64_t address[6]; /* of a datagram, as it stands in the request */
+	uint64_t compact;    /* of that, only the first segment */
+	uint64_t variant;    /* of a wait; 0: for memory */
 	uint64_t element, columns, rows;
 	uint64_t header, header_bytes, mss, checksums,
 		frames;	 /* of frames: what stands in the request */
@@ -50,7 +53,14 @@ struct post {
 /* A completion queue's side of its reader, and what the last completion says.  Lies on the heap. */
 struct reader {
 	uint64_t ring, record, depth, ci;
-	uint64_t opcode, syndrome, bytes, imm, counter, qpn, user_index;
+	uint64_t opcode, syndrome, bytes, imm, counter, qpn, user_index, time;
+};
+
+/* Completions that stand together in a ring: how many are to be read, and the length of each.  Lies on the heap. */
+#define PACKED 5u
+struct packed {
+	uint64_t ring, enhanced, count;
+	uint64_t bytes[PACKED], counter;
 };
 
 /* Receives to post: of a ring of single segments, or of a list with a segment for the next in front. */

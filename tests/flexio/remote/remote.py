@@ -18,7 +18,7 @@ import kills  # noqa: E402
 
 KILLS = 5
 SOURCES = ("host.c", "host_death.c", "host_depth.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
-           "host_peer.c", "host_pool.c", "host_script.c")
+           "host_part.c", "host_peer.c", "host_pool.c", "host_script.c")
 
 CASES = (
     ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
@@ -33,6 +33,11 @@ CASES = (
     ("matrices", "matrices are transposed J197"),
     ("compressed", "completions that are written together H158"),
     ("waits", "requests that wait for memory and for completions"),
+    ("wait_time", "a request waits for a time"),
+    ("packed", "receives whose completions are written together are read by device code H158"),
+    ("receives_alone", "a queue pair without a send queue takes messages and answers reads K202"),
+    ("sends_alone", "a queue pair without receives writes, reads and is written to K203"),
+    ("foreign_domain", "a queue pair of another domain has keys of that domain alone"),
     ("slaves", "a master enables sends and receives of another queue pair"),
     ("opcodes", "opcodes that the device has not got"),
     ("completion_modes", "which requests complete H141"),
@@ -60,7 +65,7 @@ CASES = (
 )
 # Those of the other generation, too.
 RAW = ("frames", "many_frames", "waiting_frames", "two_queues")
-LATER = ("inlined", "rc_roce", "waits")
+LATER = ("inlined", "rc_roce", "uc_infiniband", "ud_infiniband", "ud_roce", "waits", "wait_time", "packed")
 
 
 class Programs:
