@@ -168,6 +168,14 @@ def spread(session):
     back.unlink()
 
 
+def host_rings(session):
+    """Rings of queues in memory of the host; frames go round by the port's own rule."""
+    needs_dpa(session)
+    ties.raw_packets()
+    says(session.tool("run", "--", str(session.build / "examples/flexio/flexio-hostrings")), 0,
+         ("8 frames made 1000 trips each by rings in memory of the host: right",))
+
+
 def congestion(session):
     """With nobody who sends."""
     needs_dpa(session)
@@ -192,7 +200,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "ping", "spread"]:
+        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "hostrings", "ping", "spread"]:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -207,5 +215,6 @@ def cases():
     yield "examples: ping from a file", ping_file
     yield "examples: ping by a TAP interface", ping_tap
     yield "examples: spread", spread
+    yield "examples: rings in memory of the host", host_rings
     yield "examples: congestion", congestion
     yield "examples: by their own Makefiles, from what is installed", by_make
