@@ -186,6 +186,9 @@ static void hammer_once(struct flexio_dev_thread_ctx *ctx, struct hammer *h)
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
 	ring_numbers(ctx, h->pi, frame.sqn, write.sqn, word(&h->cqn));
 	ring_numbers(ctx, h->pi, word(&h->old_sqn), word(&h->old_qpn), word(&h->old_cqn));
+	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)h->pi, (uint32_t)word(&h->first));
+	for (uint64_t i = 1; i <= HAMMER_AHEAD; i++)
+		ring_numbers(ctx, h->pi, frame.sqn + i, write.sqn + i, word(&h->cqn) + i);
 }
 
 __dpa_global__ void hammer(uint64_t arg)

@@ -28,6 +28,7 @@ struct hammer {
 	uint64_t stop;
 	uint64_t cqn, sqn, qpn;		    /* of the queues that there are, by the host */
 	uint64_t old_cqn, old_sqn, old_qpn; /* and of those before them */
+	uint64_t first;			    /* of a queue that has gone long ago */
 	uint64_t sq_ring, qp_ring, rq_record;
 	uint64_t data, bytes, key, remote;
 	/* by the handler */
@@ -35,6 +36,7 @@ struct hammer {
 };
 
 #define HAMMER_BATCH 64u
+#define HAMMER_AHEAD 8u /* numbers that queues have later */
 
 /* One work request of a call: what send_requests makes so many of. */
 struct request {
