@@ -190,8 +190,9 @@ void flx_alias_put(struct flx_alias *alias);
 bool flx_pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn);
 
 /*
- * Logs a ring of a queue that is longer than what flexio_buf_dev_alloc gave at its address.  That
- * is no failure: a card does not know either, and the queue works until something else lies there.
+ * Logs a ring of a queue that is longer than what flexio_buf_dev_alloc gave at its address, or was
+ * freed.  That is no failure: a card does not know either, and the queue works until something else
+ * lies there.
  */
 void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes);

@@ -75,15 +75,18 @@ void flx_ring_check(struct flexio_process *process, const char *function, const 
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes)
 {
 	const struct memory_op all = {.addr = ring->daddr, .bytes = bytes};
+	const struct memory_op first = {.addr = ring->daddr, .bytes = 1};
 
 	if (ring->memtype == FLEXIO_MEMTYPE_HOST || !bytes ||
 	    memory_op(process, DPA_OP_HAS, &all, NULL) != EINVAL)
 		return;
 	flx_log(FLEXIO_LOG_LVL_ERR,
-		"%s: %s.daddr: the ring of queue 0x%x has %llu bytes, and the buffer of "
-		"flexio_buf_dev_alloc at 0x%llx is shorter: the queue uses memory of others",
+		"%s: %s.daddr: the ring of queue 0x%x, %llu bytes at 0x%llx, %s of "
+		"flexio_buf_dev_alloc: the queue uses memory of others",
 		function, argument, number, (unsigned long long)bytes,
-		(unsigned long long)ring->daddr);
+		(unsigned long long)ring->daddr,
+		memory_op(process, DPA_OP_HAS, &first, NULL) ? "begins in no buffer"
+							     : "is longer than its buffer");
 }
 
 static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,

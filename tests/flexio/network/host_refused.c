@@ -168,12 +168,20 @@ static void ring_lengths(struct bench *b, uint32_t missing)
 
 static void short_rings(void)
 {
+	flexio_uintptr_t at;
+	struct flexio_sq *sq;
 	struct bench b;
 
 	bench_up(&b);
 	ring_memory(&b, &b.in, false);
 	ring_lengths(&b, 64);
 	ring_lengths(&b, 0);
+	/* one whose buffer has gone */
+	OK(flexio_buf_dev_alloc(b.p, 64u << LOG_DEPTH, &at));
+	OK(flexio_buf_dev_free(b.p, at));
+	b.sq_attr.wq_ring_qmem.daddr = at;
+	OK(flexio_sq_create(b.p, NULL, b.in.cqn, &b.sq_attr, &sq));
+	OK(flexio_sq_destroy(sq));
 	bench_down(&b);
 }
 
