@@ -84,9 +84,11 @@ struct wqe_ctrl {
 
 /* Bits of fm_ce_se. */
 #define WQE_CTRL_SOLICITED 0x02u
-/* Completion mode, two bits.  0 and 1: a CQE only on an error; 2: always; 3: always, with an
- * event. */
+/* Completion mode, two bits.  0: a CQE only on an error. */
+#define WQE_CTRL_CE_MASK	       0x0cu
+#define WQE_CTRL_CE_FIRST_ERROR	       0x04u /* only on the first error of the queue */
 #define WQE_CTRL_CE_ALWAYS	       0x08u
+#define WQE_CTRL_CE_EVENT	       0x0cu /* always, and with an event */
 #define WQE_CTRL_FENCE_MASK	       0xe0u
 #define WQE_CTRL_FENCE_INITIATOR_SMALL 0x20u
 #define WQE_CTRL_FENCE_STRONG	       0x60u /* wait for all reads, atomics and UMRs before this */

@@ -328,6 +328,7 @@ static bool bypass_try(struct qp *qp, const struct send_wqe *w)
 	uint32_t block = qp->req.next_block;
 	struct bypass_outcome out = {.way = KEY_PACKETS};
 	struct bypass_peer r;
+	uint8_t ce;
 	bool done;
 
 	if (p->atomic && atomic_is_left(&qp->req, w))
@@ -345,9 +346,11 @@ static bool bypass_try(struct qp *qp, const struct send_wqe *w)
 	bypass_done(qp, m.packets, w->nblocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
 	      remote_way_name(&r, out.way));
-	if (qp_is_signaled(qp, w->fm_ce_se))
+	ce = qp_ce(qp, w->fm_ce_se);
+	if (ce_is_signaled(ce))
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
 						       .opcode = w->opcode,
+						       .ce = ce,
 						       .len = (uint32_t)w->len});
 	return true;
 }

@@ -37,7 +37,7 @@ struct turn {
 	struct message_sizes sizes;
 	uint32_t blocks; /* of each request */
 	uint32_t srqn;	 /* XRC: of all requests */
-	bool signaled;
+	uint8_t ce;	 /* of the last request so far */
 	enum key_way way;
 };
 
@@ -45,13 +45,13 @@ static void turn_add(const struct qp *qp, struct turn *t, const struct write_req
 {
 	t->sizes.messages++;
 	t->sizes.payload += align_up(w->piece.bytes, 4);
-	t->signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se);
+	t->ce = qp_ce(qp, w->seg.ctrl.fm_ce_se);
 }
 
 static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit,
 		      struct write_request *w)
 {
-	return t->sizes.messages < limit && !t->signaled &&
+	return t->sizes.messages < limit && !ce_is_signaled(t->ce) &&
 	       write_request_fetch(qp, qp->req.next_block + t->sizes.messages * t->blocks, w) &&
 	       (likely(qp->bth != BTH_XRC) || w->srqn == t->srqn);
 }
@@ -96,7 +96,7 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 	remote_move(r, &m);
 	t->way = m.way;
 	t->sizes.messages = m.done;
-	t->signaled = listed.signaled && m.done == m.n;
+	t->ce = m.done == m.n ? listed.ce : 0;
 	for (uint32_t i = 0; i < m.done; i++)
 		t->sizes.payload += align_up(ranges[i].len, 4);
 }
@@ -154,10 +154,11 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	bypass_done(qp, t.sizes.packets, t.sizes.messages * t.blocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
 	      t.sizes.messages, t.sizes.payload, remote_way_name(&r, t.way));
-	if (t.signaled)
+	if (ce_is_signaled(t.ce))
 		send_cqe_success(
 			qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - t.blocks),
-					      .opcode = WQE_OP_RDMA_WRITE});
+					      .opcode = WQE_OP_RDMA_WRITE,
+					      .ce = t.ce});
 	return t.sizes.messages * t.blocks;
 }
 

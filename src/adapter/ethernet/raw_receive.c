@@ -151,7 +151,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	cqe.srqn_uidx = be32_of(t->uidx);
 	cqe.byte_cnt = be32_of(bytes);
 	cqe.wqe_counter = be16_of(wqe.index);
-	if (unlikely(!cq_push(t->cq, &cqe, false))) {
+	if (unlikely(!cq_push(t->cq, &cqe, CQ_WAKE_ARMED))) {
 		if (!t->qp)
 			return false;
 		qp_cannot_complete(t->qp);

@@ -29,7 +29,7 @@ struct send_op {
 	uint16_t block; /* ring index of its first block, as the program counts */
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t nblocks;
-	bool signaled;
+	uint8_t ce;	    /* when it completes, as qp_ce says */
 	bool awaits_answer; /* a read or atomic that was sent and is counted in rd_outstanding */
 	bool executed;	    /* an atomic that was executed, see requester.executed */
 	bool asked;	    /* a READ or atomic of which a packet has gone */
@@ -119,6 +119,8 @@ struct completer {
 	/* Since the timer was started, an answer has come, or a request was sent while none was
 	 * outstanding. */
 	_Atomic(bool) fresh;
+	/* Since the queue last began to execute, a request has completed in error. */
+	_Atomic(bool) error_told;
 	/* The requester must go back to acked_psn. */
 	_Atomic(bool) resend;
 	/* Requests were given up, and the program may use their memory again: no more data may
@@ -402,11 +404,19 @@ static inline bool qp_is_peer(const struct qp *qp, uint32_t src_port, uint32_t s
 	return src_port == qp->path.dst_port && sqpn == qp->attr.dest_qpn;
 }
 
-/* True if a request with these flags completes when it succeeds.  Every way of execution asks
+/* When a request with these flags completes, one of WQE_CTRL_CE_*.  Every way of execution asks
  * here. */
-static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)
+static inline uint8_t qp_ce(const struct qp *qp, uint8_t fm_ce_se)
 {
-	return fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all;
+	uint8_t ce = fm_ce_se & WQE_CTRL_CE_MASK;
+
+	return ce & WQE_CTRL_CE_ALWAYS || likely(!qp->create.sq_sig_all) ? ce : WQE_CTRL_CE_ALWAYS;
+}
+
+/* True if it completes when it succeeds. */
+static inline bool ce_is_signaled(uint8_t ce)
+{
+	return ce & WQE_CTRL_CE_ALWAYS;
 }
 
 /* The address of a block of the send ring; block is a counter, not masked. */

@@ -100,6 +100,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.withdrawn, 0);
 	qp->comp.behind_since = 0;
 	qp->comp.asked = false;
+	atomic_store(&qp->comp.error_told, false);
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
 	flow_end(qp);

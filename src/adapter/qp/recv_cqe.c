@@ -109,7 +109,8 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	struct cqe64 cqe;
 
 	recv_cqe_fill(&cqe, qp, &c, qp->resp.recv.index);
-	if (unlikely(!cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited)))
+	if (unlikely(!cq_push(recv_cqe_recv_cq(qp), &cqe,
+			      pkt->solicited ? CQ_WAKE_SOLICITED : CQ_WAKE_ARMED)))
 		qp_cannot_complete(qp);
 	recv_note(qp->adapter);
 }

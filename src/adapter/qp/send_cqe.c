@@ -20,7 +20,8 @@ void send_cqe_success(struct qp *qp, const struct send_op *op)
 						     op->block, CQE_OP_REQ << 4),
 	};
 
-	if (unlikely(!cq_push(qp->create.send_cq, &cqe, false)))
+	if (unlikely(!cq_push(qp->create.send_cq, &cqe,
+			      op->ce == WQE_CTRL_CE_EVENT ? CQ_WAKE_ALWAYS : CQ_WAKE_ARMED)))
 		qp_cannot_complete(qp);
 }
 
@@ -44,20 +45,27 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 	};
 	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
 
+	/* A request that did not fail by itself may keep silent if the program knows of the error. */
+	if (atomic_exchange(&qp->comp.error_told, true) && flush &&
+	    op->ce == WQE_CTRL_CE_FIRST_ERROR)
+		return;
 	if (flush)
 		note_flush(qp, op);
 	else
 		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
 		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
 	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
-	if (unlikely(!cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true)))
+	if (unlikely(!cq_push(qp->create.send_cq, (struct cqe64 *)&cqe,
+			      op->ce == WQE_CTRL_CE_EVENT ? CQ_WAKE_ALWAYS : CQ_WAKE_SOLICITED)))
 		qp_cannot_complete(qp);
 }
 
 void send_cqe_flush(struct qp *qp, const struct send_op *op)
 {
-	struct send_op flushed = {
-		.block = op->block, .opcode = op->opcode, .syndrome = CQE_SYN_WR_FLUSH};
+	struct send_op flushed = {.block = op->block,
+				  .opcode = op->opcode,
+				  .ce = op->ce,
+				  .syndrome = CQE_SYN_WR_FLUSH};
 
 	send_cqe_error(qp, &flushed);
 }

@@ -262,21 +262,30 @@ static void cq_completed(struct cq *cq)
 	cq_notify(cq);
 }
 
+/* Called when the newest completion in the ring wakes more than others do.  The caller holds the
+ * lock. */
+static void cq_wakes(struct cq *cq, enum cq_wake wake)
+{
+	cq->solicited_pi = cq->pi;
+	if (unlikely(wake == CQ_WAKE_ALWAYS))
+		cq_report_unasked(cq);
+}
+
 /* ---- compressed completions ---- */
 
 /* Writes the completions that wait into the ring.  The caller holds the lock. */
 static void cq_zip_flush(struct cq *cq)
 {
 	uint32_t n = cq->zip ? cq->zip->waiting : 0;
-	bool solicited = n && cq->zip->solicited;
+	enum cq_wake wake = n ? cq->zip->wake : CQ_WAKE_ARMED;
 
 	if (!n || !cq_zip_write(cq->zip, cq))
 		return;
 	if (n > 1)
 		trace(cq, compressed, cq->cqn, n);
 	cq->pi += n;
-	if (solicited)
-		cq->solicited_pi = cq->pi;
+	if (wake)
+		cq_wakes(cq, wake);
 	cq_completed(cq);
 }
 
@@ -290,13 +299,14 @@ static void cq_zip_due(struct run_entry *e)
 }
 
 /* True if the completion is kept for now.  The caller holds the lock. */
-static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *cqe, bool solicited)
+static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *cqe,
+						   enum cq_wake wake)
 {
 	struct cq_zip *z = cq->zip;
 
-	if (!cq_zip_joins(z, cqe, solicited)) {
+	if (!cq_zip_joins(z, cqe, wake)) {
 		cq_zip_flush(cq);
-		if (!cq_zip_begins(z, cqe, solicited)) {
+		if (!cq_zip_begins(z, cqe, wake)) {
 			cq_seal(cq, cq->pi, cqe);
 			return false;
 		}
@@ -332,7 +342,7 @@ static bool cq_has_room(struct cq *cq)
 }
 
 /* Appends a completion.  False: it is not in the ring, or not yet.  The caller holds the lock. */
-static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
+static bool cq_append(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 {
 	uint32_t pi;
 
@@ -340,7 +350,7 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 		return false;
 	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
 		cqe->timestamp = be64_of(clock_ns());
-	if (unlikely(cq->zip) && cq_zip_takes(cq, cqe, solicited))
+	if (unlikely(cq->zip) && cq_zip_takes(cq, cqe, wake))
 		return false;
 	pi = cq->pi;
 	if (unlikely(cq->attr.padded) && !cq_pad(cq, pi))
@@ -349,8 +359,8 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
 		return false;
 	cq_advance(cq, pi + 1);
-	if (solicited)
-		cq->solicited_pi = cq->pi;
+	if (wake)
+		cq_wakes(cq, wake);
 	return true;
 }
 
@@ -370,10 +380,10 @@ bool cq_end(struct cq *cq, uint32_t appended)
 	return alive;
 }
 
-bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
+bool cq_push(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 {
 	cq_begin(cq);
-	return cq_end(cq, cq_append(cq, cqe, solicited));
+	return cq_end(cq, cq_append(cq, cqe, wake));
 }
 
 /* How many completions go into the ring as they are, without another look.  The caller holds the
@@ -422,7 +432,7 @@ uint32_t cq_append_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_c
 		struct cqe64 cqe = *like;
 
 		cqe.word[CQE_WORD_LAST] |= cqe_last_word(0, wqe_counter[i], 0);
-		done += cq_append(cq, &cqe, solicited);
+		done += cq_append(cq, &cqe, solicited ? CQ_WAKE_SOLICITED : CQ_WAKE_ARMED);
 	}
 	return done;
 }
@@ -431,7 +441,7 @@ void cq_push_empty(struct cq *cq)
 {
 	struct cqe64 cqe = {0};
 
-	(void)cq_push(cq, &cqe, false);
+	(void)cq_push(cq, &cqe, CQ_WAKE_ARMED);
 	/* No call of the device is under way that would do it at its end. */
 	cq_zip_due(&cq->run);
 }

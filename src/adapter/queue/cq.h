@@ -5,12 +5,18 @@
 #include "adapter/core/device.h"
 #include "prm/cqe.h"
 
+/* Whom a completion wakes. */
+enum cq_wake {
+	CQ_WAKE_ARMED,	   /* programs that armed for any completion */
+	CQ_WAKE_SOLICITED, /* also those that armed for solicited ones only; errors count as such */
+	CQ_WAKE_ALWAYS,	   /* also those that did not arm: it gives an event of its own */
+};
+
 /*
  * Appends a CQE and fills in the owner bit of op_own and the time; the caller fills in the rest.
- * solicited: also wakes programs that armed for solicited completions only; errors count as
- * solicited.  False: the queue has overrun, and nothing completes there any more.
+ * False: the queue has overrun, and nothing completes there any more.
  */
-bool cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
+bool cq_push(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake);
 /*
  * The same for several completions in a row.  The caller calls cq_begin, then cq_append_like any
  * number of times, and then cq_end with the sum of what those calls returned. cq_append_like

@@ -58,6 +58,12 @@ static void cq_report(struct cq *cq)
 	cq->attr.event(cq->attr.user);
 }
 
+void cq_report_unasked(struct cq *cq)
+{
+	if (cq->attr.event)
+		cq_report(cq);
+}
+
 static bool is_moderated(const struct cq *cq)
 {
 	return cq->event_count || cq->event_period_ns;

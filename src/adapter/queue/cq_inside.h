@@ -88,6 +88,8 @@ static inline bool cq_has_reached(const struct cq *cq, uint32_t index)
 	return !((cq->pi - index) & 0x800000);
 }
 
+/* Raises an event that nobody has to have asked for.  Call it with the lock held. */
+void cq_report_unasked(struct cq *cq) __attribute__((cold));
 /* Raises the event if the program has asked for what the queue now holds.  Call it only if somebody
  * wants to know, with the lock held. */
 void cq_notify(struct cq *cq);

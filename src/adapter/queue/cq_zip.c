@@ -89,30 +89,31 @@ static bool cq_zip_fits(const struct cq_zip *z, const struct cqe64 *cqe)
 	       (is_request(cqe) || be16_get(cqe->wqe_counter) == z->next_counter);
 }
 
-static void cq_zip_add(struct cq_zip *z, const struct cqe64 *cqe, bool solicited)
+static void cq_zip_add(struct cq_zip *z, const struct cqe64 *cqe, enum cq_wake wake)
 {
 	z->mini[z->waiting++] = cqe_mini_of(z, cqe);
 	z->last = *cqe;
-	z->solicited |= solicited;
+	if (wake > z->wake)
+		z->wake = (uint8_t)wake;
 	z->next_counter = (uint16_t)(be16_get(cqe->wqe_counter) + 1);
 }
 
-bool cq_zip_joins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited)
+bool cq_zip_joins(struct cq_zip *z, const struct cqe64 *cqe, enum cq_wake wake)
 {
 	if (!cq_zip_fits(z, cqe))
 		return false;
-	cq_zip_add(z, cqe, solicited);
+	cq_zip_add(z, cqe, wake);
 	return true;
 }
 
-bool cq_zip_begins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited)
+bool cq_zip_begins(struct cq_zip *z, const struct cqe64 *cqe, enum cq_wake wake)
 {
 	z->has_title = z->most > 1 && is_plain(cqe);
 	z->title = *cqe;
 	z->next_counter = (uint16_t)(be16_get(cqe->wqe_counter) + 1);
 	if (!z->has_title || z->layout == CQ_COMPRESSED_ENHANCED)
 		return false;
-	cq_zip_add(z, cqe, solicited);
+	cq_zip_add(z, cqe, wake);
 	return true;
 }
 
@@ -168,6 +169,6 @@ bool cq_zip_write(struct cq_zip *z, const struct cq *cq)
 	else
 		written = cq_zip_write_basic(z, cq);
 	z->waiting = 0;
-	z->solicited = false;
+	z->wake = CQ_WAKE_ARMED;
 	return written;
 }

@@ -26,7 +26,7 @@ struct cq_zip {
 	uint8_t layout; /* enum cq_compression */
 	uint8_t format; /* enum cqe_mini_format */
 	bool has_title;
-	bool solicited;	       /* a waiting completion is solicited */
+	uint8_t wake;	       /* enum cq_wake: the most that a waiting completion wakes */
 	uint16_t next_counter; /* for the next completion of a receive queue */
 	uint32_t most;	       /* the most that may wait */
 	uint32_t waiting;
@@ -37,9 +37,9 @@ struct cq_zip {
 /* Returns NULL if there is no memory. */
 struct cq_zip *cq_zip_create(uint8_t layout, uint8_t format, uint32_t entries);
 /* Takes the completion if it goes with those that wait. */
-bool cq_zip_joins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited);
+bool cq_zip_joins(struct cq_zip *z, const struct cqe64 *cqe, enum cq_wake wake);
 /* Called when nothing waits: the completion begins a new group.  True: it waits. */
-bool cq_zip_begins(struct cq_zip *z, const struct cqe64 *cqe, bool solicited);
+bool cq_zip_begins(struct cq_zip *z, const struct cqe64 *cqe, enum cq_wake wake);
 /* Writes the completions that wait, which then wait no more; false: the ring's memory no longer
  * exists. */
 bool cq_zip_write(struct cq_zip *z, const struct cq *cq);

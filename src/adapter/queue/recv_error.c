@@ -20,5 +20,5 @@ bool recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t n
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
 	shard_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	return cq_push(cq, (struct cqe64 *)&cqe, true);
+	return cq_push(cq, (struct cqe64 *)&cqe, CQ_WAKE_SOLICITED);
 }

@@ -47,6 +47,6 @@ void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct si
 		.op_own = CQE_OP_SIG_ERR << 4,
 	};
 
-	if (unlikely(!cq_push(cq, (struct cqe64 *)&cqe, true)))
+	if (unlikely(!cq_push(cq, (struct cqe64 *)&cqe, CQ_WAKE_SOLICITED)))
 		qp_cannot_complete(qp);
 }

@@ -61,7 +61,7 @@ static void completer_retire(struct qp *qp)
 		}
 		head++;
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
-		if (op->signaled)
+		if (ce_is_signaled(op->ce))
 			send_cqe_success(qp, op);
 	}
 	/*

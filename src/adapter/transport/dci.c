@@ -162,7 +162,9 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 
 static void dci_skip(struct qp *qp, const struct send_wqe *w)
 {
-	const struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w->opcode};
+	const struct send_op op = {.block = (uint16_t)qp->req.next_block,
+				   .opcode = w->opcode,
+				   .ce = qp_ce(qp, w->fm_ce_se)};
 
 	send_cqe_flush(qp, &op);
 	qp->req.next_block += w->nblocks;

@@ -383,8 +383,10 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 			dci_reset(qp->dci);
 		qp_set_drain_sigerr(qp, false);
 	}
-	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
+	if (to == IB_QPS_RTS && from == IB_QPS_SQE) {
 		qp->req.stopped = false;
+		atomic_store(&qp->comp.error_told, false);
+	}
 	if (to == IB_QPS_SQD && from == IB_QPS_RTS) {
 		trace(sq, drain, qp->qpn, "modify");
 		atomic_store(&qp->drain_notify, qp->attr.en_sqd_async_notify);

@@ -118,8 +118,8 @@ static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npk
 	qp->req.executed = false;
 	if (answered)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
-	requester_append(qp, w->opcode, w->nblocks, qp_is_signaled(qp, w->fm_ce_se), answered,
-			 npkts, (uint32_t)w->len);
+	requester_append(qp, w->opcode, w->nblocks, qp_ce(qp, w->fm_ce_se), answered, npkts,
+			 (uint32_t)w->len);
 }
 
 /* The request failed on this side.  It completes in its turn, and nothing after it starts. */

@@ -19,7 +19,7 @@ static inline bool psns_left(const struct qp *qp, uint32_t npkts)
  * field: a structure that is put together first is copied with wider loads than the stores that
  * filled it, and those loads wait until earlier stores, into a channel, have got their cache line.
  */
-static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblocks, bool signaled,
+static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblocks, uint8_t ce,
 				    bool awaits_answer, uint32_t npkts, uint32_t len)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
@@ -28,7 +28,7 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	op->block = (uint16_t)qp->req.next_block;
 	op->opcode = opcode;
 	op->nblocks = (uint8_t)nblocks;
-	op->signaled = signaled;
+	op->ce = ce;
 	op->awaits_answer = awaits_answer;
 	atomic_store_explicit(&op->done, false, memory_order_relaxed);
 	op->syndrome = 0;

@@ -17,7 +17,9 @@ static void requester_flush_ring(struct qp *qp)
 	completer_flush(qp);
 	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
-		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
+		struct send_op op = {.block = (uint16_t)qp->req.next_block,
+				     .opcode = w.opcode,
+				     .ce = qp_ce(qp, w.fm_ce_se)};
 
 		if (!qp->create.silent)
 			send_cqe_flush(qp, &op);

@@ -123,7 +123,7 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
 	if (unlikely(!from || !usermem_copy(to, from, w->piece.bytes)))
 		return false;
 	/* Note the request first, so that the answer finds it. */
-	requester_append(qp, w->opcode, 1, qp_is_signaled(qp, w->seg.ctrl.fm_ce_se), false, 1,
+	requester_append(qp, w->opcode, 1, qp_ce(qp, w->seg.ctrl.fm_ce_se), false, 1,
 			 w->piece.bytes);
 	qp->req.cur++;
 	return true;

@@ -219,6 +219,30 @@ static void test_malformed_read(void)
 	dc_pair_down(&t);
 }
 
+/* A request that tells of the first error alone tells of its own, whatever happened in other streams; what
+ * is flushed in its stream is silent. */
+static void test_first_errors(void)
+{
+	struct device_wqe w;
+	struct dc_pair t;
+
+	dc_pair_up(&t, 0, 4);
+	for (uint16_t stream = 1; stream < 4; stream++) {
+		const struct dc_to to = {0, DC_KEY, stream};
+
+		for (unsigned i = 0; i < 3; i++) {
+			dc_begin(&t, 0, &w, WQE_OP_RDMA_READ, 0, to);
+			w.bytes[11] = (uint8_t)((w.bytes[11] & ~WQE_CTRL_CE_MASK) |
+						WQE_CTRL_CE_FIRST_ERROR);
+			device_wqe_end(&w);
+		}
+		dc_expect_failed(&t, 0, CQE_SYN_LOCAL_QP_OP);
+		CHECK(!device_cq_poll(&t.dci[0].cq));
+	}
+	CHECK(dc_state_of(t.dci[0].qp) == IB_QPS_RTS);
+	dc_pair_down(&t);
+}
+
 /* What was posted behind a request that fails: its own stream is flushed, in order. */
 static void test_stream_queue(void)
 {
@@ -395,6 +419,7 @@ int main(void)
 	test_streams();
 	test_malformed_read();
 	test_stream_queue();
+	test_first_errors();
 	test_threads();
 	return 0;
 }
