@@ -334,6 +334,13 @@ __dpa_rpc__ uint64_t receive(uint64_t addr)
 	return 0;
 }
 
+/* A handler that counts how often it runs. */
+__dpa_global__ void woken(uint64_t addr)
+{
+	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
+	flexio_dev_thread_reschedule();
+}
+
 /* Many frames whose payload changes with each, one bell for each: what is sent is whole. */
 __dpa_rpc__ uint64_t stream(uint64_t addr, uint64_t reader, uint64_t count)
 {

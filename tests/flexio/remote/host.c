@@ -52,16 +52,14 @@ static void end_context(struct end *e, bool ethernet)
 	CHECK(!ibv_query_gid(e->ctx, 1, ethernet, &e->gid));
 }
 
-void line_up(struct end *e, struct line *line)
+void line_up_as(struct end *e, struct line *line, struct flexio_cq_attr attr)
 {
 	struct reader r = {.depth = DEPTH};
-	struct flexio_cq_attr attr = {
-		.log_cq_depth = LOG_DEPTH,
-		.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ,
-		.uar_id = flexio_uar_get_id(flexio_process_get_uar(e->p)),
-		.cqe_comp_type = e->compression,
-	};
 	flexio_uintptr_t at;
+
+	attr.log_cq_depth = LOG_DEPTH;
+	attr.uar_id = flexio_uar_get_id(flexio_process_get_uar(e->p));
+	attr.cqe_comp_type = e->compression;
 
 	r.ring = end_heap(e, CQE_BYTES << LOG_DEPTH, 0xff);
 	line->ring = r.ring;
@@ -71,6 +69,12 @@ void line_up(struct end *e, struct line *line)
 	OK(flexio_cq_create(e->p, NULL, &attr, &line->cq));
 	OK(flexio_copy_from_host(e->p, &r, sizeof(r), &at));
 	line->reader = at;
+}
+
+void line_up(struct end *e, struct line *line)
+{
+	line_up_as(e, line,
+		   (struct flexio_cq_attr){.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ});
 }
 
 void end_open(struct end *e, bool ethernet, uint32_t transport)
@@ -293,9 +297,9 @@ void end_fails(struct end *e, enum post_kind kind, unsigned syndrome)
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {kind_cases,  local_cases,  field_cases,
-					       frame_cases, pool_cases,	  death_cases,
-					       depth_cases, script_cases, part_cases};
+	const struct host_case *const all[] = {kind_cases, local_cases, field_cases, frame_cases,
+					       pool_cases, death_cases, depth_cases, script_cases,
+					       part_cases, event_cases};
 
 	CHECK(argc > 1);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -13,7 +13,7 @@
 #include "remote.h"
 
 extern struct flexio_app *remote_app;
-extern flexio_func_t peek, poke, fill, same, post, take, receive, stream, flood, unpack;
+extern flexio_func_t peek, poke, fill, same, post, take, receive, stream, flood, unpack, woken;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -136,7 +136,9 @@ void end_done(struct end *e, enum post_kind kind);
 void end_fails(struct end *e, enum post_kind kind, unsigned syndrome);
 uint64_t end_heap(struct end *e, size_t bytes, int value);
 void line_up(struct end *e, struct line *line);
-/* A queue pair that is its own peer. */
+/* One that tells somebody; the element is that of the attributes. */
+void line_up_as(struct end *e, struct line *line, struct flexio_cq_attr attr);
+/* A queue pair that is its own peer, in RTS; the same with process and memory. */
 void own_join(struct end *e);
 void own_up(struct end *e);
 
@@ -145,6 +147,8 @@ struct flexio_sq *frames_open(struct end *e, struct line *line, bool many);
 
 /* The object of the last creation by DEVX: the library's calls come by the program. */
 extern struct mlx5dv_devx_obj *created;
+/* That of the last command of this kind. */
+struct mlx5dv_devx_obj *created_by(unsigned opcode);
 /* Not NULL: changes the commands of such calls. */
 extern void (*creation_change)(uint8_t *in);
 
@@ -155,4 +159,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
-	pool_cases[], death_cases[], depth_cases[], script_cases[], part_cases[];
+	pool_cases[], death_cases[], depth_cases[], script_cases[], part_cases[], event_cases[];

@@ -94,7 +94,7 @@ static void matrices(void)
 	end_close(&e);
 }
 
-/* 0 and 1 complete in error alone, 2 always, 3 always and with an event. */
+/* 0 and 1 complete in error alone, 2 and 3 always. */
 static void completion_modes(void)
 {
 	struct end e;
@@ -113,18 +113,63 @@ static void completion_modes(void)
 		}
 		CHECK(end_take(&e, &e.sent) == DONE_REQUEST && e.last.counter == counter);
 	}
-	/* the first error of several requests, with one bell */
-	e.post.ce = 1;
-	e.post.silent = 1;
-	end_post(&e, POST_WRITE);
-	e.post.key ^= 0x1000;
-	end_post(&e, POST_WRITE);
-	e.post.silent = 0;
-	end_post(&e, POST_WRITE);
-	CHECK(end_take(&e, &e.sent) == DONE_REQUEST_ERROR);
-	CHECK(e.last.syndrome == SYNDROME_PROTECTION);
-	CHECK(e.last.counter == (uint16_t)(e.post.pi - 2));
 	end_close(&e);
+}
+
+/* The second of several requests with one bell fails.  Those behind it are flushed: 1 is silent, as an error
+ * has been told; the others are not. */
+static void error_modes(void)
+{
+	for (unsigned ce = 0; ce < 4; ce++) {
+		struct end e;
+
+		own_up(&e);
+		e.post.bytes = 64;
+		e.post.rkey = e.key;
+		e.post.remote = e.data + AT;
+		e.post.ce = ce;
+		e.post.silent = 1;
+		end_post(&e, POST_WRITE);
+		e.post.key ^= 0x1000;
+		end_post(&e, POST_WRITE);
+		end_post(&e, POST_WRITE);
+		e.post.silent = 0;
+		end_post(&e, POST_WRITE);
+		if (ce >= 2)
+			CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+		CHECK(end_take(&e, &e.sent) == DONE_REQUEST_ERROR);
+		CHECK(e.last.syndrome == SYNDROME_PROTECTION);
+		CHECK(e.last.counter == (uint16_t)(e.post.pi - 3));
+		/* these two, and one that comes later */
+		for (unsigned i = 0; i < 3; i++) {
+			if (i == 2)
+				end_post(&e, POST_WRITE);
+			if (ce == 1) {
+				CHECK(end_quiet(&e, &e.sent));
+				continue;
+			}
+			CHECK(end_take(&e, &e.sent) == DONE_REQUEST_ERROR);
+			CHECK(e.last.syndrome == SYNDROME_FLUSHED);
+		}
+		CHECK(end_quiet(&e, &e.sent));
+		/* a request that wants a completion gets it */
+		e.post.ce = 2;
+		end_fails(&e, POST_WRITE, SYNDROME_FLUSHED);
+		end_close(&e);
+	}
+	/* in error without one that failed, the first one that is flushed tells */
+	{
+		struct end e;
+
+		own_up(&e);
+		e.made.next_state = FLEXIO_QP_STATE_ERR;
+		OK(flexio_qp_modify(e.qp, &e.made, NULL));
+		e.post.ce = 1;
+		end_fails(&e, POST_NOP, SYNDROME_FLUSHED);
+		end_post(&e, POST_NOP);
+		CHECK(end_quiet(&e, &e.sent));
+		end_close(&e);
+	}
 }
 
 /* A request that waits keeps those behind it back. */
@@ -274,7 +319,13 @@ static void compressed(void)
 }
 
 const struct host_case local_cases[] = {
-	{"copies", copies},	    {"matrices", matrices}, {"completion_modes", completion_modes},
-	{"waits", waits},	    {"slaves", slaves},	    {"opcodes", opcodes},
-	{"compressed", compressed}, {NULL, NULL},
+	{"copies", copies},
+	{"matrices", matrices},
+	{"completion_modes", completion_modes},
+	{"error_modes", error_modes},
+	{"waits", waits},
+	{"slaves", slaves},
+	{"opcodes", opcodes},
+	{"compressed", compressed},
+	{NULL, NULL},
 };

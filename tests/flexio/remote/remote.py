@@ -17,8 +17,8 @@ sys.path.append(str(ROOT / "tests/robust"))
 import kills  # noqa: E402
 
 KILLS = 5
-SOURCES = ("host.c", "host_death.c", "host_depth.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
-           "host_part.c", "host_peer.c", "host_pool.c", "host_script.c")
+SOURCES = ("host.c", "host_death.c", "host_depth.c", "host_event.c", "host_field.c", "host_frame.c", "host_kind.c",
+           "host_local.c", "host_part.c", "host_peer.c", "host_pool.c", "host_script.c")
 
 CASES = (
     ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
@@ -41,6 +41,10 @@ CASES = (
     ("slaves", "a master enables sends and receives of another queue pair"),
     ("opcodes", "opcodes that the device has not got"),
     ("completion_modes", "which requests complete H141"),
+    ("completion_events", "which completions of a queue pair give an event that nobody asked for H141"),
+    ("frame_events", "which completions of a send queue give an event that nobody asked for H141"),
+    ("error_modes", "which requests of a queue in error complete H141"),
+    ("frame_errors", "which requests of a send queue in error complete H141"),
     ("path_mtu", "all sizes of packets K213"),
     ("rnr_timer", "how long the peer waits for a receive K208"),
     ("rights", "a right lets its kind of request in, and no other K207"),
@@ -64,7 +68,7 @@ CASES = (
     ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
 )
 # Those of the other generation, too.
-RAW = ("frames", "many_frames", "waiting_frames", "two_queues")
+RAW = ("frames", "frame_events", "frame_errors", "many_frames", "waiting_frames", "two_queues")
 LATER = ("inlined", "rc_roce", "uc_infiniband", "ud_infiniband", "ud_roce", "waits", "wait_time", "packed")
 
 
