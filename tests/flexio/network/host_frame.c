@@ -2,8 +2,11 @@
 /* Frames in and out, and what goes wrong with them. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "host.h"
+#include "prm/cmd_eq.h"
+#include "prm/eqe.h"
 
 #define SEND_ERROR    13u
 #define RECEIVE_ERROR 14u
@@ -15,6 +18,7 @@
 #define TAG_BYTES     4u
 #define UDP	      17u
 #define UDP_BYTES     100u
+#define PATIENT_S     60
 
 static void reflect_all(struct bench *b)
 {
@@ -274,15 +278,50 @@ static void send_error(void)
 	bench_down(&b);
 }
 
+/* An event queue that takes events of failing queues of that context; the first entry is that of this queue. */
+static struct mlx5dv_devx_eq *failures_of(struct bench *b, struct mlx5dv_devx_uar *uar)
+{
+	uint8_t in[CREATE_EQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
+	struct mlx5dv_devx_eq *eq;
+
+	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_EQ);
+	prm_set(in + CREATE_EQ_CONTEXT, EQC_LOG_SIZE, 3);
+	prm_set(in + CREATE_EQ_CONTEXT, EQC_UAR_PAGE, uar->page_id);
+	prm_set(in + CREATE_EQ_EVENTS, PRM_FIELD(0, 64),
+		1ull << EQE_WQ_CATAS_ERROR | 1ull << EQE_WQ_INVAL_REQ_ERROR |
+			1ull << EQE_WQ_ACCESS_ERROR);
+	eq = mlx5dv_devx_create_eq(b->ctx, in, sizeof(in), out, sizeof(out));
+	CHECK(eq);
+	return eq;
+}
+
+/* Its one event is that the queue of this number has failed. */
+static void has_failed(const struct mlx5dv_devx_eq *eq, uint32_t number)
+{
+	const uint8_t *eqe = eq->vaddr;
+	time_t end = time(NULL) + PATIENT_S;
+
+	while (__atomic_load_n(eqe + EQE_BYTES - 1, __ATOMIC_ACQUIRE) & 1)
+		CHECK(time(NULL) < end);
+	CHECK(prm_get(eqe, EQE_TYPE) == EQE_WQ_CATAS_ERROR);
+	CHECK(prm_get(eqe, EQE_QUEUE) == EQE_QUEUE_RQ && prm_get(eqe, EQE_QUEUE_NR) == number);
+	CHECK(eqe[2 * EQE_BYTES - 1] & 1);
+}
+
 /* A receive queue whose receives have another length or key, and one frame to it. */
 static void receive_one(uint32_t bytes, uint32_t wrong, uint32_t frame, uint32_t syndrome)
 {
 	struct mlx5_wqe_data_seg wqe;
 	struct raw_peer *peer = raw_peer_make();
+	struct mlx5dv_devx_uar *uar;
+	struct mlx5dv_devx_eq *eq;
 	struct completion c;
 	struct bench b;
 
 	bench_up(&b);
+	uar = mlx5dv_devx_alloc_uar(b.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	CHECK(uar);
+	eq = failures_of(&b, uar);
 	ring_memory(&b, &b.in, false);
 	rq_up(&b, &b.in);
 	mlx5dv_set_data_seg(&wqe, bytes, flexio_mkey_get_id(b.in.key) ^ wrong, b.in.data);
@@ -297,7 +336,10 @@ static void receive_one(uint32_t bytes, uint32_t wrong, uint32_t frame, uint32_t
 	}
 	raw_peer_send(peer, frame, 1);
 	CHECK(!cq_look(&b, &b.in, &c));
+	has_failed(eq, b.in.number);
 	raw_peer_free(peer);
+	CHECK(!mlx5dv_devx_destroy_eq(eq));
+	mlx5dv_devx_free_uar(uar);
 	bench_down(&b);
 }
 

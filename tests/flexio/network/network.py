@@ -31,7 +31,7 @@ CASES = (
     ("completions", "completions by request, one bell for many H140 J181 J182 J191 J195"),
     ("outrun", "more requests than the ring has room for are taken, and a late bell says nothing"),
     ("send_error", "a key that there is not fails the send queue H142 J198"),
-    ("receive_errors", "frames that do not fit, and keys that there are not I170 I172"),
+    ("receive_errors", "frames that do not fit, and keys that there are not: completions, and the event I170 I172"),
     ("no_receive", "frames that find no receive are dropped, and counted I169"),
     ("host_memory", "frames land in memory of the host I171 I173"),
     ("vlan_tag", "the tag of a VLAN stays in its frame I165"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Events that requests ask for, and completions of queues in error. */
+/* Events that requests ask for, and events of queues that fail. */
 #include <infiniband/mlx5dv.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,10 +9,13 @@
 #include "host.h"
 #include "prm/cmd_cq.h"
 #include "prm/cmd_eq.h"
+#include "prm/cmd_qp.h"
+#include "prm/cmd_raw.h"
 #include "prm/eqe.h"
 
 #define AT	   4096u
 #define PATIENT_S  60
+#define PATIENT_MS 60000
 #define MOMENT_US  20000
 #define FRAME	   60u
 
@@ -231,6 +235,174 @@ static void frame_errors(void)
 	}
 }
 
+/* ---- queues that fail ---- */
+
+static const uint16_t failures[] = {EQE_WQ_CATAS_ERROR, EQE_WQ_INVAL_REQ_ERROR, EQE_WQ_ACCESS_ERROR,
+				    EQE_SRQ_LAST_WQE};
+
+/* Where events of failing queues go: to a channel that is subscribed to the queue, and to an event queue that
+ * takes those types of all. */
+struct watcher {
+	struct mlx5dv_devx_event_channel *channel;
+	struct events events;
+};
+
+static void watcher_up(struct watcher *w, struct ibv_context *ctx)
+{
+	uint64_t types = 0;
+
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		types |= 1ull << failures[i];
+	w->channel = mlx5dv_devx_create_event_channel(ctx, 0);
+	CHECK(w->channel);
+	events_up(&w->events, ctx, types);
+}
+
+/* The number is the cookie. */
+static void watcher_watches(struct watcher *w, struct mlx5dv_devx_obj *queue, uint32_t number)
+{
+	uint16_t types[sizeof(failures) / sizeof(failures[0])];
+
+	memcpy(types, failures, sizeof(types));
+	CHECK(!mlx5dv_devx_subscribe_devx_event(w->channel, queue, sizeof(types), types, number));
+}
+
+/* Nothing has come that has not been taken. */
+static void watcher_quiet(struct watcher *w)
+{
+	struct pollfd p = {.fd = w->channel->fd, .events = POLLIN};
+
+	CHECK(poll(&p, 1, MOMENT_US / 1000) == 0);
+	CHECK(!events_next(&w->events));
+}
+
+/* One event of that type, kind and number comes at both, and no other. */
+static void watcher_sees(struct watcher *w, enum eqe_type type, enum eqe_queue kind,
+			 uint32_t number)
+{
+	struct pollfd p = {.fd = w->channel->fd, .events = POLLIN};
+	struct {
+		struct mlx5dv_devx_async_event_hdr hdr;
+		uint8_t eqe[EQE_BYTES];
+	} event;
+	const uint8_t *eqe[2] = {event.eqe};
+
+	CHECK(poll(&p, 1, PATIENT_MS) == 1);
+	CHECK(mlx5dv_devx_get_event(w->channel, &event.hdr, sizeof(event)) == sizeof(event));
+	CHECK(event.hdr.cookie == number);
+	eqe[1] = events_await(&w->events);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_SAY(prm_get(eqe[i], EQE_TYPE) == type && prm_get(eqe[i], EQE_QUEUE) == kind &&
+				  prm_get(eqe[i], EQE_QUEUE_NR) == number,
+			  "%u: type 0x%x, queue 0x%x of kind %u", i,
+			  (unsigned)prm_get(eqe[i], EQE_TYPE),
+			  (unsigned)prm_get(eqe[i], EQE_QUEUE_NR),
+			  (unsigned)prm_get(eqe[i], EQE_QUEUE));
+	watcher_quiet(w);
+}
+
+static void watcher_down(struct watcher *w)
+{
+	events_down(&w->events);
+	mlx5dv_devx_destroy_event_channel(w->channel);
+}
+
+/* More completions than the queue has room for, and nobody takes one. */
+static void overrun(struct end *e, enum post_kind kind)
+{
+	for (unsigned i = 0; i <= DEPTH; i++)
+		end_post(e, kind);
+}
+
+/* A request that fails by itself has a completion that says so, and no event; a queue pair that cannot
+ * complete has one. */
+static void pair_overruns(void)
+{
+	struct watcher w;
+	struct end e;
+
+	own_up(&e);
+	watcher_up(&w, e.ctx);
+	watcher_watches(&w, created_by(PRM_OP_CREATE_QP), e.qpn);
+	overrun(&e, POST_NOP);
+	watcher_sees(&w, EQE_WQ_CATAS_ERROR, EQE_QUEUE_QP, e.qpn);
+	CHECK(flexio_qp_state_get(e.qp) == FLEXIO_QP_STATE_ERR);
+	watcher_down(&w);
+	end_close(&e);
+
+	own_up(&e);
+	watcher_up(&w, e.ctx);
+	watcher_watches(&w, created_by(PRM_OP_CREATE_QP), e.qpn);
+	e.post.opcode = 0x3f;
+	end_fails(&e, POST_NOP, SYNDROME_QP_OPERATION);
+	watcher_quiet(&w);
+	watcher_down(&w);
+	end_close(&e);
+}
+
+/* What a peer does to our queue pair, by the rights that it has, and how the event names it. */
+static void pair_refuses(unsigned rights, uint32_t key, enum eqe_type type, int status)
+{
+	struct flexio_qp_attr attr;
+	struct watcher w;
+	struct peer p;
+	struct end e;
+
+	end_open(&e, false, FLEXIO_QPC_ST_RC);
+	end_make(&e);
+	peer_up(&p, false, "rc", NULL);
+	attr = end_attr(&e, &p);
+	attr.qp_access_mask = (int)rights;
+	end_move(&e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+	peer_meet(&p, &e, &attr, 4);
+	watcher_up(&w, e.ctx);
+	watcher_watches(&w, created_by(PRM_OP_CREATE_QP), e.qpn);
+	peer_do(&p, "post %d 0 8 %llu %u", (int)IBV_WR_RDMA_WRITE, (unsigned long long)e.data,
+		e.key ^ key);
+	CHECK(peer_wait(&p).status == status);
+	watcher_sees(&w, type, EQE_QUEUE_QP, e.qpn);
+	CHECK(flexio_qp_state_get(e.qp) == FLEXIO_QP_STATE_ERR);
+	watcher_down(&w);
+	peer_down(&p);
+	end_close(&e);
+}
+
+static void failed_pairs(void)
+{
+	pair_overruns();
+	pair_refuses(RIGHTS, 0x1000, EQE_WQ_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR);
+	pair_refuses(0, 0, EQE_WQ_INVAL_REQ_ERROR, IBV_WC_REM_INV_REQ_ERR);
+}
+
+/* The same of a send queue. */
+static void failed_queue(void)
+{
+	for (unsigned overruns = 0; overruns < 2; overruns++) {
+		struct flexio_sq *sq;
+		struct watcher w;
+		struct end e;
+
+		end_open(&e, true, 0);
+		sq = frames_open(&e, &e.sent, false);
+		watcher_up(&w, e.ctx);
+		watcher_watches(&w, created_by(PRM_OP_CREATE_SQ), e.qpn);
+		e.post.bytes = FRAME;
+		if (overruns) {
+			overrun(&e, POST_FRAME);
+			watcher_sees(&w, EQE_WQ_CATAS_ERROR, EQE_QUEUE_SQ, e.qpn);
+		} else {
+			e.post.opcode = 0x3f;
+			end_fails(&e, POST_FRAME, SYNDROME_QP_OPERATION);
+			watcher_quiet(&w);
+		}
+		watcher_down(&w);
+		OK(flexio_sq_destroy(sq));
+		end_close(&e);
+	}
+}
+
 const struct host_case event_cases[] = {
 	{"completion_events", completion_events}, {"frame_events", frame_events},
+	{"frame_errors", frame_errors},		  {"failed_pairs", failed_pairs},
+	{"failed_queue", failed_queue},		  {NULL, NULL},
 };

@@ -24,7 +24,10 @@ struct pool {
 	struct mlx5dv_devx_obj *object; /* the same, for commands */
 };
 
+#define OPCODES 0x1000u
+
 struct mlx5dv_devx_obj *created;
+static struct mlx5dv_devx_obj *created_last[OPCODES];
 void (*creation_change)(uint8_t *in);
 
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
@@ -42,7 +45,14 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const vo
 		in = changed;
 	}
 	created = next(ctx, in, inlen, out, outlen);
+	created_last[prm_get(in, CMD_IN_OPCODE) % OPCODES] = created;
 	return created;
+}
+
+struct mlx5dv_devx_obj *created_by(unsigned opcode)
+{
+	CHECK(created_last[opcode]);
+	return created_last[opcode];
 }
 
 static void pool_open(struct pool *o)

@@ -45,6 +45,8 @@ CASES = (
     ("frame_events", "which completions of a send queue give an event that nobody asked for H141"),
     ("error_modes", "which requests of a queue in error complete H141"),
     ("frame_errors", "which requests of a send queue in error complete H141"),
+    ("failed_pairs", "events of queue pairs that fail"),
+    ("failed_queue", "events of a send queue that fails"),
     ("path_mtu", "all sizes of packets K213"),
     ("rnr_timer", "how long the peer waits for a receive K208"),
     ("rights", "a right lets its kind of request in, and no other K207"),
@@ -68,7 +70,7 @@ CASES = (
     ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
 )
 # Those of the other generation, too.
-RAW = ("frames", "frame_events", "frame_errors", "many_frames", "waiting_frames", "two_queues")
+RAW = ("frames", "frame_events", "frame_errors", "failed_queue", "many_frames", "waiting_frames", "two_queues")
 LATER = ("inlined", "rc_roce", "uc_infiniband", "ud_infiniband", "ud_roce", "waits", "wait_time", "packed")
 
 
