@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Event queues that the program makes by mlx5dv, with vectors; completion queues of the DPA name them. */
+#include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
@@ -351,10 +352,130 @@ static void page(void)
 	bench_down(&b);
 }
 
+/* ---- event queues of the host's ---- */
+
+#define COOKIE 0x1234567890ull
+
+/* The object of the last creation by DEVX: the library's calls come by the program. */
+static struct mlx5dv_devx_obj *created;
+
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
+					       size_t inlen, void *out, size_t outlen)
+{
+	__typeof__(&mlx5dv_devx_obj_create) next;
+
+	*(void **)&next = dlsym(RTLD_NEXT, "mlx5dv_devx_obj_create");
+	CHECK(next);
+	created = next(ctx, in, inlen, out, outlen);
+	return created;
+}
+
+/* So many events of that queue's completions come to the channel, and no more. */
+static void channel_expect(struct mlx5dv_devx_event_channel *channel, uint32_t cqn, unsigned n)
+{
+	struct pollfd p = {.fd = channel->fd, .events = POLLIN};
+	struct {
+		struct mlx5dv_devx_async_event_hdr hdr;
+		uint8_t eqe[EQE_BYTES];
+	} event;
+
+	for (; n; n--) {
+		CHECK(poll(&p, 1, COME_MS) == 1);
+		CHECK(mlx5dv_devx_get_event(channel, &event.hdr, sizeof(event)) == sizeof(event));
+		CHECK(event.hdr.cookie == COOKIE && prm_get(event.eqe, EQE_TYPE) == EQE_COMP);
+		CHECK(prm_get(event.eqe, EQE_COMP_CQN) == cqn);
+	}
+	CHECK(poll(&p, 1, STILL_MS) == 0);
+}
+
+/* A queue of the DPA that names the event queue of a completion vector: its events come to who has subscribed to
+ * it, be they of messages or of bells. */
+static void host_vector(uint8_t element, unsigned vector)
+{
+	struct mlx5dv_devx_event_channel *channel;
+	uint16_t type = EQE_COMP;
+	struct receiver *r;
+	struct peer *peer;
+	struct bench b;
+	struct eq e;
+
+	bench_up(&b, 0);
+	CHECK(!mlx5dv_devx_query_eqn(b.ctx, vector, &e.number));
+	eq_cq(&b, &e, element, 6);
+	channel = mlx5dv_devx_create_event_channel(b.ctx, 0);
+	CHECK(channel);
+	/* before anybody listens they go to nobody */
+	call2(b.p, &complete, b.cqn, 1);
+	CHECK(!mlx5dv_devx_subscribe_devx_event(channel, created, sizeof(type), &type, COOKIE));
+	channel_expect(channel, b.cqn, 0);
+	call2(b.p, &complete, b.cqn, 3);
+	channel_expect(channel, b.cqn, 3);
+	r = receiver_make(b.ctx, b.cqn, 0);
+	peer = peer_make(b.ctx);
+	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
+	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	receiver_post(r, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		peer_send(peer, 1, 64);
+		channel_expect(channel, b.cqn, 1);
+	}
+	peer_free(peer);
+	receiver_free(r);
+	OK(flexio_cq_destroy(b.cq));
+	b.cq = NULL;
+	mlx5dv_devx_destroy_event_channel(channel);
+	bench_down(&b);
+}
+
+static void event_queue_host(void)
+{
+	static const uint8_t elements[] = {FLEXIO_CQ_ELEMENT_TYPE_EXT_EQ,
+					   FLEXIO_CQ_ELEMENT_TYPE_DPA_MSIX_EMULATED_CQ};
+
+	for (size_t i = 0; i < sizeof(elements); i++)
+		host_vector(elements[i], 0);
+}
+
+/* The same of a queue that the program has made: what messages bring, and what bells do. */
+static void event_queue_messages(void)
+{
+	struct receiver *r;
+	struct peer *peer;
+	struct bench b;
+	struct eq e;
+
+	bench_up(&b, 0);
+	eq_up(&e, b.ctx, 3, 0);
+	eq_cq(&b, &e, FLEXIO_CQ_ELEMENT_TYPE_EXT_EQ, 6);
+	r = receiver_make(b.ctx, b.cqn, 0);
+	peer = peer_make(b.ctx);
+	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
+	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	receiver_post(r, 40);
+	for (unsigned i = 0; i < 40; i++) {
+		eq_ring(&e, true);
+		peer_send(peer, 1, 64);
+		CHECK(eq_fires(&e, COME_MS));
+		eq_expect(&e, b.cqn, 1);
+		eq_ring(&e, true);
+		call2(b.p, &complete, b.cqn, 1);
+		CHECK(eq_fires(&e, COME_MS));
+		eq_expect(&e, b.cqn, 1);
+	}
+	peer_free(peer);
+	receiver_free(r);
+	OK(flexio_cq_destroy(b.cq));
+	b.cq = NULL;
+	eq_down(&e);
+	bench_down(&b);
+}
+
 const struct host_case eq_cases[] = {
 	{"event_queue", event_queue},
 	{"event_queue_device", event_queue_device},
 	{"event_queue_types", event_queue_types},
+	{"event_queue_host", event_queue_host},
+	{"event_queue_messages", event_queue_messages},
 	{"msix", msix},
 	{"page", page},
 	{NULL, NULL},

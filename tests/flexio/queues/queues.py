@@ -20,6 +20,8 @@ CASES = (
     ("event_queue", "event queues of the program's own: entries, arming, vectors, overrun"),
     ("event_queue_device", "an event queue whose entries the DPA consumes"),
     ("event_queue_types", "events that are no completions, and what cannot be"),
+    ("event_queue_host", "events of an event queue of the host's go to who subscribed H136"),
+    ("event_queue_messages", "messages and bells in turns give events of a queue of the program's own"),
     ("msix", "a handler raises a vector of the host's by a queue in its memory"),
     ("page", "a queue that the host arms in its page, and pages that cannot be"),
     ("refused", "attributes that cannot be H158 H161"),
