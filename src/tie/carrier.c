@@ -246,6 +246,7 @@ static enum carrier_verdict frame_arrive(struct carrier *c, const uint8_t *frame
 	struct path path = {.src_port = c->attr.row, .dst_port = SUBNET_NONE};
 	const struct pkt pkt = {
 		.opcode = BTH_RAW | BTH_SEND_ONLY,
+		.sqpn = FRAME_OF_TIE,
 		.dqpn = IB_MULTICAST_QPN,
 		.npkts = 1,
 		.path = &path,

@@ -58,6 +58,15 @@ enum bth_transport {
 };
 
 /*
+ * Who sends a frame for a port, if it is no queue, in place of the queue's number.  These numbers
+ * are no process's, so that each process may use them.
+ */
+enum frame_sender {
+	FRAME_OF_TIE,	 /* it comes from outside of the fabric, to the programs of the port */
+	FRAME_OF_SWITCH, /* it has come from the wire, and a rule sends it there again */
+};
+
+/*
  * Properties of an operation.  Code asks for these and never lists opcodes.  They are a struct, so
  * that nobody mixes a mask with an opcode.
  */

@@ -8,7 +8,7 @@
  * RAW_BUSY. */
 enum raw_verdict egress_send(struct qp *qp, uint8_t *frame, uint32_t bytes);
 
-/* Sends a frame past all rules. sqpn: the number of the queue that sends it.  Returns RAW_SENT or
- * RAW_BUSY. */
+/* Sends a frame past all rules. sqpn: the number of the queue that sends it, or FRAME_OF_SWITCH.
+ * Returns RAW_SENT or RAW_BUSY. */
 enum raw_verdict frame_to_wire(struct adapter *a, uint32_t sqpn, const uint8_t *frame,
 			       uint32_t bytes);

@@ -16,6 +16,7 @@
 #include "base/trace.h"
 #include "prm/eth.h"
 #include "usermem/usermem.h"
+#include "wire/bth.h"
 #include "wire/counter_shard.h"
 #include "wire/payload.h"
 
@@ -400,7 +401,7 @@ static void route_switched(struct frame_route *r, const struct steer_target *to)
 
 	if (to->kind == STEER_VPORT && to->number == STEER_UPLINK) {
 		/* If the wire has no room for the frame, it is lost, as at any port of a switch. */
-		(void)frame_to_wire(r->adapter, was->pkt->sqpn, r->frame.bytes, r->frame.len);
+		(void)frame_to_wire(r->adapter, FRAME_OF_SWITCH, r->frame.bytes, r->frame.len);
 		return;
 	}
 	if (to->kind != STEER_VPORT || to->number) {
@@ -429,13 +430,25 @@ static void raw_switch(void *user, const struct flow_action *action)
 		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
 }
 
+static bool frame_of_own_port(const struct adapter *a, const struct pkt *pkt)
+{
+	return pkt->path->src_port == wire_port_row(a->wire) && pkt->sqpn != FRAME_OF_TIE;
+}
+
+/* True if a switch of this port has passed the frame on.  Each program of the port has met it when
+ * it came from the wire. */
+static bool frame_was_here(const struct adapter *a, const struct pkt *pkt)
+{
+	return unlikely(pkt->sqpn == FRAME_OF_SWITCH) && frame_of_own_port(a, pkt);
+}
+
 static void arrival_from_wire(struct arrival *in)
 {
 	struct adapter *a = in->adapter;
 	const struct steering *rules = &a->ethernet->rules[FLOW_FDB];
 
 	/* What this port has sent has been through the switch already. */
-	if (unlikely(steering_any(rules)) && in->pkt->path->src_port != wire_port_row(a->wire))
+	if (unlikely(steering_any(rules)) && !frame_of_own_port(a, in->pkt))
 		steering_find(&a->ethernet->rules[FLOW_FDB], &in->key, raw_switch, in);
 	if (!in->switched)
 		arrival_steer(in);
@@ -479,7 +492,7 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 
 	if ((!steering_any(&a->ethernet->rules[FLOW_NIC_RX]) &&
 	     !steering_any(&a->ethernet->rules[FLOW_FDB])) ||
-	    !arrival_open(&in, copy))
+	    frame_was_here(a, pkt) || !arrival_open(&in, copy))
 		return false;
 	arrival_from_wire(&in);
 	return in.taken || in.switched;
