@@ -69,6 +69,7 @@ struct pcc_entry {
 	uint32_t tag, number;
 	uint16_t slot;
 	uint8_t next;	      /* enum pcc_next */
+	uint32_t held;	      /* what has happened while the ring was full, as slot_flow.happened */
 	uint32_t outstanding; /* events that no doorbell has answered yet */
 };
 
@@ -83,6 +84,7 @@ struct dpa_pcc {
 	struct spin lock; /* guards the fields below */
 	struct dpa_handler *handler;
 	uint64_t produced;
+	bool full; /* the ring was, and entries hold something back */
 	uint32_t tags;
 	uint32_t last; /* the entry that was given out last */
 	struct pcc_entry entry[PCC_FLOWS];
@@ -189,11 +191,15 @@ static bool event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_eve
 /* Events in the order of their importance. */
 static const enum flow_event event_order[] = {FLOW_CNP, FLOW_NACK, FLOW_RTT, FLOW_TX};
 
+static bool events_have_room(const struct dpa_pcc *pcc)
+{
+	return pcc->produced - atomic_load(&pcc->table->consumed) < PCC_EVENTS;
+}
+
 /* Takes one thing that has happened to the flow; false: nothing has, or the ring has no room.  Lock
  * held. */
 static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
 {
-	uint64_t used = pcc->produced - atomic_load(&pcc->table->consumed);
 	uint32_t flow = (uint32_t)(e - pcc->entry);
 	struct pcc_event v = {
 		.port = (uint8_t)pcc->port,
@@ -203,8 +209,16 @@ static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
 		.flow_qpn = atomic_load(&e->row->qpn),
 	};
 
-	if (used >= PCC_EVENTS)
+	/* The flow tells us again only if we have taken what it told us. */
+	if (unlikely(!events_have_room(pcc))) {
+		e->held |= atomic_exchange(&e->row->happened, 0);
+		pcc->full = true;
 		return false;
+	}
+	if (unlikely(e->held)) {
+		atomic_fetch_or(&e->row->happened, e->held);
+		e->held = 0;
+	}
 	for (size_t i = 0; i < array_size(event_order); i++) {
 		uint32_t bit = 1u << event_order[i];
 
@@ -227,12 +241,27 @@ static void flow_look(struct dpa_pcc *pcc, struct pcc_entry *e)
 {
 	bool any = false;
 
-	if (e->next == PCC_FW)
+	if (e->next == PCC_FW) {
 		atomic_store(&e->row->happened, 0);
+		e->held = 0;
+	}
 	while ((e->next == PCC_MULTIPLE || !e->outstanding) && event_put(pcc, e))
 		any = true;
-	if (any && pcc->handler)
+	/* A handler that has left events in a full ring would hear of none any more. */
+	if ((any || e->held) && pcc->handler)
 		dpa_handler_activate(pcc->handler);
+}
+
+/* Once the ring has room, what it had none for follows.  Nobody hears of the program's taking events,
+ * so this happens when a flow or the program has something else to say.  Lock held. */
+static void flows_held_look(struct dpa_pcc *pcc)
+{
+	if (likely(!pcc->full) || !events_have_room(pcc))
+		return;
+	pcc->full = false;
+	for (uint32_t i = 0; i < PCC_FLOWS; i++)
+		if (pcc->entry[i].held && entry_is_live(&pcc->entry[i]))
+			flow_look(pcc, &pcc->entry[i]);
 }
 
 /* The caller holds a lock of the wire. */
@@ -248,6 +277,7 @@ static void flow_changed(void *user, uint16_t slot, uint32_t row)
 	e = entry_of(pcc, slot, r);
 	if (e)
 		flow_look(pcc, e);
+	flows_held_look(pcc);
 	spin_unlock(&pcc->lock);
 }
 
@@ -266,6 +296,7 @@ void dpa_pcc_ring(struct dpa_pcc *pcc, uint32_t flow, uint32_t rate, bool probe,
 		e->next = (uint8_t)next_action;
 		e->outstanding = 0;
 		flow_look(pcc, e);
+		flows_held_look(pcc);
 	}
 	spin_unlock(&pcc->lock);
 }
