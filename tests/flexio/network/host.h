@@ -40,6 +40,33 @@ struct rule {
 	struct mlx5dv_dr_rule *rule;
 };
 
+/* Fields of the outer headers, of a mask or a value. */
+struct fields {
+	size_t bytes;
+	uint8_t at[64];
+};
+
+/* Where the addresses lie in them. */
+#define FIELD_FROM 0u
+#define FIELD_TO   8u
+
+static inline struct mlx5dv_flow_match_parameters *fields_of(const struct fields *f)
+{
+	return (struct mlx5dv_flow_match_parameters *)(uintptr_t)f;
+}
+
+#define TABLE_RULES 4u
+
+/* Rules of level 1. */
+struct tables {
+	struct mlx5dv_dr_domain *domain;
+	struct mlx5dv_dr_table *root, *table;
+	struct mlx5dv_dr_matcher *root_matcher, *matcher;
+	struct mlx5dv_dr_action *to_table, *action[TABLE_RULES];
+	struct mlx5dv_dr_rule *root_rule, *rule[TABLE_RULES];
+	unsigned rules;
+};
+
 struct bench {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd; /* of queues and keys */
@@ -86,6 +113,21 @@ bool cq_look(struct bench *b, struct ring *r, struct completion *out);
 void cq_next(struct bench *b, struct ring *r, struct completion *out);
 void requests(struct bench *b, struct request *r, uint64_t count);
 
+/* ---- host_tables.c: tables of level 1 ---- */
+
+#define UPLINK 0xffffu
+
+/* mask: what their rules look at.  root_mask, root_value: which frames
+ * come to them; NULL: all. */
+void tables_up(struct tables *t, struct ibv_context *ctx, enum mlx5dv_dr_domain_type type,
+	       const struct fields *mask, const struct fields *root_mask,
+	       const struct fields *root_value);
+/* The action goes with the tables. */
+void tables_rule(struct tables *t, const struct fields *value, struct mlx5dv_dr_action *action);
+void tables_down(struct tables *t);
+/* In an order in which part of it is refused, as programs do that do not look at the result. */
+void tables_abandon(struct tables *t);
+
 /* ---- host_outside.c: memory of the host's for rings and records ---- */
 
 #define OUTSIDE_BYTES 65536u
@@ -112,13 +154,18 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case frame_cases[], refused_cases[], pair_cases[], flow_cases[],
-	rule_cases[], outside_cases[], gone_cases[], scatter_cases[];
+	rule_cases[], outside_cases[], gone_cases[], scatter_cases[], switch_cases[],
+	processor_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 
 struct raw_peer;
 
 struct raw_peer *raw_peer_make(void);
+/* One that hears all frames. */
+struct raw_peer *raw_peer_of_all(void);
+/* The next one; its size. */
+uint32_t raw_peer_hear(struct raw_peer *peer, uint8_t *frame, uint32_t room);
 /* A frame to the DPA, of a kind of its own. */
 void raw_peer_send(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
 /* Any frame. */
@@ -129,13 +176,20 @@ void raw_peer_expect(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
 void raw_peer_expect_edited(struct raw_peer *peer, uint32_t bytes, uint8_t kind, uint8_t last);
 /* What they send and expect: an IPv4 datagram full of bytes of that kind, addresses included. */
 void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes, uint8_t kind);
-/* Frames that flow both ways; begins as zeros. */
+#define RAW_WINDOW 16u
+#define RAW_SIZES  4u
+/* Frames that flow both ways. */
 struct raw_flow {
+	unsigned window;	   /* frames under way, at most RAW_WINDOW */
+	uint32_t bytes[RAW_SIZES]; /* their sizes, in turn */
+	unsigned count;		   /* how many there are; 0: without end */
+	bool whole;		   /* all come back, in their order */
+	/* zeros at first */
 	bool begun;
 	unsigned sent, sending, under_way, back;
 	double heard; /* when the last one came, or those under way were given up */
 };
 /* Takes what has come back, which must be whole, and sends as long as few are under way.  Those that do not
- * come back within a while are lost. */
+ * come back within a while are lost, if that may be. */
 void raw_peer_flow(struct raw_peer *peer, struct raw_flow *f);
 void raw_peer_free(struct raw_peer *peer);

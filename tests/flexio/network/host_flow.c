@@ -51,7 +51,7 @@ static void reflecting(void)
  * is made up for when there is one again. */
 static void generating(void)
 {
-	struct raw_flow f = {0};
+	struct raw_flow f = {.window = 4, .bytes = {64, 64, 64, 64}};
 	struct raw_peer *peer;
 	bool said = false;
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define LOG_DEPTH  3u
+#define LOG_DEPTH  5u
 #define DEPTH	   (1u << LOG_DEPTH)
 #define SLOT_BYTES 2048u
 
