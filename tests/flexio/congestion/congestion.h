@@ -8,6 +8,8 @@
 struct control {
 	/* Each event is answered so, unless rate is 0. */
 	uint64_t rate, probe, next;
+	/* While it is not 0 the handler takes no events. */
+	uint64_t holds;
 	/* By the handler. */
 	uint64_t events, activations;
 	uint64_t of_type[8];
@@ -16,4 +18,6 @@ struct control {
 	uint64_t flows; /* with data that was zero */
 	uint64_t wrong;
 	uint64_t round_trip;
+	/* Of the last event of what was sent. */
+	uint64_t last_bytes, last_packets, last_32bytes, last_16_bits_packets;
 };

@@ -4,12 +4,14 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
+import threading
 
 from harness import Skip, expect
 from hosts import HostProgram, build_of
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = ("host.c", "../../support/verbs_device.c")
+SOURCES = ("host.c", "host_flows.c", "../../support/verbs_device.c")
 
 CASES = (
     ("events", "what is sent is told: bytes, packets, flows C59 P291"),
@@ -19,6 +21,12 @@ CASES = (
     ("next_actions", "one event at a time, several, none"),
     ("refused", "what cannot be, and doorbells that nothing hears C59 M237"),
     ("ends", "a flow whose handler has gone is as fast as before"),
+    ("two_rates", "two flows at a time, each at its own rate P290"),
+    ("rate_ends", "the lowest rate and the highest P290"),
+    ("counts_end", "numbers of 16 bits stop, those of 32 do not"),
+    ("ring_full", "a full ring of events adds up what happens"),
+    ("unreliable", "connections of UC are flows"),
+    ("datagrams", "datagrams are none"),
 )
 PROGRAMS = HostProgram(HERE, SOURCES)
 
@@ -90,8 +98,30 @@ def marked(session):
            f"status {result.status}\n{result.text()}")
 
 
+def missed(session):
+    """A link that is down for a moment loses packets of a flow; the receiver misses them, and the handler hears of it."""
+    host = str(PROGRAMS.host(session))
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        flow = session.background(host, "sequence", stdin=subprocess.PIPE)
+        expect(flow.stdout.readline() == "flows\n", "nothing flows")
+        heard = threading.Thread(target=flow.stdout.readline)
+        heard.start()
+        while heard.is_alive():
+            for state in ("down", "up"):
+                expect(session.tool("fabric", "port", "host1/mlx5_1", state).status == 0, state)
+            heard.join(1)
+        flow.stdin.close()
+        flow.stdin = None
+        result = session.finish(flow)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    finally:
+        session.tool("fabric", "down")
+
+
 def cases():
     yield from ((f"congestion: {title}", case(name)) for name, title in CASES)
     yield "congestion: flows of other programs have the rate that the handler sets", perftest
     yield "congestion: a program that controls flows is killed", killed
     yield "congestion: notifications slow a flow down", marked
+    yield "congestion: the handler hears of packets that a receiver misses", missed

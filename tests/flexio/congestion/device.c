@@ -47,6 +47,27 @@ __dpa_rpc__ uint64_t ring_by(uint64_t outbox, uint64_t ccq, uint64_t rate)
 	return ring_now(ccq, rate, 0, CC_DB_NEXT_ACT_SINGLE);
 }
 
+/* What the table says of the flow. */
+__dpa_rpc__ uint64_t rate_of_flow(uint64_t ccq)
+{
+	const struct flexio_dev_pcc_table *table =
+		(const struct flexio_dev_pcc_table *)(uintptr_t)flexio_dev_get_pcc_table_base(0);
+	const struct flexio_dev_pcc_flow *flows =
+		(const struct flexio_dev_pcc_flow *)(uintptr_t)table->flows;
+
+	return __atomic_load_n(&flows[ccq].rate, __ATOMIC_SEQ_CST);
+}
+
+__dpa_rpc__ uint64_t events_waiting(uint64_t unused)
+{
+	const struct flexio_dev_pcc_table *table =
+		(const struct flexio_dev_pcc_table *)(uintptr_t)flexio_dev_get_pcc_table_base(0);
+
+	(void)unused;
+	return __atomic_load_n(&table->produced, __ATOMIC_SEQ_CST) -
+	       __atomic_load_n(&table->consumed, __ATOMIC_SEQ_CST);
+}
+
 static void take(struct control *c, struct flexio_dev_pcc_table *table,
 		 const struct flexio_dev_pcc_event *e)
 {
@@ -66,6 +87,10 @@ static void take(struct control *c, struct flexio_dev_pcc_table *table,
 	if (e->type == FLEXIO_DEV_PCC_EVENT_TX) {
 		c->bytes += e->sent_bytes;
 		c->packets += e->sent_packets;
+		c->last_bytes = e->sent_bytes;
+		c->last_packets = e->sent_packets;
+		c->last_32bytes = e->tx.sent_32bytes;
+		c->last_16_bits_packets = e->tx.sent_pkts;
 		c->wrong += e->tx.flow_qpn != e->flow_qpn || !e->sent_packets;
 	} else if (e->type == FLEXIO_DEV_PCC_EVENT_NACK) {
 		c->nacks += e->nack.count;
@@ -87,7 +112,7 @@ __dpa_global__ void control_flows(uint64_t arg)
 	const struct flexio_dev_pcc_event *e;
 
 	__atomic_fetch_add(&c->activations, 1, __ATOMIC_SEQ_CST);
-	while ((e = flexio_dev_pcc_next(table))) {
+	while (!__atomic_load_n(&c->holds, __ATOMIC_SEQ_CST) && (e = flexio_dev_pcc_next(table))) {
 		uint16_t ccq = e->ccq_id;
 
 		take(c, table, e);

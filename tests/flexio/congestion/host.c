@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The host's part: a process that controls flows, and a connection of its own that sends. */
-#include <infiniband/mlx5dv.h>
-#include <libflexio/flexio.h>
-#include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "check.h"
-#include "congestion.h"
-#include "verbs_device.h"
-
-extern struct flexio_app *congestion_app;
-extern flexio_func_t peek, poke, table_of, ring, ring_by, control_flows;
-
-#define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
-#define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
-#define RATE_MAX    (1u << 20)
-#define ROOM	    (1u << 20)
-#define MTU	    1024u
-#define RNR_KIND    1
-#define TX	    3
-#define NACK	    5
-#define RTT	    6
-#define STILL_US    20000
-#define PORT_SPEED  25e9 /* bytes a second */
+#include "host.h"
 
 /* ---- the process that controls ---- */
 
-struct bench {
-	struct device_port port;
-	struct flexio_process *p;
-	struct flexio_event_handler *eh;
-	uint64_t c; /* address of its struct control */
-};
-
-static uint64_t call(struct flexio_process *p, flexio_func_t *f, uint64_t a, uint64_t b, uint64_t c,
-		     uint64_t d)
+uint64_t call(struct flexio_process *p, flexio_func_t *f, uint64_t a, uint64_t b, uint64_t c,
+	      uint64_t d)
 {
 	uint64_t result;
 
@@ -43,11 +15,7 @@ static uint64_t call(struct flexio_process *p, flexio_func_t *f, uint64_t a, uin
 	return result;
 }
 
-#define get(b, field) call((b)->p, &peek, (b)->c + offsetof(struct control, field), 0, 0, 0)
-#define set(b, field, value) \
-	call((b)->p, &poke, (b)->c + offsetof(struct control, field), value, 0, 0)
-
-static void handler_up(struct bench *b)
+void handler_up(struct bench *b)
 {
 	struct flexio_event_handler_attr attr = {.host_stub_func = &control_flows};
 
@@ -55,7 +23,7 @@ static void handler_up(struct bench *b)
 	OK(flexio_event_handler_run(b->eh, b->c));
 }
 
-static void bench_up(struct bench *b, uint64_t rate, uint64_t probe, uint64_t next)
+void bench_up(struct bench *b, uint64_t rate, uint64_t probe, uint64_t next)
 {
 	struct control control = {.rate = rate, .probe = probe, .next = next};
 	struct flexio_process_attr attr = {.en_pcc = 1};
@@ -66,7 +34,7 @@ static void bench_up(struct bench *b, uint64_t rate, uint64_t probe, uint64_t ne
 	handler_up(b);
 }
 
-static void bench_down(struct bench *b)
+void bench_down(struct bench *b)
 {
 	CHECK(!get(b, wrong));
 	OK(flexio_event_handler_destroy(b->eh));
@@ -74,31 +42,15 @@ static void bench_down(struct bench *b)
 	device_port_close(&b->port);
 }
 
-#define await(condition)                                    \
-	do {                                                \
-		for (unsigned n_ = 0; !(condition); n_++) { \
-			CHECK(n_ < 20000);                  \
-			usleep(1000);                       \
-		}                                           \
-	} while (0)
-
 /* ---- a connection within this program ---- */
 
-struct line {
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_qp *from, *to;
-	struct ibv_mr *mr;
-	uint8_t *memory; /* half of it is the target */
-};
-
-static struct ibv_qp *qp_make(const struct line *l)
+static struct ibv_qp *qp_make(const struct line *l, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = l->cq,
 		.recv_cq = l->cq,
 		.cap = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1},
-		.qp_type = IBV_QPT_RC,
+		.qp_type = type,
 	};
 	struct ibv_qp *qp = ibv_create_qp(l->pd, &attr);
 
@@ -106,7 +58,7 @@ static struct ibv_qp *qp_make(const struct line *l)
 	return qp;
 }
 
-static void line_up(struct line *l, const struct device_port *port)
+void line_up_of(struct line *l, const struct device_port *port, enum ibv_qp_type type)
 {
 	struct device_connection how = device_default_connection;
 	struct device_address from, to;
@@ -121,8 +73,8 @@ static void line_up(struct line *l, const struct device_port *port)
 	l->mr = ibv_reg_mr(l->pd, l->memory, 2 * ROOM,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	CHECK(l->mr);
-	l->from = qp_make(l);
-	l->to = qp_make(l);
+	l->from = qp_make(l, type);
+	l->to = qp_make(l, type);
 	from = device_address(port, l->from, 100);
 	to = device_address(port, l->to, 200);
 	device_qp_init(l->from, &how);
@@ -131,14 +83,14 @@ static void line_up(struct line *l, const struct device_port *port)
 	device_qp_connect(port, l->to, &how, &from, 200);
 }
 
-static void line_down(struct line *l)
+void line_down(struct line *l)
 {
 	CHECK(!ibv_destroy_qp(l->from) && !ibv_destroy_qp(l->to) && !ibv_destroy_cq(l->cq));
 	CHECK(!ibv_dereg_mr(l->mr) && !ibv_dealloc_pd(l->pd));
 	free(l->memory);
 }
 
-static void line_post(struct line *l, enum ibv_wr_opcode opcode, uint32_t bytes)
+void line_post(struct line *l, enum ibv_wr_opcode opcode, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)l->memory, bytes, l->mr->lkey};
 	struct ibv_send_wr *bad, wr = {
@@ -152,7 +104,7 @@ static void line_post(struct line *l, enum ibv_wr_opcode opcode, uint32_t bytes)
 	CHECK(!ibv_post_send(l->from, &wr, &bad));
 }
 
-static void line_await(struct line *l, unsigned n)
+void line_await(struct line *l, unsigned n)
 {
 	struct ibv_wc wc;
 
@@ -167,8 +119,7 @@ static void line_await(struct line *l, unsigned n)
 	}
 }
 
-/* So many writes of so many bytes; how long that took. */
-static uint64_t line_write(struct line *l, unsigned n, uint32_t bytes)
+uint64_t line_write(struct line *l, unsigned n, uint32_t bytes)
 {
 	uint64_t begin = device_now_ns();
 
@@ -215,7 +166,7 @@ static void events(void)
 	bench_down(&b);
 }
 
-static uint64_t rate_of(double megabytes)
+uint64_t rate_of(double megabytes)
 {
 	return (uint64_t)(megabytes * 1e6 / PORT_SPEED * RATE_MAX);
 }
@@ -412,10 +363,7 @@ static void ends(void)
 	bench_down(&b);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct host_case cases[] = {
 	{"events", events},
 	{"rates", rates},
 	{"probes", probes},
@@ -423,15 +371,19 @@ static const struct {
 	{"next_actions", next_actions},
 	{"refused", refused},
 	{"ends", ends},
+	{NULL, NULL},
 };
 
 int main(int argc, char **argv)
 {
+	const struct host_case *const all[] = {cases, flow_cases};
+
 	CHECK(argc == 2);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			return 0;
-		}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		for (const struct host_case *c = all[i]; c->name; c++)
+			if (!strcmp(c->name, argv[1])) {
+				c->run();
+				return 0;
+			}
 	CHECK_SAY(0, "no case %s", argv[1]);
 }
