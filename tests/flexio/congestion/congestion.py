@@ -99,7 +99,7 @@ def marked(session):
 
 
 def missed(session):
-    """A link that is down for a moment loses packets of a flow; the receiver misses them, and the handler hears of it."""
+    """A link that is down for a moment loses packets of a flow; the receiver misses them, and the handler hears that."""
     host = str(PROGRAMS.host(session))
     expect(session.tool("fabric", "up").status == 0, "no fabric")
     try:

@@ -21,8 +21,8 @@ def reflecting(name):
 
 
 def cases():
-    return [(f"network: {FRAMES:,} frames with 16 under way come back {how}, and SIGINT ends it R314 R317", reflecting(name))
-            for name, how in (
+    return [(f"network: {FRAMES:,} frames with 16 under way come back {how}, and SIGINT ends it R314 R317",
+             reflecting(name)) for name, how in (
                 ("processor_switch", "through a rule of the root and the switch"),
                 ("processor_tables", "through tables of level 1 in each direction and the switch"),
                 ("processor_left", "though the program leaves part of its tables"))]

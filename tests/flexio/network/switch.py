@@ -19,7 +19,8 @@ ENTER = (HOST, NO_RULE, NO_TABLE)     # of what comes
 
 def frame(way, source, kind):
     first = DPA[0] ^ (0x80 if way == NO_TABLE else 0)
-    head = bytes((first,)) + DPA[1:5] + bytes((way,)) + source + b"\x08\x00\x45" + bytes((kind,)) + (BYTES - 14).to_bytes(2, "big")
+    length = (BYTES - 14).to_bytes(2, "big")
+    head = bytes((first,)) + DPA[1:5] + bytes((way,)) + source + b"\x08\x00\x45" + bytes((kind,)) + length
     return head + bytes((kind,)) * (BYTES - len(head))
 
 
