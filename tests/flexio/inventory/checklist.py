@@ -76,9 +76,11 @@ def proofs():
 
 
 def report(options):
-    """Writes the table of all statements with their tests; a row for each part's that have none."""
+    """Writes the table of all statements with their tests; a row for each part's that have none, which
+    fails.  1 if there are such, else 0."""
     if options.pattern or options.list:
-        return
+        return 0
+    status = 0
     found, table = proofs(), statements()
     with open(pathlib.Path(options.build) / "flexio-checklist.tsv", "w") as out:
         for number, (area, part, text) in sorted(table.items()):
@@ -89,10 +91,12 @@ def report(options):
         if not missing:
             continue
         name = f"{len(missing)} statements of part {part} have no test"
-        print(f"        MISSING {name}: {listed(missing)}", flush=True)
+        status = 1
+        print(f"        FAIL {name}: {listed(missing)}", flush=True)
         if options.results:
             with open(options.results, "a") as results:
-                print("flexio-inventory", name, "MISSING", listed(missing), sep="\t", file=results)
+                print("flexio-inventory", name, "FAIL", listed(missing), sep="\t", file=results)
+    return status
 
 
 def whole(session):
