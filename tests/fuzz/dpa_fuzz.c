@@ -2,7 +2,8 @@
 /*
  * The private commands of the DPA: objects and operations at any length, with wrong numbers, of other contexts, in
  * any order, while device code runs.  The whole driver is in this process, over a fabric in memory; when the
- * files are closed no object, number, thread or descriptor is left.
+ * files are closed no object, number, thread or descriptor is left.  The room in front of and behind each heap
+ * is never touched.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -112,25 +113,7 @@ static void context_open(unsigned i)
 	MUST(!call_run(&c, now.fd[i]));
 }
 
-/*
- * Whatever words the input has put there: code that is run is one of the functions, so that what happens is
- * what they do; a core file does not go to a descriptor of the fuzzer's.
- */
-static uint64_t address_tame(uint64_t addr)
-{
-	for (unsigned i = 0; i < DPA_NUMBERS; i++) {
-		uint64_t off = addr - dpa_known.code[i];
-
-		if (!dpa_known.code[i] || off >= 4096)
-			continue;
-		for (unsigned k = 0; k < SMALL_FUNCTIONS; k++)
-			if (off == small_offsets[k])
-				return addr;
-		return dpa_known.code[i];
-	}
-	return addr;
-}
-
+/* Code that is run is one of the functions; a core file does not go to a descriptor of the fuzzer's. */
 static void mailbox_tame(uint8_t *in, size_t bytes)
 {
 	uint32_t op = prm_get32(in, CMD_IN_OP_MOD);
@@ -143,7 +126,7 @@ static void mailbox_tame(uint8_t *in, size_t bytes)
 	if (prm_get32(in, CMD_IN_OPCODE) == PRM_OP_CREATE_GENERAL_OBJECT) {
 		if (prm_get32(in, GENERAL_IN_TYPE) == GENERAL_DPA_THREAD)
 			prm_set(in, DPA_THREAD_FUNCTION,
-				address_tame(prm_get(in, DPA_THREAD_FUNCTION)));
+				dpa_address_tame(prm_get(in, DPA_THREAD_FUNCTION)));
 		return;
 	}
 	if (op == DPA_OP_CORE) {
@@ -157,9 +140,9 @@ static void mailbox_tame(uint8_t *in, size_t bytes)
 			prm_set(in, CMD_IN_OP_MOD, DPA_OP_STATE);
 		now.has_core = true;
 	} else if (op == DPA_OP_CALL || op == DPA_OP_ON_ERROR || op == DPA_OP_CMDQ_ADD) {
-		prm_set(in, DPA_IN_ADDR, address_tame(prm_get(in, DPA_IN_ADDR)));
+		prm_set(in, DPA_IN_ADDR, dpa_address_tame(prm_get(in, DPA_IN_ADDR)));
 		if (op == DPA_OP_CALL)
-			prm_set(in, DPA_IN_UNPACK, address_tame(prm_get(in, DPA_IN_UNPACK)));
+			prm_set(in, DPA_IN_UNPACK, dpa_address_tame(prm_get(in, DPA_IN_UNPACK)));
 	} else if (op == DPA_OP_STREAM_READ) {
 		prm_set(in, DPA_IN_WAIT, 0);
 	}
@@ -195,6 +178,20 @@ static int general_command(int fd, const uint8_t *box, size_t bytes, size_t out_
 	return call_run(&c, fd);
 }
 
+static void heap_look(int fd, uint32_t number)
+{
+	uint8_t box[DPA_IN_FIXED] = {0};
+
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_DPA);
+	prm_set(box, CMD_IN_OP_MOD, DPA_OP_HEAP);
+	prm_set(box, DPA_IN_PROCESS, number);
+	if (general_command(fd, box, sizeof(box), DPA_OUT_BYTES))
+		return;
+	dpa_known.heap[(dpa_known.count[KIND_PROCESS] - 1) % DPA_NUMBERS] =
+		prm_get(answer, DPA_OUT_HEAP_BASE);
+	dpa_known.heap_bytes = prm_get(answer, DPA_OUT_HEAP_SIZE);
+}
+
 /* Where its code is. */
 static void process_look(int fd, uint32_t number)
 {
@@ -218,6 +215,12 @@ static uint32_t number_of(enum dpa_kind kind)
 	case KIND_CQ:
 	case KIND_PD:
 	case KIND_MKEY:
+	case KIND_TIS:
+	case KIND_QP:
+	case KIND_RMP:
+	case KIND_RQ:
+	case KIND_SQ:
+	case KIND_TIR:
 		return prm_get32(answer, CMD_OUT_NUMBER);
 	case KIND_EQ:
 		return prm_get32(answer, CREATE_EQ_OUT_EQN);
@@ -240,9 +243,14 @@ static void step_create(struct input *in, int fd, uint8_t what)
 	call_attr(&c, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, (uintptr_t)answer, CMD_OUT_BYTES);
 	if (call_run(&c, fd))
 		return;
-	dpa_number_note(kind, number_of(kind));
-	if (kind == KIND_PROCESS)
-		process_look(fd, prm_get32(answer, GENERAL_OUT_ID));
+	/* the answer has the handle in the attribute itself */
+	dpa_number_note(kind, number_of(kind), (uint32_t)c.attrs[0].data);
+	if (kind == KIND_PROCESS) {
+		uint32_t number = prm_get32(answer, GENERAL_OUT_ID);
+
+		process_look(fd, number);
+		heap_look(fd, number);
+	}
 }
 
 static void step_general(struct input *in, int fd, uint8_t op)
@@ -300,6 +308,37 @@ static void step_modify(struct input *in, int fd, uint8_t handle)
 	(void)call_run(&c, fd);
 }
 
+/* The state of a queue, and what else its owner may change. */
+static void step_change(struct input *in, int fd, uint8_t what)
+{
+	uint8_t box[MAILBOX] = {0}, choice = in_u8(in);
+	enum dpa_kind kind;
+	size_t bytes = dpa_change_fill(box, what % CHANGE_COUNT, choice, &kind);
+	struct call c;
+
+	bytes = mailbox_finish(in, box, bytes);
+	call_begin(&c, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
+	call_attr(&c, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, dpa_handle(kind, choice), 0);
+	call_in(&c, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, box, bytes);
+	call_attr(&c, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, (uintptr_t)answer, CMD_OUT_BYTES);
+	(void)call_run(&c, fd);
+}
+
+/* A work request, copied to a block as the host copies: only if the block is there. */
+static void step_post(struct input *in, int fd, uint8_t block)
+{
+	uint8_t box[DPA_IN_FIXED] = {0}, wqe[DPA_WQE_BYTES], at = in_u8(in);
+
+	dpa_wqe_fill(wqe, in);
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_DPA);
+	prm_set(box, CMD_IN_OP_MOD, DPA_OP_COPY);
+	prm_set(box, DPA_IN_PROCESS, dpa_number(KIND_PROCESS, 0));
+	prm_set(box, DPA_IN_ADDR, dpa_memory(block) + (size_t)at % 64 * DPA_WQE_BYTES);
+	prm_set(box, DPA_IN_BYTES, sizeof(wqe));
+	prm_set(box, DPA_IN_SOURCE, (uintptr_t)wqe);
+	(void)general_command(fd, box, sizeof(box), DPA_OUT_BYTES);
+}
+
 static void step_destroy(int fd, uint8_t handle)
 {
 	struct call c;
@@ -342,7 +381,12 @@ static void step_ring(struct input *in, uint8_t what)
 		eq_bell(region, dpa_number(KIND_EQ, choice >> 5), value);
 		break;
 	case 5:
-		(void)qp_bell(a, region, value >> 16, (uint16_t)value);
+		/* some numbers are of queues that there are */
+		(void)qp_bell(a, region,
+			      value & 0x80000000u ? value >> 16
+			      : choice & 1	  ? dpa_number(KIND_QP, choice >> 3)
+						  : dpa_number(KIND_SQ, choice >> 3),
+			      (uint16_t)value);
 		break;
 	}
 }
@@ -451,6 +495,7 @@ void target_init(void)
 	core_fd = memfd_create("core", MFD_CLOEXEC);
 	MUST(answer && core_fd >= 0 && !process_get(&process));
 	(void)doorbell_arm();
+	fuzz_catch_faults(dpa_is_heap_guard);
 	(void)fuzz_function();
 	first_fd = fuzz_lowest_fd();
 }
@@ -491,6 +536,12 @@ static void step(struct input *in)
 		break;
 	case STEP_DRIVER:
 		step_driver(in, which);
+		break;
+	case STEP_CHANGE:
+		step_change(in, fd, which);
+		break;
+	case STEP_POST:
+		step_post(in, fd, which);
 		break;
 	case STEP_COUNT:
 		break;

@@ -19,6 +19,8 @@ enum dpa_step {
 	STEP_REOPEN,   /* the context is closed and another one opened */
 	STEP_RING, /* what: which register of an outbox; then u8 of each kind of number, u32 value */
 	STEP_DRIVER, /* what: a queue of the emulated function; then u32 value, as another process stores it */
+	STEP_CHANGE, /* what: enum dpa_change; then u8 of that kind */
+	STEP_POST, /* what: block; u8 offset / 64, u8 queue, u8 opcode, u8 flags, u8 key, u8 place, u16 length */
 	STEP_COUNT,
 };
 
@@ -38,7 +40,31 @@ enum dpa_kind {
 	KIND_DOORBELL,
 	KIND_INTERRUPT,
 	KIND_EQ,
+	KIND_TIS,
+	KIND_QP,
+	KIND_RMP,
+	KIND_RQ,
+	KIND_SQ,
+	KIND_TIR,
 	KIND_COUNT,
+};
+
+/* A change of a queue, as its owner makes it. */
+enum dpa_change {
+	CHANGE_QP_INIT,
+	CHANGE_QP_RTR, /* connected with itself */
+	CHANGE_QP_RTS,
+	CHANGE_QP_ERR,
+	CHANGE_QP_RST,
+	CHANGE_RQ_RDY,
+	CHANGE_RQ_ERR,
+	CHANGE_RQ_RST,
+	CHANGE_SQ_RDY,
+	CHANGE_SQ_ERR,
+	CHANGE_SQ_RST,
+	CHANGE_RMP_LIMIT,
+	CHANGE_TIR_HASH,
+	CHANGE_COUNT,
 };
 
 #define CONTEXTS 3u /* two of one device, one of another */

@@ -14,6 +14,8 @@
 #include "prm/cmd_mkey.h"
 #include "prm/ib.h"
 
+#define HEAP_GUARD (64u << 10)
+
 struct dpa_known dpa_known;
 
 void dpa_known_forget(void)
@@ -29,8 +31,17 @@ uint32_t dpa_number(enum dpa_kind kind, uint8_t choice)
 					  [choice % min_u32(dpa_known.count[kind], DPA_NUMBERS)];
 }
 
-void dpa_number_note(enum dpa_kind kind, uint32_t number)
+uint32_t dpa_handle(enum dpa_kind kind, uint8_t choice)
 {
+	return choice & 0x80 || !dpa_known.count[kind]
+		       ? choice & 7
+		       : dpa_known.handles[kind]
+					  [choice % min_u32(dpa_known.count[kind], DPA_NUMBERS)];
+}
+
+void dpa_number_note(enum dpa_kind kind, uint32_t number, uint32_t handle)
+{
+	dpa_known.handles[kind][dpa_known.count[kind] % DPA_NUMBERS] = handle;
 	dpa_known.numbers[kind][dpa_known.count[kind]++ % DPA_NUMBERS] = number;
 }
 
@@ -64,9 +75,36 @@ uint64_t dpa_memory(uint8_t choice)
 	       (choice & 0x40 ? 8 * (choice % 16) : 0);
 }
 
+uint64_t dpa_address_tame(uint64_t addr)
+{
+	for (unsigned i = 0; i < DPA_NUMBERS; i++) {
+		uint64_t off = addr - dpa_known.code[i];
+
+		if (!dpa_known.code[i] || off >= 4096)
+			continue;
+		for (unsigned k = 0; k < SMALL_FUNCTIONS; k++)
+			if (off == small_offsets[k])
+				return addr;
+		return dpa_known.code[i];
+	}
+	return addr;
+}
+
+bool dpa_is_heap_guard(const void *addr)
+{
+	for (unsigned i = 0; i < DPA_NUMBERS; i++) {
+		uint64_t off = (uintptr_t)addr - dpa_known.heap[i];
+
+		if (dpa_known.heap[i] && off + HEAP_GUARD < dpa_known.heap_bytes + 2 * HEAP_GUARD &&
+		    off >= dpa_known.heap_bytes)
+			return true;
+	}
+	return false;
+}
+
 /* ---- objects ---- */
 
-static size_t queue_fill(uint8_t *box, uint8_t first, uint8_t second)
+static size_t completions_fill(uint8_t *box, uint8_t first, uint8_t second)
 {
 	uint8_t *c = box + CREATE_CQ_CONTEXT;
 	uint64_t memory = dpa_memory(second);
@@ -201,7 +239,7 @@ size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t 
 		prm_set(box, DPA_OUTBOX_INITIAL, second & 1);
 		return DPA_OUTBOX_IN_BYTES;
 	case KIND_CQ:
-		return queue_fill(box, first, second);
+		return completions_fill(box, first, second);
 	case KIND_MKEY:
 		return key_fill(box, first, second);
 	case KIND_ALIAS:
@@ -217,6 +255,13 @@ size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t 
 	case KIND_PD:
 		prm_set(box, CMD_IN_OPCODE, PRM_OP_ALLOC_PD);
 		return CMD_IN_BYTES;
+	case KIND_TIS:
+	case KIND_QP:
+	case KIND_RMP:
+	case KIND_RQ:
+	case KIND_SQ:
+	case KIND_TIR:
+		return dpa_queue_fill(box, kind, first, second);
 	default:
 		return CMD_IN_BYTES;
 	}

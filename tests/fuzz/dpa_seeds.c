@@ -2,6 +2,7 @@
 /* Seeds of the dpa target: the life of a process with one of everything, and the same across contexts. */
 #include "dpa_input.h"
 #include "prm/cmd_dpa.h"
+#include "prm/wqe.h"
 
 static void put_step(struct seed *s, enum dpa_step step, uint32_t context, uint32_t what)
 {
@@ -125,6 +126,72 @@ static void seed_events(struct seed *s)
 	put_end(s, "events");
 }
 
+static void put_change(struct seed *s, uint32_t context, enum dpa_change change)
+{
+	put_step(s, STEP_CHANGE, context, change);
+	put_u8(s, 0);
+	put_length(s, 0);
+}
+
+static void put_post(struct seed *s, uint32_t context, uint32_t at, uint32_t queue, uint32_t opcode)
+{
+	put_step(s, STEP_POST, context, 3); /* the block of the rings */
+	put_u8(s, at);
+	put_u8(s, queue);
+	put_u8(s, opcode);
+	put_u8(s, 0x08);
+	put_u8(s, 0);
+	put_u8(s, 2);
+	put_u16(s, 16);
+}
+
+/* Queues of each kind in blocks of a page, whose doorbells the DPA rings; then each is destroyed. */
+static void seed_queues(struct seed *s, uint32_t owner, const char *name)
+{
+	enum { RINGS = 3, QUEUE_FIRST = 11 };
+	const uint32_t opcodes[] = {WQE_OP_SEND, WQE_OP_RDMA_WRITE, WQE_OP_RDMA_READ, 0x77};
+
+	put_everything(s, owner, owner);
+	for (unsigned i = 0; i < 3; i++) {
+		put_step(s, STEP_GENERAL, owner, DPA_OP_ALLOC);
+		put_u32(s, 0);
+		put_u16(s, 0);
+		put_u16(s, 0);
+		put_u8(s, 1);
+		put_u8(s, 7); /* the lower word of how many bytes */
+		put_u32(s, 0x100000u /* big-endian: 4096 */);
+	}
+	put_create(s, owner, KIND_RMP, RINGS + 1);
+	put_create(s, owner, KIND_QP, RINGS);
+	put_create(s, owner, KIND_TIS, 0);
+	put_create(s, owner, KIND_RQ, RINGS + 2);
+	put_create(s, owner, KIND_SQ, RINGS);
+	put_create(s, owner, KIND_TIR, 0);
+	for (uint32_t change = 0; change < CHANGE_COUNT; change++)
+		if (change != CHANGE_QP_ERR && change != CHANGE_QP_RST && change != CHANGE_RQ_ERR &&
+		    change != CHANGE_RQ_RST && change != CHANGE_SQ_ERR && change != CHANGE_SQ_RST)
+			put_change(s, owner, (enum dpa_change)change);
+	for (uint32_t i = 0; i < array_size(opcodes); i++) {
+		put_post(s, owner, i + 1 /* behind the receives of the queue pair */, 0,
+			 opcodes[i]);
+		put_step(s, STEP_RING, owner, owner == 2 ? 131 : 5);
+		put_u8(s, 1);
+		put_u32(s, i + 1);
+	}
+	for (uint32_t i = 0; i < array_size(opcodes); i++) {
+		put_post(s, owner, i, 0x40, opcodes[i]);
+		put_step(s, STEP_RING, owner, owner == 2 ? 131 : 5);
+		put_u8(s, 0);
+		put_u32(s, i + 1);
+	}
+	put_change(s, owner, CHANGE_QP_ERR);
+	put_change(s, owner, CHANGE_RQ_ERR);
+	put_change(s, owner, CHANGE_SQ_ERR);
+	for (uint32_t handle = QUEUE_FIRST + 8; handle; handle--)
+		put_step(s, STEP_DESTROY, owner, handle - 1);
+	put_end(s, name);
+}
+
 void target_seeds(struct seed *s)
 {
 	char name[32];
@@ -157,4 +224,6 @@ void target_seeds(struct seed *s)
 	put_end(s, "other");
 	seed_emulation(s);
 	seed_events(s);
+	seed_queues(s, 0, "queues-infiniband");
+	seed_queues(s, 2, "queues-ethernet");
 }
