@@ -77,8 +77,12 @@ void qp_unlock(struct qp *qp)
 
 void qp_reset_queues(struct qp *qp)
 {
-	qp->producer = qp->create.region ? (const void *)(uintptr_t)&qp->bell
-					 : (const be32 *)qp->create.dbrec + DBREC_SEND;
+	/* What has no send queue may have no record either. */
+	qp->producer = NULL;
+	if (qp->create.region)
+		qp->producer = (const void *)(uintptr_t)&qp->bell;
+	else if (qp->create.dbrec)
+		qp->producer = (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
 	atomic_store(&qp->enabled, 0);
 	atomic_store(&qp->receives_enabled, 0);
