@@ -26,6 +26,10 @@ struct wqe_eth {
 
 #define WQE_ETH_L3_CSUM 0x40u /* fill in the IPv4 header checksum */
 #define WQE_ETH_L4_CSUM 0x80u /* fill in the TCP or UDP checksum */
+/* The same for what is in a tunnel. */
+#define WQE_ETH_L3_INNER_CSUM 0x10u
+#define WQE_ETH_L4_INNER_CSUM 0x20u
+#define WQE_ETH_CSUM	      0xf0u /* any of them */
 
 static_assert(sizeof(struct wqe_eth) == 16, "Ethernet segment");
 static_assert(offsetof(struct wqe_eth, inline_hdr_start) == 14, "inline header");

@@ -10,23 +10,40 @@
 #include "adapter/ethernet/egress.h"
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/frame/frame.h"
+#include "adapter/ste/tunnel.h"
 #include "prm/eth.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
 /* ---- sending ---- */
 
+/* The checksums of a frame or datagram within a tunnel. */
+static void fill_inner_checksums(uint8_t *frame, const struct ste_frame *outer, uint8_t flags)
+{
+	struct ste_frame inside;
+	struct ste_tunnel t;
+
+	if (!ste_tunnel_find(outer, &t) || !ste_tunnel_inside(outer, &t, &inside))
+		return;
+	if (flags & WQE_ETH_L3_INNER_CSUM)
+		frame_fill_l3_checksum(frame, &inside.at);
+	if (flags & WQE_ETH_L4_INNER_CSUM)
+		frame_fill_l4_checksum(frame, inside.len, &inside.key, &inside.at);
+}
+
 static void fill_checksums(uint8_t *frame, uint32_t bytes, uint8_t flags)
 {
-	struct frame_layout at;
-	struct flow_key key;
+	struct ste_frame f = {.bytes = frame, .len = bytes};
 
-	if (!frame_parse(frame, min_u32(bytes, FRAME_HEADERS_MAX), bytes, &key, &at))
+	if (!frame_parse(frame, min_u32(bytes, FRAME_HEADERS_MAX), bytes, &f.key, &f.at))
 		return;
+	/* The outer sum is over the inner one, so that comes first. */
+	if (flags & (WQE_ETH_L3_INNER_CSUM | WQE_ETH_L4_INNER_CSUM))
+		fill_inner_checksums(frame, &f, flags);
 	if (flags & WQE_ETH_L3_CSUM)
-		frame_fill_l3_checksum(frame, &at);
+		frame_fill_l3_checksum(frame, &f.at);
 	if (flags & WQE_ETH_L4_CSUM)
-		frame_fill_l4_checksum(frame, bytes, &key, &at);
+		frame_fill_l4_checksum(frame, bytes, &f.key, &f.at);
 }
 
 static enum raw_verdict send_frame(struct qp *qp, uint8_t *frame, uint32_t bytes)
@@ -85,7 +102,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 		    !frame_segment(frame, bytes, w->eth_header_len, (uint32_t)(*off / w->eth_mss),
 				   (uint32_t)*off, *off + n == w->len))
 			return RAW_BAD_WQE;
-		if (w->eth_flags & (WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM))
+		if (w->eth_flags & WQE_ETH_CSUM)
 			fill_checksums(frame, bytes, w->eth_flags);
 		v = send_frame(qp, frame, bytes);
 		if (v != RAW_SENT)

@@ -11,6 +11,7 @@
 #include "base/trace.h"
 #include "captured.h"
 #include "check.h"
+#include "plain_tunnel.h"
 #include "prm/eth.h"
 
 #define ETHERNET 1u
@@ -197,6 +198,51 @@ static void test_segments(void)
 		off += n;
 	}
 	CHECK(!device_cq_poll(&rx.cq));
+	flow_destroy(flow);
+}
+
+static void expect_frame(const uint8_t *expected, uint32_t n)
+{
+	const struct cqe64 *cqe = device_cq_poll(&rx.cq);
+
+	CHECK(cqe && be32_get(cqe->byte_cnt) == n);
+	CHECK(!memcmp(in + be16_get(cqe->wqe_counter) % 16 * RECV, expected, n));
+}
+
+static void test_tunnels(void)
+{
+	static const uint8_t protos[] = {17, 47, 4};
+	static uint8_t frame[256], expected[512];
+	struct flow *flow;
+
+	flow = add_rule(rx.qp, 0);
+	for (unsigned i = 0; i < array_size(protos); i++)
+		for (uint32_t flags = 0x10; flags <= WQE_ETH_CSUM; flags += 0x10) {
+			uint32_t plain = tcp_frame(101) + 101, inner, n;
+
+			memcpy(frame, out, plain);
+			n = tunnelled(frame, plain, protos[i], out, &inner);
+
+			memcpy(expected, out, n);
+			if (flags & WQE_ETH_L4_INNER_CSUM)
+				plain_fill_l4(expected + inner);
+			if (flags & WQE_ETH_L3_INNER_CSUM)
+				plain_fill_l3(expected + inner);
+			if (flags & WQE_ETH_L3_CSUM)
+				plain_fill_l3(expected + 14);
+			if (flags & WQE_ETH_L4_CSUM && protos[i] == 17)
+				plain_fill_l4(expected + 14);
+			device_recv(&rx, in + rx.rq_pi % 16 * RECV, RECV, mkey_key(rx_mr));
+			send_frame(n, (uint8_t)flags);
+			expect_sent();
+			expect_frame(expected, n);
+		}
+	/* where there is no tunnel there is nothing to fill in */
+	device_recv(&rx, in + rx.rq_pi % 16 * RECV, RECV, mkey_key(rx_mr));
+	CHECK(tcp_frame(100) == 54);
+	send_frame(154, WQE_ETH_L3_INNER_CSUM | WQE_ETH_L4_INNER_CSUM);
+	expect_sent();
+	expect_frame(out, 154);
 	flow_destroy(flow);
 }
 
@@ -536,6 +582,7 @@ int main(void)
 	post_receives(&rx, 16, RECV);
 	test_plain();
 	test_segments();
+	test_tunnels();
 	test_distribute();
 	own_context();
 	test_counters();
