@@ -126,7 +126,7 @@ void qp_reset_queues(struct qp *qp)
 		.buf = qp->create.rq_buf,
 		.wqes = qp->create.rq_wqes,
 		.wqe_bytes = qp->create.rq_wqe_bytes,
-		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
+		.dbrec = qp->create.dbrec ? (const be32 *)qp->create.dbrec + DBREC_RECV : NULL,
 		.enabled = qp->create.slave_receive ? &qp->receives_enabled : NULL,
 	};
 }
