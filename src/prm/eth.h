@@ -17,8 +17,8 @@
 struct wqe_eth {
 	be32 reserved0;
 	uint8_t cs_flags;
-	uint8_t reserved1;
-	be16 mss; /* TSO: payload bytes of each frame */
+	uint8_t swp_flags; /* which kinds the headers are whose offsets the program gives */
+	be16 mss;	   /* TSO: payload bytes of each frame */
 	be32 reserved2;
 	be16 inline_hdr_sz;
 	uint8_t inline_hdr_start[2];
@@ -30,6 +30,7 @@ struct wqe_eth {
 #define WQE_ETH_L3_INNER_CSUM 0x10u
 #define WQE_ETH_L4_INNER_CSUM 0x20u
 #define WQE_ETH_CSUM	      0xf0u /* any of them */
+#define WQE_ETH_TRAILER_ALIGN 0x02u /* ignored */
 
 static_assert(sizeof(struct wqe_eth) == 16, "Ethernet segment");
 static_assert(offsetof(struct wqe_eth, inline_hdr_start) == 14, "inline header");

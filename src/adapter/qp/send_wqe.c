@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
+#include "base/log.h"
 #include "prm/eth.h"
 #include "usermem/usermem.h"
 
@@ -84,6 +85,10 @@ static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, ui
 	if (end - *at < sizeof(e))
 		return false;
 	memcpy(&e, w->bytes + *at, sizeof(e));
+	if (unlikely(e.cs_flags & WQE_ETH_TRAILER_ALIGN || e.swp_flags))
+		log_info("QP 0x%x: frames with alignment of the trailer or parsing by software: "
+			 "these flags are ignored",
+			 qp->qpn);
 	w->eth_flags = e.cs_flags;
 	w->eth_mss = be16_get(e.mss);
 	w->eth_header_len = be16_get(e.inline_hdr_sz);
