@@ -222,6 +222,7 @@ void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		   attr.type == IB_QPT_DCT;
 
 	q->type = attr.type;
+	q->all_signaled = attr.sq_sig_all;
 	q->by_value = kind & FUZZ_BY_VALUE && q->type != IB_QPT_DCT && q->type != IB_QPT_XRC_TGT;
 	if (q->by_value) {
 		attr.region = FUZZ_REGION;
@@ -327,7 +328,7 @@ void fuzz_device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest
 	}
 }
 
-void fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
+bool fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
 {
 	struct qp_attr attr;
 	uint32_t mask = in_u32(in);
@@ -342,11 +343,13 @@ void fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *
 	attr.pkey_index = in_u16(in);
 	attr.ah.sgid_index = in_u8(in);
 	attr.en_sqd_async_notify = in_u8(in);
-	if (qp_modify(d->qp[index].qp, &attr, mask))
-		return;
-	/* A program that resets a QP begins its rings anew. */
-	if (mask & IB_QP_STATE && attr.state == IB_QPS_RESET)
-		d->qp[index].sq_pi = d->qp[index].rq_pi = 0;
+	if (qp_modify(d->qp[index].qp, &attr, mask) || !(mask & IB_QP_STATE) ||
+	    attr.state != IB_QPS_RESET)
+		return false;
+	/* A program that resets a QP begins its rings anew, and clears its record, as libmlx5 does. */
+	d->qp[index].sq_pi = d->qp[index].rq_pi = 0;
+	memset(d->qp[index].dbrec, 0, 2 * sizeof(be32));
+	return true;
 }
 
 static bool is_list(unsigned index)

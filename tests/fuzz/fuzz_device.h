@@ -57,6 +57,7 @@ enum fuzz_kind {
 struct fuzz_qp {
 	enum ib_qp_type type;
 	bool by_value;
+	bool all_signaled;
 	struct qp *qp;
 	struct cq *cq;
 	struct srq *srq; /* or NULL */
@@ -114,5 +115,5 @@ uint64_t fuzz_device_addr(const struct fuzz_device *d, unsigned index, uint32_t 
 uint32_t fuzz_device_bytes(const struct fuzz_device *d, unsigned index);
 /* Program and device disagree on what is mapped: accesses then fault and must be survived. */
 void fuzz_device_mr_close(struct fuzz_device *d, unsigned index, bool closed);
-/* Any attributes, any state, any mask. */
-void fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in);
+/* Any attributes, any state, any mask.  True: the queue pair was reset, and its rings begin anew. */
+bool fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in);

@@ -4,19 +4,21 @@
  * a third one connected with itself, of any types, in RTS with some registered memory and windows.
  * The input posts work requests that are almost right, writes raw bytes over rings and records,
  * rings bells, modifies, takes memory away.  Whatever happens, the device stays inside registered
- * memory and inside the rings.
+ * memory and inside the rings, and each request completes as the program may expect (cqe_check.h).
  */
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz_device.h"
+#include "cqe_check.h"
 #include "prm/bsf.h"
 #include "prm/eth.h"
 #include "prm/umr.h"
-#include "wqe_input.h"
 #include "test_subnet.h"
+#include "wqe_input.h"
+#include "wqe_life.h"
 
 static struct fuzz_device device;
+static struct cqe_check check[FUZZ_QPS];
 
 void target_init(void)
 {
@@ -71,11 +73,6 @@ static void put_inline(struct wqe *w, struct input *in)
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
-static union ib_gid group_gid(unsigned n)
-{
-	return (union ib_gid){.raw = {0xff, 0x12, [15] = (uint8_t)(n + 1)}};
-}
-
 static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 {
 	if (parts & (PART_AV | PART_AV_SHORT)) {
@@ -93,7 +90,7 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 
 		memcpy(av.rgid, test_subnet_gid_of(device.device.subnet, device.dev).raw, 16);
 		if (dest & 0x40)
-			memcpy(av.rgid, group_gid(dest >> 4 & 3).raw, 16);
+			memcpy(av.rgid, life_group_gid(dest >> 4 & 3).raw, 16);
 		put_part(w, &av, parts & PART_AV ? sizeof(av) : 16);
 	}
 	if (parts & PART_RADDR) {
@@ -376,6 +373,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	for (uint32_t i = 0; i < blocks; i++)
 		memcpy(q->sq + (size_t)((q->sq_pi + i) % FUZZ_BLOCKS) * WQE_BLOCK,
 		       w.bytes + (size_t)i * WQE_BLOCK, WQE_BLOCK);
+	cqe_check_posted(&check[q - device.qp], q, opcode, flags, blocks);
 	q->sq_pi = (uint16_t)(q->sq_pi + blocks);
 	q->dbrec[DBREC_SEND] = be32_of(q->sq_pi);
 }
@@ -401,6 +399,7 @@ static void put_scatter(uint8_t *at, size_t bytes, struct input *in)
 static void post_recv(struct fuzz_qp *q, struct input *in)
 {
 	put_scatter(q->rq + (size_t)(q->rq_pi % FUZZ_RECVS) * FUZZ_RQ_BYTES, FUZZ_RQ_BYTES, in);
+	cqe_check_received(&check[q - device.qp]);
 	q->dbrec[DBREC_RECV] = be32_of(++q->rq_pi);
 }
 
@@ -433,61 +432,11 @@ static void write_raw(struct fuzz_qp *q, struct input *in)
 	size_t off = in_u16(in) % bytes;
 	size_t n = min_u64(in_u8(in), bytes - off);
 
+	cqe_check_overwritten(&check[q - device.qp]);
 	in_bytes(in, (uint8_t *)to[where % array_size(to)].at + off, n);
 }
 
 /* ---- the rest of a program's life ---- */
-
-static void reregister_region(struct input *in)
-{
-	struct fuzz_mr *m = &device.mr[in_u8(in) % FUZZ_MRS];
-	size_t less = in_u16(in) % m->len;
-	struct mkey_attr attr = {
-		.pdn = device.pdn + (less & 1),
-		.access = m->access,
-		.iova = (uintptr_t)(m->area + m->off),
-		.length = m->len - less,
-		.addr = m->area + m->off,
-	};
-
-	int ret = mkey_modify(device.device.adapter[device.dev], m->mkey, &attr);
-
-	/* A window may be bound to it. */
-	MUST(!ret || (ret == -EBUSY && m->access & IB_ACCESS_MW_BIND));
-}
-
-static void attach_group(struct fuzz_qp *q, struct input *in)
-{
-	uint8_t how = in_u8(in);
-	union ib_gid gid = group_gid(how & 3);
-	uint16_t mlid = how & 8 ? 0xc001 : in_u16(in);
-
-	if (how & 16)
-		in_bytes(in, gid.raw, sizeof(gid.raw));
-	if (q->type != IB_QPT_UD)
-		return;
-	(void)!(how & 4 ? qp_detach_mcast(q->qp, &gid, mlid) : qp_attach_mcast(q->qp, &gid, mlid));
-}
-
-static void steer_frames(struct fuzz_qp *q, struct input *in)
-{
-	uint8_t how = in_u8(in);
-	struct flow **flow = &device.flow[how % FUZZ_FLOWS];
-	struct flow_attr attr = {
-		.type = (enum flow_type)((how >> 2 & 3) % 3),
-		.priority = how >> 4,
-		.qp = q->type == IB_QPT_RAW_PACKET ? q->qp : NULL,
-		.tag = how,
-	};
-
-	in_bytes(in, &attr.value, in_u8(in) % sizeof(attr.value));
-	in_bytes(in, &attr.mask, in_u8(in) % sizeof(attr.mask));
-	attr.go_on = in_u8(in) & 1;
-	if (*flow)
-		flow_destroy(*flow);
-	if (flow_create(device.device.adapter[device.dev], &attr, flow))
-		*flow = NULL;
-}
 
 /* What a doorbell of device code says: the index, another one, or a queue of another region. */
 static void bell_by_value(struct fuzz_qp *q, struct input *in)
@@ -496,6 +445,8 @@ static void bell_by_value(struct fuzz_qp *q, struct input *in)
 	uint16_t pi = how & 1 ? (uint16_t)in_u32(in) : q->sq_pi;
 	uint32_t region = how & 2 ? in_u32(in) : FUZZ_REGION;
 
+	if (how & 1)
+		cqe_check_overwritten(&check[q - device.qp]);
 	MUST(qp_bell(device.device.adapter[device.dev], region, qp_number(q->qp), pi) ==
 	     (region == FUZZ_REGION));
 }
@@ -529,7 +480,8 @@ static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 		break;
 	}
 	case OP_MODIFY:
-		fuzz_device_qp_modify(&device, (unsigned)(q - device.qp), in);
+		if (fuzz_device_qp_modify(&device, (unsigned)(q - device.qp), in))
+			cqe_check_begin(&check[q - device.qp], q);
 		break;
 	case OP_QUERY: {
 		struct qp_attr attr;
@@ -550,13 +502,13 @@ static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 		break;
 	}
 	case OP_REREGISTER:
-		reregister_region(in);
+		life_reregister(&device, in);
 		break;
 	case OP_GROUP:
-		attach_group(q, in);
+		life_group(q, in);
 		break;
 	case OP_FLOW:
-		steer_frames(q, in);
+		life_flow(&device, q, in);
 		break;
 	case OP_MODERATE: {
 		uint8_t count = in_u8(in);
@@ -579,6 +531,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		fuzz_device_qp_create(&device, i, i < 2 ? kinds & ~FUZZ_COMPRESSED : kind_of_third);
 		qpn[i] = qp_number(device.qp[i].qp);
+		cqe_check_begin(&check[i], &device.qp[i]);
 	}
 	for (unsigned i = 0; i < FUZZ_QPS; i++)
 		fuzz_device_qp_connect(&device, i, qpn[i < 2 ? !i : i], device.dev, &in);
@@ -586,7 +539,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint8_t op = in_u8(&in);
 
 		perform_step(op % OP_COUNT, &device.qp[op / OP_COUNT % FUZZ_QPS], &in);
+		for (unsigned i = 0; i < FUZZ_QPS; i++)
+			cqe_check_look(&check[i], &device.qp[i]);
 	}
+	cqe_check_end(check, &device);
 	fuzz_device_end(&device);
 	return 0;
 }
