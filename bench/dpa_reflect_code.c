@@ -9,7 +9,7 @@
 #include "dpa_reflect.h"
 
 /* In vain, before the handler asks for the next event and ends. */
-#define LOOKS 256u
+#define LOOKS 32u
 
 #ifdef UNCHECKED
 #define reflect reflect_unchecked
