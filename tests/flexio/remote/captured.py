@@ -10,39 +10,54 @@ import ties
 
 from harness import Skip, expect
 
-FRAME_HEADERS = 54  # remote.h
+UDP, IPV6 = 1, 2  # remote.h: FRAME_UDP, FRAME_IPV6
 # The frame's bytes; how many data segments; inlined.
 FRAMES = ((60, 1, 0), (61, 1, 0), (1514, 1, 0), (1514, 2, 0), (1501, 3, 0), (257, 4, 0),
           (60, 1, 1), (64, 1, 1), (55, 2, 1))
-# Segments of a large send: how many, each one's payload, the last one's; how many data segments.
-LARGE = ((1, 1000, 1000, 1), (3, 1000, 1, 1), (6, 1460, 777, 1), (4, 500, 333, 4))
+# Likewise of other forms.
+FORMED = ((74, 1, 0), (75, 2, 0), (1514, 1, 0), (1513, 4, 0), (77, 1, 1))
+# Segments of a large send: how many, each one's payload, the last one's; how many data segments; the form.
+LARGE = ((1, 1000, 1000, 1, 0), (3, 1000, 1, 1, 0), (6, 1460, 777, 1, 0), (4, 500, 333, 4, 0),
+         (1, 1000, 1000, 1, IPV6), (5, 1440, 778, 1, IPV6), (3, 501, 1, 4, IPV6))
 # Requests of many frames: how many, their bytes.
 ROWS = ((1, 60), (5, 200), (13, 99))
 
 
 def frame_script():
-    """Lines, and how many frames come of them."""
-    lines, frames = [], 0
+    """Lines, and of each frame that comes of them whether it has checksums."""
+    lines, frames = [], []
 
-    def order(*words, count):
-        nonlocal frames
+    def order(*words, count=1, sent=None):
         lines.append(" ".join(map(str, words)))
         lines.append(f"done {count}")
-        frames += count
+        frames.extend([bool(words[3])] * (sent or count))
 
     for checksums in (0, 1):
-        for number, (size, pieces, inlined) in enumerate(FRAMES):
-            lines.append(f"template 0 {size} {number}")
-            order("frame", 0, size, checksums, 0, 0, pieces, inlined, count=1)
+        for form, shapes in ((0, FRAMES), (UDP, FORMED), (IPV6, FORMED), (UDP | IPV6, FORMED)):
+            for number, (size, pieces, inlined) in enumerate(shapes):
+                lines.append(f"template 0 {size} {number} {form}")
+                order("frame", 0, size, checksums, 0, 0, pieces, inlined)
         for count, size in ROWS:
-            lines += [f"template {i * size} {size} {i}" for i in range(count)]
+            lines += [f"template {i * size} {size} {i} {i % 4 if size > 74 else 0}" for i in range(count)]
             order("row", 0, size, checksums, count, count=count)
-    for segments, mss, last, pieces in LARGE:
-        size = FRAME_HEADERS + (segments - 1) * mss + last
-        lines.append(f"template 0 {size} {segments}")
-        order("frame", 0, size, 1, FRAME_HEADERS, mss, pieces, count=1)
-        frames += segments - 1
+    for segments, mss, last, pieces, form in LARGE:
+        headers = 14 + (40 if form & IPV6 else 20) + 20
+        size = headers + (segments - 1) * mss + last
+        lines.append(f"template 0 {size} {segments} {form}")
+        order("frame", 0, size, 1, headers, mss, pieces, sent=segments)
     return lines, frames
+
+
+def has_checksums(frame):
+    """Those of IP and of what it carries are right, which the sums of all that they are of say."""
+    if frame[12:14] == b"\x86\xdd":
+        addresses, protocol, data = frame[22:54], frame[20], frame[54:]
+    else:
+        addresses, protocol, data = frame[26:34], frame[23], frame[34:14 + int.from_bytes(frame[16:18], "big")]
+        if roce_frames.ones_sum(frame[14:34]) != 0xffff:
+            return False
+    pseudo = addresses + bytes((0, protocol)) + len(data).to_bytes(2, "big")
+    return roce_frames.ones_sum(pseudo + data + bytes(len(data) % 2)) == 0xffff
 
 
 def capture(session, script, frames, *program):
@@ -71,11 +86,14 @@ def frames(session):
     if os.geteuid() != 0:
         raise Skip("raw packet queues need root")
     place = remote.PROGRAMS.place(session)
-    script, count = frame_script()
+    script, asked = frame_script()
+    count = len(asked)
     with ties.fabric(session):
         ours = capture(session, script, count, place / "host", "script_frames")
         theirs = capture(session, script, count, place / "peer", "eth", "raw")
     compare(ours, theirs)
+    for number, (frame, checksums) in enumerate(zip(ours, asked)):
+        expect(has_checksums(frame) == checksums, f"checksums of frame {number}: {frame.hex()}")
     # Each kind of length is there, and not all frames are one.
     expect(len(set(ours)) > count // 2 and {60, 61, 1514} <= set(map(len, ours)), "poor captures")
 
@@ -92,14 +110,24 @@ MESSAGES = {
     "rc": ((SEND, 1), (SEND_IMM, 3000), (WRITE, 1025), (WRITE_IMM, 2), (READ, 4000), (SWAPS, 8), (ADDS, 8),
            (SEND_IMM, 1024)),
     "uc": ((SEND_IMM, 7), (SEND, 2049), (WRITE, 1024), (WRITE, 3333), (WRITE_IMM, 2), (WRITE_IMM, 4096)),
-    "ud": ((SEND, 1), (SEND, 1024), (SEND, 999)),
+    "ud": ((SEND, 1), (SEND, 1024), (SEND_IMM, 999), (SEND, 3), (SEND_IMM, 1)),
 }
 # Index of the own address, the other one's, and the UDP port that is asked for.
 V1 = (0, roce_frames.link_local(STATION), 0)
 V2 = (1, roce_frames.link_local(STATION), 0xc123)
 ANY_PORT = (1, roce_frames.link_local(STATION), 0)
-LABELLED = (1, roce_frames.link_local(STATION), 0, 0xabcde)
+LABEL = 0xabcde
+LABELLED = (1, roce_frames.link_local(STATION), 0, LABEL)
 IPV4 = (3, roce_frames.mapped("203.0.113.9"), 0xffff)  # no ARP, as the program says the MAC
+
+
+def port_of_label(label):
+    """As the kernel's rdma_get_udp_sport."""
+    return 0xc000 | label & 0x3fff ^ label >> 14
+
+
+# The port of an address that verbs makes is that of its label, which a request of device code says itself.
+LABELLED_PORT = (*V2[:2], port_of_label(LABEL), LABEL)
 
 
 def packet_script(transport, gid_index, dgid, port, label=0):
@@ -145,16 +173,17 @@ def first_of_each(sent):
     return frames
 
 
-def look_at(data, transport, way, want, own):
-    """A frame says what was posted and what was asked for."""
+def look_at(data, transport, way, want, own, own_qpn):
+    """A frame says what was posted, what was asked for and, if it is a datagram, who sends it."""
     gid_index, dgid, port, label = *way, *[0] * (4 - len(way))
     f, (operation, payload, size) = roce_frames.take(data), want
     expect(f.kind == ("v1" if gid_index == 0 else "ipv4" if gid_index == 3 else "ipv6"), f"its kind {f}")
     expect((f.transport, f.operation, f.qpn, f.payload) == (transport, operation, QPN, payload), f"{f}, not {want}")
     expect((f.sgid, f.dgid, f.hops) == (own, dgid, 64), f"its addresses {f}")
     expect(f.flow_label == label, f"its label {f}")
+    expect(f.from_qpn == (own_qpn if transport == "ud" else 0), f"who sends it {f}")
     if f.kind != "v1":
-        wanted = port or (label and 0xc000 | label & 0x3fff ^ label >> 14)  # as the kernel's rdma_get_udp_sport
+        wanted = port or (label and port_of_label(label))
         expect(f.sport == wanted if wanted else f.sport >= 0xc000, f"its port {f}")
     forms = roce_frames.OPERATIONS[roce_frames.NUMBERS[operation]][1]
     if "reth" in forms:
@@ -167,53 +196,54 @@ def look_at(data, transport, way, want, own):
 
 
 def frames_sent(session, script, count, program):
-    """At least so many."""
+    """At least so many, and the number of the queue pair that the program has."""
     path, lines = session.runtime / "sent.pcap", session.runtime / "script"
     lines.write_text("\n".join(script) + "\n")
     ties.tie(session, "mlx5_0", f"out={path}")
     with lines.open() as stdin:
-        session.run_ok(*map(str, program), stdin=stdin)
+        words = session.run_ok(*map(str, program), stdin=stdin).out.split()
+    expect(words[:1] == ["peer"], f"the program does not say who it is, but {words}")
     ties.counted_at_least(session, "out", count)
     expect(session.tool("fabric", "untie", "mlx5_0").status == 0, "untie")
     sent = ties.frames_of(path)
     path.unlink()
     lines.unlink()
-    return sent
+    return sent, int(words[1])
 
 
 def packets_sent(session, transport, way, program):
     wanted = expected(transport)
-    frames = first_of_each(frames_sent(session, packet_script(transport, *way), len(wanted), program))
+    sent, own_qpn = frames_sent(session, packet_script(transport, *way), len(wanted), program)
+    frames = first_of_each(sent)
     own = bytes.fromhex(ties.port_of(session)["gids"][way[0]]["gid"].replace(":", ""))
     expect(list(frames) == list(wanted), f"numbers {[hex(n) for n in frames]}")
     for psn, want in wanted.items():
-        look_at(frames[psn], transport, way, want, own)
-    return frames
+        look_at(frames[psn], transport, way, want, own, own_qpn)
+    return frames, own_qpn
 
 
-def without_own_names(data):
-    """A datagram says who sends it; the port it comes from is that of its address handle."""
+def in_the_name_of(data, qpn):
+    """A datagram says who sends it: the same one of that queue pair."""
     f = roce_frames.take(data)
-    f.from_qpn = f.sport = 0
-    return f
+    expect(roce_frames.make(f) == data, f"made anew it differs: {data.hex()}")
+    f.from_qpn = qpn
+    return roce_frames.make(f)
 
 
 def packets(session):
     """Of RC, UC and UD, for kinds of addresses and UDP ports: what is posted, and the same as of verbs."""
     place = remote.PROGRAMS.place(session)
     with ties.fabric(session):
-        for transport, way in (("rc", V1), ("rc", V2), ("uc", V2), ("ud", V2)):
-            ours = packets_sent(session, transport, way, (place / "host", f"script_{transport}"))
+        for transport, way, verbs_way in (("rc", V1, V1), ("rc", V2, V2), ("uc", V2, V2), ("ud", V1, V1),
+                                          ("ud", LABELLED_PORT, LABELLED)):
+            ours, _ = packets_sent(session, transport, way, (place / "host", f"script_{transport}"))
+            theirs, qpn = packets_sent(session, transport, verbs_way, (place / "peer", "eth", transport))
+            frames_of_ours = list(ours.values())
             if transport == "ud":
-                way = ANY_PORT
-            theirs = packets_sent(session, transport, way, (place / "peer", "eth", transport))
-            if transport == "ud":
-                expect(list(map(without_own_names, ours.values())) ==
-                       list(map(without_own_names, theirs.values())), "datagrams that differ")
-            else:
-                compare(list(ours.values()), list(theirs.values()))
-        for transport in ("uc", "ud"):
-            packets_sent(session, transport, LABELLED, (place / "peer", "eth", transport))
+                frames_of_ours = [in_the_name_of(data, qpn) for data in frames_of_ours]
+            compare(frames_of_ours, list(theirs.values()))
+        packets_sent(session, "ud", V2, (place / "host", "script_ud"))
+        packets_sent(session, "uc", LABELLED, (place / "peer", "eth", "uc"))
         for way in (ANY_PORT, IPV4):
             packets_sent(session, "uc", way, (place / "host", "script_uc"))
 
@@ -226,7 +256,7 @@ def retries(session):
         for count in (0, 1, 3):
             script = (f"from {gid_index} {port} {count}", f"connect {QPN} 0 {dgid.hex()} 3 0 {FIRST_PSN} 4",
                       f"post {SEND} 0 100", "lost 1")
-            sent = frames_sent(session, script, count + 1, (place / "host", "script_rc"))
+            sent, _ = frames_sent(session, script, count + 1, (place / "host", "script_rc"))
             numbers = [roce_frames.take(data).psn for data in sent if roce_frames.is_roce(data)]
             expect(numbers == [FIRST_PSN] * (count + 1), f"{len(numbers)} packets for {count} retries: {numbers}")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Device code that sends what lines of standard input say, which are those of the verbs program (peer.c):
+ * Device code that does what lines of standard input say, which are those of the verbs program (peer.c):
  * so both can be given the same script, and what they send be compared.
  */
 #include <string.h>
@@ -10,25 +10,27 @@
 #define WORDS	  8u
 #define GID_WORD  32u /* characters */
 #define FRAME_MAX 9000u
-#define CHECKSUMS 0xc000u /* of IP and TCP */
+#define CHECKSUMS 0xc000u /* of IP, and of TCP or UDP */
+#define SEND_IMM  0x0bu	  /* the opcode of a send with immediate data */
 
 /* What lines say of the connection before they ask for it. */
 struct way {
 	unsigned gid_index;
 	uint16_t udp_sport;
 	uint8_t retries;
+	uint32_t flow_label; /* of datagrams */
 	union ibv_gid gid;
 };
 
 static struct way way;
 
-/* template OFFSET BYTES SEED */
+/* template OFFSET BYTES SEED FORM */
 static void script_template(struct end *e, const uint64_t *w)
 {
 	uint8_t made[FRAME_MAX];
 
-	CHECK(w[1] >= FRAME_HEADERS && w[1] <= sizeof(made));
-	frame_template(made, (uint32_t)w[1], (unsigned)w[2]);
+	CHECK(w[1] >= FRAME_HEADERS + 20 * !!(w[3] & FRAME_IPV6) && w[1] <= sizeof(made));
+	frame_template_of(made, (uint32_t)w[1], (unsigned)w[2], (unsigned)w[3]);
 	OK(flexio_host2dev_memcpy(e->p, made, w[1], e->data + w[0]));
 }
 
@@ -73,13 +75,24 @@ static void script_fill(struct end *e, const uint64_t *w)
 	end_call(e, &fill, e->data + w[0], w[1], w[2]);
 }
 
-/* from GID_INDEX UDP_PORT RETRIES: of the next connection; without a port the device takes one */
+/* from GID_INDEX UDP_PORT RETRIES LABEL: of the next connection; without a port the device takes one */
 static void script_from(struct end *e, const uint64_t *w)
 {
 	(void)e;
 	way.gid_index = (unsigned)w[0];
 	way.udp_sport = (uint16_t)w[1];
 	way.retries = (uint8_t)w[2];
+	way.flow_label = (uint32_t)w[3];
+}
+
+/* The label has the last 20 bits of the address's eighth word. */
+static void script_label(struct end *e)
+{
+	uint8_t *av = (uint8_t *)e->post.address;
+
+	av[29] |= (uint8_t)(way.flow_label >> 16);
+	av[30] = (uint8_t)(way.flow_label >> 8);
+	av[31] = (uint8_t)way.flow_label;
 }
 
 /* connect QPN LID GID MTU RECV_PSN SEND_PSN READS */
@@ -96,6 +109,7 @@ static void script_connect(struct end *e, const uint64_t *w)
 	attr.retry_count = way.retries;
 	end_move(e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
 	end_address(e, &to, &attr);
+	script_label(e);
 }
 
 /* post OPCODE OFFSET BYTES REMOTE KEY IMM SWAP_ADD COMPARE: the opcode is that of verbs */
@@ -120,6 +134,7 @@ static void script_post(struct end *e, const uint64_t *w)
 	e->post.imm = w[5];
 	e->post.swap_add = w[6];
 	e->post.compare = w[7];
+	e->post.opcode = datagram && w[0] == IBV_WR_SEND_WITH_IMM ? SEND_IMM : 0;
 	end_post(e, datagram ? POST_SEND_UD : (enum post_kind)kinds[w[0]]);
 }
 
@@ -192,15 +207,29 @@ static void script_frames(void)
 	end_close(&e);
 }
 
+/* As the verbs program says who it is. */
+static void script_introduce(const struct end *e)
+{
+	printf("peer %u %u %u %llu ", e->qpn, e->lid, e->key, (unsigned long long)e->data);
+	for (unsigned i = 0; i < sizeof(e->gid.raw); i++)
+		printf("%02x", e->gid.raw[i]);
+	printf("\n");
+}
+
+/* Each line is answered with one, as the verbs program does: so somebody can wait until it is obeyed. */
 static void script_packets(uint32_t transport)
 {
 	char line[256];
 	struct end e;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	end_open(&e, true, transport);
 	end_make(&e);
-	while (fgets(line, sizeof(line), stdin))
+	script_introduce(&e);
+	while (fgets(line, sizeof(line), stdin)) {
 		script_obey(&e, packet_orders, line);
+		printf("ok\n");
+	}
 	end_close(&e);
 }
 

@@ -17,7 +17,7 @@
 #define BYTES	  (6u << 20)
 #define QUEUE	  64u
 #define PIECES	  4u
-#define INLINED	  64u
+#define INLINED	  96u
 #define RIGHTS                                                                       \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
@@ -69,7 +69,7 @@ static void peer_make(struct peer *p, enum ibv_qp_type type)
 		.cap = {QUEUE, QUEUE, PIECES, 2, .max_inline_data = INLINED},
 		.sq_sig_all = 1,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (raw ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0),
-		.max_tso_header = raw ? 64 : 0,
+		.max_tso_header = raw ? 96 : 0,
 	};
 
 	p->pd = ibv_alloc_pd(p->ctx);
@@ -263,11 +263,12 @@ static void do_row(struct peer *p, const struct words *w)
 	printf("ok\n");
 }
 
-/* template OFFSET BYTES SEED: a frame, to be sent */
+/* template OFFSET BYTES SEED FORM: a frame, to be sent */
 static void do_template(struct peer *p, const struct words *w)
 {
 	(void)p;
-	frame_template(memory + w->n[0], (uint32_t)w->n[1], (unsigned)w->n[2]);
+	frame_template_of(memory + w->n[0], (uint32_t)w->n[1], (unsigned)w->n[2],
+			  (unsigned)w->n[3]);
 	printf("ok\n");
 }
 

@@ -99,3 +99,53 @@ static inline void frame_template(uint8_t *frame, uint32_t bytes, unsigned seed)
 	for (uint32_t i = FRAME_HEADERS; i < bytes; i++)
 		frame[i] = PATTERN(seed, i);
 }
+
+/* Forms of frames: datagrams of UDP instead of segments of TCP, IPv6 instead of IPv4. */
+#define FRAME_UDP  1u
+#define FRAME_IPV6 2u
+
+static inline void frame_number(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+/* The header of IP; where the next one stands. */
+static inline uint8_t *frame_internet(uint8_t *frame, uint32_t bytes, unsigned form)
+{
+	uint8_t *at = frame + 14, protocol = form & FRAME_UDP ? 17 : 6;
+
+	if (!(form & FRAME_IPV6)) {
+		at[9] = protocol;
+		return at + 20;
+	}
+	frame_number(frame + 12, 0x86dd);
+	memset(at, 0, 40);
+	at[0] = 0x60;
+	frame_number(at + 4, bytes - 14 - 40);
+	at[6] = protocol;
+	at[7] = 64;
+	at[8] = at[24] = 0xfd;
+	at[23] = 1;
+	at[39] = 2;
+	return at + 40;
+}
+
+/* A frame like frame_template's, of that form. */
+static inline void frame_template_of(uint8_t *frame, uint32_t bytes, unsigned seed, unsigned form)
+{
+	uint8_t plain[FRAME_HEADERS], *at;
+
+	frame_template(frame, bytes, seed);
+	memcpy(plain, frame, FRAME_HEADERS);
+	at = frame_internet(frame, bytes, form);
+	memcpy(at, plain + 34, 20);
+	at += 20;
+	if (form & FRAME_UDP) {
+		at -= 20 - 8;
+		frame_number(at - 4, bytes - (uint32_t)(at - 8 - frame));
+		frame_number(at - 2, 0);
+	}
+	for (; at < frame + bytes; at++)
+		*at = PATTERN(seed, at - frame);
+}
