@@ -319,13 +319,13 @@ def roce_between(session, host, limit=TIME_LIMIT):
         server.communicate()
 
 
-def inside(session, program):
-    """Runs a program of this directory in a network namespace without root."""
+def inside(session, program, *words):
+    """Runs a program of this directory, or one whose path is given, in a network namespace without root."""
     probe = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False)
     if probe.returncode or not os.path.exists("/dev/net/tun"):
         raise Skip("no network namespace or no /dev/net/tun: " + probe.stderr.decode().strip())
     result = session.call("unshare", "-rn", sys.executable, str(HERE / program), str(session.build),
-                          limit=900)
+                          *map(str, words), limit=900)
     expect(result.status == 0 and "done" in result.out, result.text())
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Device code that does what lines of standard input say, which are those of the verbs program (peer.c):
- * so both can be given the same script, and what they send be compared.
+ * so both can be given the same script, and what they send and answer be compared.
  */
 #include <string.h>
 
@@ -112,6 +112,12 @@ static void script_connect(struct end *e, const uint64_t *w)
 	script_label(e);
 }
 
+/* recv COUNT OFFSET BYTES: each behind the one before */
+static void script_recv(struct end *e, const uint64_t *w)
+{
+	end_receive(e, (unsigned)w[0], e->data + w[1], (uint32_t)w[2]);
+}
+
 /* post OPCODE OFFSET BYTES REMOTE KEY IMM SWAP_ADD COMPARE: the opcode is that of verbs */
 static void script_post(struct end *e, const uint64_t *w)
 {
@@ -166,9 +172,10 @@ static const struct order frame_orders[] = {
 };
 
 static const struct order packet_orders[] = {
-	{"fill", script_fill}, {"from", script_from},	  {"connect", script_connect},
-	{"post", script_post}, {"done", script_all_done}, {"lost", script_lost},
-	{NULL, NULL},
+	{"fill", script_fill},	     {"from", script_from},
+	{"connect", script_connect}, {"post", script_post},
+	{"done", script_all_done},   {"lost", script_lost},
+	{"recv", script_recv},	     {NULL, NULL},
 };
 
 static void script_obey(struct end *e, const struct order *orders, char *line)
