@@ -236,12 +236,13 @@ def packets(session):
     with ties.fabric(session):
         for transport, way, verbs_way in (("rc", V1, V1), ("rc", V2, V2), ("uc", V2, V2), ("ud", V1, V1),
                                           ("ud", LABELLED_PORT, LABELLED)):
-            ours, _ = packets_sent(session, transport, way, (place / "host", f"script_{transport}"))
             theirs, qpn = packets_sent(session, transport, verbs_way, (place / "peer", "eth", transport))
-            frames_of_ours = list(ours.values())
-            if transport == "ud":
-                frames_of_ours = [in_the_name_of(data, qpn) for data in frames_of_ours]
-            compare(frames_of_ours, list(theirs.values()))
+            for generation in ("host", "later"):
+                ours, _ = packets_sent(session, transport, way, (place / generation, f"script_{transport}"))
+                sent = list(ours.values())
+                if transport == "ud":
+                    sent = [in_the_name_of(data, qpn) for data in sent]
+                compare(sent, list(theirs.values()))
         packets_sent(session, "ud", V2, (place / "host", "script_ud"))
         packets_sent(session, "uc", LABELLED, (place / "peer", "eth", "uc"))
         for way in (ANY_PORT, IPV4):
