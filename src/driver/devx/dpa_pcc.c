@@ -275,8 +275,11 @@ static void flow_changed(void *user, uint16_t slot, uint32_t row)
 		return;
 	spin_lock(&pcc->lock);
 	e = entry_of(pcc, slot, r);
-	if (e)
+	if (likely(e))
 		flow_look(pcc, e);
+	else
+		/* The flow has to tell us again, because it gets an entry once there is one. */
+		atomic_store(&r->happened, 0);
 	flows_held_look(pcc);
 	spin_unlock(&pcc->lock);
 }

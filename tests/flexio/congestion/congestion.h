@@ -21,3 +21,14 @@ struct control {
 	/* Of the last event of what was sent. */
 	uint64_t last_bytes, last_packets, last_32bytes, last_16_bits_packets;
 };
+
+#define LOG_DEPTH 5u
+#define DEPTH	  (1u << LOG_DEPTH)
+
+/* A queue that device code sends by.  Lies on the heap. */
+struct queue {
+	uint64_t number, ring, pi;
+	uint64_t data, bytes, key;
+	uint64_t remote, rkey; /* of a write; 0: it is a frame */
+	uint64_t cq_ring, cq_record, ci;
+};

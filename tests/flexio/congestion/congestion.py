@@ -11,7 +11,7 @@ from harness import Skip, expect
 from hosts import HostProgram, build_of
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = ("host.c", "host_flows.c", "../../support/verbs_device.c")
+SOURCES = ("host.c", "host_flows.c", "host_limit.c", "host_queue.c", "../../support/verbs_device.c")
 
 CASES = (
     ("events", "what is sent is told: bytes, packets, flows C59 P291"),
@@ -27,6 +27,9 @@ CASES = (
     ("ring_full", "a full ring of events adds up what happens"),
     ("unreliable", "connections of UC are flows"),
     ("datagrams", "datagrams are none"),
+    ("queue_pair", "a queue pair of device code is a flow: it is told of, and has the rate that is set"),
+    ("frames", "frames of a send queue of device code are none"),
+    ("of_program", "a program has 256 flows, and a queue pair beyond those is left alone until one goes"),
 )
 PROGRAMS = HostProgram(HERE, SOURCES)
 
@@ -119,9 +122,39 @@ def missed(session):
         session.tool("fabric", "down")
 
 
+def full(session):
+    """Four programs have all flows of a table; a queue pair of a fifth one is a flow once they go."""
+    def hear(process, word):
+        heard = process.stdout.readline()
+        expect(heard == f"{word}\n", f"{heard!r}, not {word}")
+
+    def go_on(process):
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    def end(process):
+        result = session.finish(process)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+
+    host = str(PROGRAMS.host(session))
+    controller = session.background(host, "of_table", stdin=subprocess.PIPE)
+    hear(controller, "controls")
+    programs = [session.background(host, "flows_kept", stdin=subprocess.PIPE) for _ in range(4)]
+    for program in programs:
+        hear(program, "flows")
+    go_on(controller)
+    hear(controller, "full")
+    for program in programs:
+        go_on(program)
+        end(program)
+    go_on(controller)
+    end(controller)
+
+
 def cases():
     yield from ((f"congestion: {title}", case(name)) for name, title in CASES)
     yield "congestion: flows of other programs have the rate that the handler sets", perftest
     yield "congestion: a program that controls flows is killed", killed
     yield "congestion: notifications slow a flow down", marked
+    yield "congestion: a table has 1024 flows, and queue pairs beyond those are left alone until there is room", full
     yield "congestion: the handler hears of packets that a receiver misses", missed

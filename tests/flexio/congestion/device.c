@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Device code of tests/flexio/congestion. */
+#include <dpaintrin.h>
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_pcc.h>
 #include <libflexio-dev/flexio_dev_queue_access.h>
@@ -66,6 +67,41 @@ __dpa_rpc__ uint64_t events_waiting(uint64_t unused)
 	(void)unused;
 	return __atomic_load_n(&table->produced, __ATOMIC_SEQ_CST) -
 	       __atomic_load_n(&table->consumed, __ATOMIC_SEQ_CST);
+}
+
+/* Puts a write or a frame into the ring, and rings. */
+__dpa_rpc__ uint64_t queue_send(uint64_t addr)
+{
+	struct queue *q = (struct queue *)(uintptr_t)addr;
+	union flexio_dev_sqe_seg *s = (union flexio_dev_sqe_seg *)(uintptr_t)q->ring +
+				      (q->pi & (DEPTH - 1)) * (1u << LOG_SQE_NUM_SEGS);
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)q->pi++, (uint32_t)q->number, 2,
+				     q->remote ? FLEXIO_CTRL_SEG_RDMA_WRITE
+					       : FLEXIO_CTRL_SEG_SEND_EN);
+	if (q->remote)
+		flexio_dev_swqe_seg_rdma_set(s + 1, (uint32_t)q->rkey, q->remote);
+	else
+		flexio_dev_swqe_seg_eth_set(s + 1, 0, 0, 0, NULL);
+	flexio_dev_swqe_seg_mem_ptr_data_set(s + 2, (uint32_t)q->bytes, (uint32_t)q->key, q->data);
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+	return flexio_dev_qp_sq_ring_db(ctx, (uint16_t)q->pi, (uint32_t)q->number);
+}
+
+/* 0: the next request has not completed yet; 1: it has; 2: in error. */
+__dpa_rpc__ uint64_t queue_done(uint64_t addr)
+{
+	struct queue *q = (struct queue *)(uintptr_t)addr;
+	struct flexio_dev_cqe64 *cqe =
+		(struct flexio_dev_cqe64 *)(uintptr_t)q->cq_ring + (q->ci & (DEPTH - 1));
+
+	if (flexio_dev_cqe_get_owner(cqe) != (q->ci / DEPTH & 1))
+		return 0;
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_R, __DPA_R);
+	flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)q->cq_record, (uint32_t)++q->ci);
+	return flexio_dev_cqe_get_opcode(cqe) ? 2 : 1;
 }
 
 static void take(struct control *c, struct flexio_dev_pcc_table *table,

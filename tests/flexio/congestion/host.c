@@ -44,7 +44,7 @@ void bench_down(struct bench *b)
 
 /* ---- a connection within this program ---- */
 
-static struct ibv_qp *qp_make(const struct line *l, enum ibv_qp_type type)
+struct ibv_qp *qp_make(const struct line *l, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = l->cq,
@@ -376,7 +376,7 @@ static const struct host_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {cases, flow_cases};
+	const struct host_case *const all[] = {cases, flow_cases, queue_cases, limit_cases};
 
 	CHECK(argc == 2);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -13,8 +13,8 @@
 #include "verbs_device.h"
 
 extern struct flexio_app *congestion_app;
-extern flexio_func_t peek, poke, table_of, ring, ring_by, rate_of_flow, events_waiting,
-	control_flows;
+extern flexio_func_t peek, poke, table_of, ring, ring_by, rate_of_flow, events_waiting, queue_send,
+	queue_done, control_flows;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -72,6 +72,7 @@ struct line {
 	uint8_t *memory; /* half of it is the target */
 };
 
+struct ibv_qp *qp_make(const struct line *l, enum ibv_qp_type type);
 void line_up_of(struct line *l, const struct device_port *port, enum ibv_qp_type type);
 #define line_up(l, port) line_up_of(l, port, IBV_QPT_RC)
 void line_down(struct line *l);
@@ -86,4 +87,4 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case flow_cases[];
+extern const struct host_case flow_cases[], queue_cases[], limit_cases[];
