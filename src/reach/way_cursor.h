@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/run.h"
@@ -15,7 +16,8 @@ struct way_cursor {
 
 static inline char *way_cursor_at(const struct way_cursor *c)
 {
-	return (char *)c->run->addr + c->off;
+	/* The target's address is a number that may be nonsense, which a pointer must not become. */
+	return (char *)((uintptr_t)c->run->addr + c->off);
 }
 
 /* n: at most what is left of the run. */
