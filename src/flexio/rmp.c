@@ -36,11 +36,6 @@ static void rmp_drop(struct flx_object *object)
 		free(rmp);
 }
 
-static uint32_t rmp_stride(const struct flexio_wq_attr *attr)
-{
-	return attr->log_wq_stride ? attr->log_wq_stride : LOG_STRIDE_DEFAULT;
-}
-
 static bool rmp_make(const struct flx_wq_make *make, struct flexio_rmp *rmp)
 {
 	const struct flexio_wq_attr *attr = make->attr;
@@ -51,7 +46,7 @@ static bool rmp_make(const struct flx_wq_make *make, struct flexio_rmp *rmp)
 		return false;
 	prm_set(rmpc, RMPC_STATE, RMPC_STATE_RDY);
 	prm_set(wq, WQ_TYPE, WQ_LINKED_LIST);
-	prm_set(wq, WQ_LOG_STRIDE, rmp_stride(attr));
+	prm_set(wq, WQ_LOG_STRIDE, flx_wq_log_stride(attr, LOG_STRIDE_DEFAULT));
 	rmp->devx = flx_wq_create(make, PRM_OP_CREATE_RMP, &cmd, &rmp->number);
 	return rmp->devx;
 }
@@ -77,7 +72,7 @@ flexio_status flexio_rmp_create(struct flexio_process *process, struct ibv_conte
 		(void)rmp_free(rmp);
 		return FLEXIO_STATUS_FAILED;
 	}
-	flx_wq_check_ring(&make, rmp->number, rmp_stride(fattr));
+	flx_wq_check_ring(&make, rmp->number, flx_wq_log_stride(fattr, LOG_STRIDE_DEFAULT));
 	rmp->object.destroy = rmp_drop;
 	flx_object_add(&rmp->object, FLX_RMP, process);
 	*flexio_rmp_ptr = rmp;

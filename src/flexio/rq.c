@@ -69,11 +69,6 @@ static void rq_drop(struct flx_object *object)
 	free(rq);
 }
 
-static uint32_t rq_stride(const struct flexio_wq_attr *attr)
-{
-	return attr->log_wq_stride ? attr->log_wq_stride : LOG_STRIDE_DEFAULT;
-}
-
 static bool rq_make_queue(const struct flx_wq_make *make, struct flexio_rq *rq, uint32_t cqn)
 {
 	const struct flexio_wq_attr *attr = make->attr;
@@ -87,7 +82,7 @@ static bool rq_make_queue(const struct flx_wq_make *make, struct flexio_rq *rq, 
 	prm_set(rqc, RQC_USER_INDEX, attr->user_index);
 	prm_set(rqc, RQC_CQN, cqn);
 	prm_set(wq, WQ_TYPE, WQ_CYCLIC);
-	prm_set(wq, WQ_LOG_STRIDE, rq_stride(attr));
+	prm_set(wq, WQ_LOG_STRIDE, flx_wq_log_stride(attr, LOG_STRIDE_DEFAULT));
 	rq->devx = flx_wq_create(make, PRM_OP_CREATE_RQ, &cmd, &rq->number);
 	return rq->devx && flx_wq_ready(make, rq->devx, PRM_OP_MODIFY_RQ, rq->number);
 }
@@ -125,7 +120,7 @@ flexio_status flexio_rq_create(struct flexio_process *process, struct ibv_contex
 		(void)rq_free(rq);
 		return FLEXIO_STATUS_FAILED;
 	}
-	flx_wq_check_ring(&make, rq->number, rq_stride(fattr));
+	flx_wq_check_ring(&make, rq->number, flx_wq_log_stride(fattr, LOG_STRIDE_DEFAULT));
 	rq->object.destroy = rq_drop;
 	flx_object_add(&rq->object, FLX_RQ, process);
 	*flexio_rq_ptr = rq;

@@ -146,6 +146,11 @@ struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *
 	return flx_wq_create(make, PRM_OP_ALLOC_TRANSPORT_DOMAIN, &cmd, number);
 }
 
+uint32_t flx_wq_log_stride(const struct flexio_wq_attr *attr, uint32_t by_default)
+{
+	return attr->log_wq_stride ? attr->log_wq_stride : by_default;
+}
+
 void flx_wq_check_ring(const struct flx_wq_make *make, uint32_t number, uint32_t log_stride)
 {
 	flx_ring_check(make->process, make->function, "fattr->wq_ring_qmem",

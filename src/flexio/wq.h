@@ -32,6 +32,8 @@ bool flx_wq_check_cq(const struct flx_wq_make *make, uint32_t cqn);
  * stride and region.  False: they are wrong, or the device cannot reach the process; logs.
  */
 bool flx_wq_fill(const struct flx_wq_make *make, uint8_t *wq);
+/* Of a receive; the attribute may leave it to the kind of queue. */
+uint32_t flx_wq_log_stride(const struct flexio_wq_attr *attr, uint32_t by_default);
 /* Makes the object of the command; logs what the device refuses. */
 struct mlx5dv_devx_obj *flx_wq_create(const struct flx_wq_make *make, enum prm_opcode opcode,
 				      struct flx_wq_command *cmd, uint32_t *number);
