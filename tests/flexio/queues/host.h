@@ -87,5 +87,8 @@ struct receiver;
 struct receiver *receiver_make(struct ibv_context *ctx, uint32_t cqn, uint32_t user_index);
 uint32_t receiver_number(const struct receiver *r);
 void receiver_connect(struct receiver *r, uint32_t qpn, uint16_t lid);
+/* Makes a receiver and a peer of the same device, and connects them. */
+struct receiver *receiver_with_peer(struct ibv_context *ctx, uint32_t cqn, uint32_t user_index,
+				    struct peer **peer);
 void receiver_post(struct receiver *r, unsigned n);
 void receiver_free(struct receiver *r);

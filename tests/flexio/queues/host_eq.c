@@ -327,10 +327,7 @@ static void page(void)
 	b.attr.uar_id = e.uar->page_id;
 	b.attr.uar_base_addr = e.uar->base_addr;
 	bench_queue(&b, 4);
-	r = receiver_make(b.ctx, b.cqn, 0);
-	peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, 0, &peer);
 	receiver_post(r, 40);
 	eq_ring(&e, true);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -410,10 +407,7 @@ static void host_vector(uint8_t element, unsigned vector)
 	channel_expect(channel, b.cqn, 0);
 	call2(b.p, &complete, b.cqn, 3);
 	channel_expect(channel, b.cqn, 3);
-	r = receiver_make(b.ctx, b.cqn, 0);
-	peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, 0, &peer);
 	receiver_post(r, 4);
 	for (unsigned i = 0; i < 4; i++) {
 		peer_send(peer, 1, 64);
@@ -447,10 +441,7 @@ static void event_queue_messages(void)
 	bench_up(&b, 0);
 	eq_up(&e, b.ctx, 3, 0);
 	eq_cq(&b, &e, FLEXIO_CQ_ELEMENT_TYPE_EXT_EQ, 6);
-	r = receiver_make(b.ctx, b.cqn, 0);
-	peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, 0, &peer);
 	receiver_post(r, 40);
 	for (unsigned i = 0; i < 40; i++) {
 		eq_ring(&e, true);

@@ -31,10 +31,7 @@ static void peer_case(void)
 
 	bench_up(&b, QUEUE_ARMS);
 	bench_queue(&b, 4);
-	r = receiver_make(b.ctx, b.cqn, USER_INDEX);
-	peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, USER_INDEX, &peer);
 	for (uint32_t i = 0; i < 100; i++) {
 		receiver_post(r, 1);
 		peer_send(peer, 1, 8 + i);

@@ -257,10 +257,7 @@ static void aliases(void)
 	CHECK(alias[1] && cq);
 	/* a queue uses what it is made of */
 	CHECK(mlx5dv_devx_obj_destroy(alias[0]) && mlx5dv_devx_obj_destroy(alias[1]));
-	r = receiver_make(ctx, cqn, 0);
-	peer = peer_make(ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(ctx));
+	r = receiver_with_peer(ctx, cqn, 0, &peer);
 	receiver_post(r, 20);
 	for (uint64_t i = 1; i <= 10; i++) {
 		peer_send(peer, 1, 64);
@@ -304,10 +301,7 @@ static void beside(void)
 
 	bench_up(&b, QUEUE_ARMS | QUEUE_WAITS);
 	bench_queue(&b, 8);
-	r = receiver_make(b.ctx, b.cqn, 0);
-	s.peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(s.peer), peer_lid(b.ctx));
-	peer_connect(s.peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, 0, &s.peer);
 	receiver_post(r, s.count + 1);
 	peer_send(s.peer, 1, 64);
 	queue_await(&b, taken, 1);
@@ -350,10 +344,7 @@ static void watched(void)
 	b.attr.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ;
 	b.attr.thread = NULL;
 	bench_queue(&b, 4);
-	r = receiver_make(b.ctx, b.cqn, 0);
-	peer = peer_make(b.ctx);
-	receiver_connect(r, peer_number(peer), peer_lid(b.ctx));
-	peer_connect(peer, receiver_number(r), peer_lid(b.ctx));
+	r = receiver_with_peer(b.ctx, b.cqn, 0, &peer);
 	w.b = &b;
 	CHECK(!pthread_create(&w.thread, NULL, watcher_main, &w));
 	for (uint32_t i = 0; i < w.count; i++) {

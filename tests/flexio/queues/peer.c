@@ -222,6 +222,17 @@ void receiver_connect(struct receiver *r, uint32_t qpn, uint16_t lid)
 	receiver_move(r, PRM_OP_INIT2RTR_QP, qpn, lid);
 }
 
+struct receiver *receiver_with_peer(struct ibv_context *ctx, uint32_t cqn, uint32_t user_index,
+				    struct peer **peer)
+{
+	struct receiver *r = receiver_make(ctx, cqn, user_index);
+
+	*peer = peer_make(ctx);
+	receiver_connect(r, peer_number(*peer), peer_lid(ctx));
+	peer_connect(*peer, receiver_number(r), peer_lid(ctx));
+	return r;
+}
+
 void receiver_post(struct receiver *r, unsigned n)
 {
 	uint32_t *record = (uint32_t *)(void *)(r->memory + PAGE);
