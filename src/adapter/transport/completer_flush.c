@@ -66,27 +66,6 @@ static void flush_outstanding(struct qp *qp)
 	timer_disarm(&qp->timer);
 }
 
-/*
- * The first outstanding request has failed.  Its completion tells the program that the queue pair is
- * in error, so it comes when that is so and peers have left its memory: with the flush
- * (requester_flush).
- */
-static void request_failed(struct qp *qp, const struct send_op *op)
-{
-	enum ib_qp_state state = qp_state(qp);
-
-	if (state == IB_QPS_ERR || state == IB_QPS_SQE)
-		return;
-	if (!qp->dci || !dci_contain(qp)) {
-		send_queue_failed(qp, cqe_syndrome_name(op->syndrome));
-		return;
-	}
-	flush_outstanding(qp);
-	/* the requester may be sending one of them just now */
-	atomic_store(&qp->comp.resend, true);
-	qp_kick(qp);
-}
-
 /* True if an error's completion has to wait, because it gives memory back that a peer may still
  * read.  We hold a lock, so the requester waits for the peer and then comes back here. */
 static bool error_waits(struct qp *qp)
@@ -99,21 +78,48 @@ static bool error_waits(struct qp *qp)
 	return true;
 }
 
+/*
+ * The completion of a failed request tells the program that the queue pair is in error, so it comes
+ * when that is so and peers have left its memory: with the flush (requester_flush).  A DCI that
+ * contains the error does not flush, so it waits for them here.
+ */
 void completer_failed(struct qp *qp, const struct send_op *op)
 {
-	if (!error_waits(qp))
-		request_failed(qp, op);
+	enum ib_qp_state state = qp_state(qp);
+
+	if (state == IB_QPS_ERR || state == IB_QPS_SQE || (qp->dci && error_waits(qp)))
+		return;
+	if (!qp->dci || !dci_contain(qp)) {
+		send_queue_failed(qp, cqe_syndrome_name(op->syndrome));
+		return;
+	}
+	flush_outstanding(qp);
+	/* the requester may be sending one of them just now */
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+}
+
+/* True if the first outstanding request has failed and the wait for peers kept it. */
+static bool completer_kept(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head);
+
+	return unlikely(qp->dci) && head != atomic_load(&qp->req.tail) &&
+	       qp_send_op(qp, head)->done;
 }
 
 enum completer_settled completer_settle(struct qp *qp)
 {
-	if (likely(!completer_awaits(qp)))
+	if (completer_awaits(qp)) {
+		if (!qp->req.revocation)
+			bypass_revoke_ask(qp);
+		if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more was given up since */
+			qp_kick_later(qp);
+			return COMPLETER_WAITS;
+		}
+	} else if (likely(!completer_kept(qp))) {
+		/* A modification that ends the wait tells nobody. */
 		return COMPLETER_NOTHING;
-	if (!qp->req.revocation)
-		bypass_revoke_ask(qp);
-	if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more was given up since */
-		qp_kick_later(qp);
-		return COMPLETER_WAITS;
 	}
 	completer_retire_done(qp);
 	return COMPLETER_SETTLED;
