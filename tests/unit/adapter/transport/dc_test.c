@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "adapter/bypass/revoke.h"
 #include "adapter/qp/path.h"
 #include "adapter/core/device.h"
 #include "adapter/qp/qp_state.h"
+#include "adapter/transport/completer.h"
 #include "adapter_device.h"
 #include "base/explain.h"
 #include "captured.h"
@@ -195,6 +197,30 @@ static void test_streams(void)
 	CHECK(dc_state_of(t.dci[0].qp) == IB_QPS_ERR);
 	dc_write(&t, 0, (struct dc_to){0, DC_KEY, 400}, t.dct[0].q.key, mkey_key(t.ms[0]));
 	dc_expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
+	dc_pair_down(&t);
+}
+
+/* The completion waits until peers have left what was given up.  A modification, which waits for them, too, ends
+ * that wait and tells nobody. */
+static void test_wait_ends(void)
+{
+	const struct dc_to to = {0, DC_KEY, 7};
+	struct dc_pair t;
+	struct qp *dci;
+
+	dc_pair_up(&t, 0, 1);
+	dci = t.dci[0].qp;
+	/* There is no receive, so it stays outstanding. */
+	dc_send(&t, 0, to, 0, 100);
+	atomic_store(&dci->comp.withdrawn, 1);
+	atomic_fetch_add(&dci->comp.given_up, 1);
+	completer_done(dci, atomic_load(&dci->comp.head), CQE_SYN_RNR_RETRY_EXC);
+	CHECK(!device_cq_poll(&t.dci[0].cq));
+	bypass_revoke_qp(dci);
+	atomic_store(&dci->waiting, 0);
+	(void)adapter_progress(t.device.adapter[0], NULL);
+	dc_expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
+	CHECK(dc_state_of(dci) == IB_QPS_RTS);
 	dc_pair_down(&t);
 }
 
@@ -417,6 +443,7 @@ int main(void)
 	test_wrong_target();
 	test_not_ready();
 	test_streams();
+	test_wait_ends();
 	test_malformed_read();
 	test_stream_queue();
 	test_first_errors();
