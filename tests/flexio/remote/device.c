@@ -8,6 +8,7 @@
 #include "remote.h"
 
 #define PATIENCE 100000
+#define DRAFTS	 32
 
 __dpa_rpc__ uint64_t peek(uint64_t addr)
 {
@@ -341,24 +342,44 @@ __dpa_global__ void woken(uint64_t addr)
 	flexio_dev_thread_reschedule();
 }
 
-/* Many frames whose payload changes with each, one bell for each: what is sent is whole. */
+/* Takes one completion if there is one; whether it says success or there is none. */
+static int sent_well(const struct reader *r)
+{
+	return !take((uintptr_t)r) || !r->opcode;
+}
+
+/*
+ * Many frames, each with a number of its own again and again, and a bell.  The request is there before what it is to
+ * send, which comes word by word, and only the last draft of that is right.  Only a full ring makes the next one wait:
+ * so whoever sends has bells in front of it that it has not heard yet, and behind those a request that is not ready.
+ * How many were sent, or UINT64_MAX.
+ */
 __dpa_rpc__ uint64_t stream(uint64_t addr, uint64_t reader, uint64_t count)
 {
 	struct post *p = (void *)(uintptr_t)addr;
 	struct reader *r = (void *)(uintptr_t)reader;
+	uint64_t data = p->data;
 
+	p->silent = 1;
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t *payload = (uint64_t *)(uintptr_t)p->data + 2; /* behind the header */
+		volatile uint64_t *payload;
 
-		for (unsigned n = 0; n < p->bytes / 8 - 2; n++)
-			payload[n] = i;
+		while (i - r->ci == DEPTH)
+			if (!sent_well(r))
+				return UINT64_MAX;
+		p->data = data + (i & (DEPTH - 1)) * p->bytes;
 		post(addr);
-		while (!take(reader))
-			;
-		if (r->opcode)
-			return i;
+		payload = (uint64_t *)(uintptr_t)p->data + 2; /* behind the header */
+		for (uint64_t left = DRAFTS; left--;)
+			for (unsigned n = 0; n < p->bytes / 8 - 2; n++)
+				payload[n] = left << 32 | i;
+		__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+		send_ring((uint16_t)p->pi, (uint32_t)p->qpn);
 	}
-	return count;
+	while (r->ci < count)
+		if (!sent_well(r))
+			return UINT64_MAX;
+	return r->ci;
 }
 
 /* Writes and reads in turns, each awaited; the syndrome of the first that fails, 0: none. */

@@ -2,13 +2,18 @@
 /* Frames that send queues send, to a raw packet queue of a verbs program: the same that another verbs
  * program sends. */
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host.h"
 
 #define FRAME_MAX  2000u
 #define OFFSET	   65536u /* in the peer's memory */
-#define STREAM	   300u
+#define STREAM	   1500u  /* frames of each queue */
+#define STREAMED   1504u /* their bytes: in all more than there is room for between two processes */
+#define REST_US	   2000	 /* of who takes them, each time */
 #define MANY	   13u
 #define MANY_BYTES 200u
 #define WAIT_EQUAL 1u
@@ -274,6 +279,7 @@ struct sender {
 	struct end e; /* of the same process */
 	struct flexio_sq *sq;
 	pthread_t thread;
+	atomic_bool done;
 };
 
 static void *sender_run(void *arg)
@@ -281,46 +287,72 @@ static void *sender_run(void *arg)
 	struct sender *s = arg;
 
 	CHECK(end_call(&s->e, &stream, s->e.post_at, s->e.sent.reader, STREAM) == STREAM);
+	s->done = true;
 	return NULL;
+}
+
+/*
+ * While whoever takes the frames rests, there is no room for more.  Requests then wait behind their bells, and are
+ * sent by whichever thread finds room first, while others are being written.
+ */
+static void senders_run(struct sender *s, const struct peer *taker)
+{
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_create(&s[i].thread, NULL, sender_run, &s[i]));
+	while (!s[0].done || !s[1].done) {
+		CHECK(!kill(taker->pid, SIGSTOP));
+		usleep(REST_US);
+		CHECK(!kill(taker->pid, SIGCONT));
+		usleep(REST_US);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_join(s[i].thread, NULL));
 }
 
 static void sender_up(struct sender *s, const struct end *e, unsigned n)
 {
-	uint8_t made[128];
+	uint8_t made[DEPTH][STREAMED];
 
 	s->e = *e;
+	s->done = false;
 	line_up(&s->e, &s->e.sent);
-	s->e.data = e->data + 4096 * n;
+	s->e.data = e->data + sizeof(made) * n;
 	s->sq = frames_open(&s->e, &s->e.sent, false);
-	frame_template(made, sizeof(made), 0);
-	/* no headers that anybody looks at: an address, a type, and who it is */
-	made[12] = 0x88;
-	made[13] = 0xb5;
-	made[14] = (uint8_t)n;
+	for (unsigned i = 0; i < DEPTH; i++) {
+		frame_template(made[i], STREAMED, 0);
+		/* no headers that anybody looks at: an address, a type, and who it is */
+		made[i][12] = 0x88;
+		made[i][13] = 0xb5;
+		made[i][14] = (uint8_t)n;
+	}
 	OK(flexio_host2dev_memcpy(s->e.p, made, sizeof(made), s->e.data));
-	s->e.post.bytes = sizeof(made);
+	s->e.post.bytes = STREAMED;
 	s->e.post.kind = POST_FRAME;
 	s->e.post_at = end_heap(&s->e, sizeof(s->e.post), 0);
 	OK(flexio_host2dev_memcpy(s->e.p, &s->e.post, sizeof(s->e.post), s->e.post_at));
 }
 
-/* Each frame has one word again and again; those of a queue come in order.  Some find no receive. */
+/* Each frame has one word again and again; those of a queue come in order, each once. */
 static void stream_take(struct peer *taker)
 {
-	uint64_t last[2] = {0};
-	uint8_t frame[128];
+	uint64_t next[2] = {0};
 
-	for (unsigned i = 0; i < 32; i++) {
-		uint64_t words[14];
+	for (unsigned i = 0; i < 2 * STREAM; i++) {
+		uint32_t at = OFFSET + i * STREAMED, words = STREAMED / 8 - 2;
+		uint8_t who;
+		uint64_t number;
 
-		CHECK(peer_wait(taker).bytes == sizeof(frame));
-		peer_bytes(taker, OFFSET + i * FRAME_MAX, sizeof(frame), frame);
-		memcpy(words, frame + 16, sizeof(words));
-		for (unsigned n = 1; n < 14; n++)
-			CHECK(words[n] == words[0]);
-		CHECK(frame[14] < 2 && words[0] >= last[frame[14]] && words[0] < STREAM);
-		last[frame[14]] = words[0];
+		CHECK(peer_wait(taker).bytes == STREAMED);
+		peer_bytes(taker, at + 14, 1, &who);
+		CHECK(who < 2);
+		number = peer_ask(taker, "get %u", at + 16);
+		CHECK_SAY(number == next[who], "frame %llu of queue %u, not %llu",
+			  (unsigned long long)number, who, (unsigned long long)next[who]);
+		CHECK_SAY(peer_ask(taker, "alike %u %u", at + 16, words) == words,
+			  "frame %llu of queue %u is not whole", (unsigned long long)number, who);
+		next[who]++;
 	}
+	CHECK(!peer_ask(taker, "none"));
 }
 
 static void two_queues(void)
@@ -332,13 +364,11 @@ static void two_queues(void)
 	end_open(&e, true, 0);
 	peer_up(&taker, true, "raw", NULL);
 	peer_do(&taker, "frames %s", to_us);
-	frames_expect(&taker, 32);
+	/* one more, for a frame that comes twice */
+	peer_do(&taker, "recv %u %u %u %u", 2 * STREAM + 1, OFFSET, STREAMED, STREAMED);
 	for (unsigned i = 0; i < 2; i++)
 		sender_up(&s[i], &e, i);
-	for (unsigned i = 0; i < 2; i++)
-		CHECK(!pthread_create(&s[i].thread, NULL, sender_run, &s[i]));
-	for (unsigned i = 0; i < 2; i++)
-		CHECK(!pthread_join(s[i].thread, NULL));
+	senders_run(s, &taker);
 	stream_take(&taker);
 	peer_down(&taker);
 	for (unsigned i = 0; i < 2; i++) {

@@ -16,6 +16,7 @@
 #define PATIENT_S 60
 #define BYTES	  (6u << 20)
 #define QUEUE	  64u
+#define RECEIVES  4096u
 #define PIECES	  4u
 #define INLINED	  96u
 #define RIGHTS                                                                       \
@@ -66,14 +67,14 @@ static void peer_make(struct peer *p, enum ibv_qp_type type)
 	bool raw = type == IBV_QPT_RAW_PACKET;
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = type,
-		.cap = {QUEUE, QUEUE, PIECES, 2, .max_inline_data = INLINED},
+		.cap = {QUEUE, RECEIVES, PIECES, 2, .max_inline_data = INLINED},
 		.sq_sig_all = 1,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (raw ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0),
 		.max_tso_header = raw ? 96 : 0,
 	};
 
 	p->pd = ibv_alloc_pd(p->ctx);
-	p->cq = ibv_create_cq(p->ctx, 2 * QUEUE, NULL, NULL, 0);
+	p->cq = ibv_create_cq(p->ctx, QUEUE + RECEIVES, NULL, NULL, 0);
 	CHECK(p->pd && p->cq);
 	p->mr = ibv_reg_mr(p->pd, memory, BYTES, RIGHTS);
 	init.send_cq = init.recv_cq = p->cq;
@@ -415,6 +416,17 @@ static void do_set(struct peer *p, const struct words *w)
 	printf("ok\n");
 }
 
+/* alike OFFSET WORDS: how many words from there on are the same */
+static void do_alike(struct peer *p, const struct words *w)
+{
+	uint64_t n = 0;
+
+	(void)p;
+	while (n < w->n[1] && !memcmp(memory + w->n[0], memory + w->n[0] + 8 * n, 8))
+		n++;
+	printf("%llu\n", (unsigned long long)n);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct peer *p, const struct words *w);
@@ -425,6 +437,7 @@ static const struct {
 	{"frames", do_frames},	   {"frame", do_frame}, {"bytes", do_bytes},
 	{"template", do_template}, {"row", do_row},	{"done", do_done},
 	{"from", do_from},	   {"lost", do_lost},	{"patience", do_patience},
+	{"alike", do_alike},
 };
 
 static void obey(struct peer *p, char *line)

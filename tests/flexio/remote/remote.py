@@ -67,7 +67,7 @@ CASES = (
     ("many_frames", "requests of many frames"),
     ("waiting_frames", "a send queue copies and waits"),
     ("inlined", "data in a request, of both generations J189"),
-    ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
+    ("two_queues", "two threads, each with a send queue of its own, send all that is whole, once, in order J193 J199"),
 )
 # Those of the other generation, too.
 RAW = ("frames", "frame_events", "frame_errors", "failed_queue", "many_frames", "waiting_frames", "two_queues")
