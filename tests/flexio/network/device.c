@@ -218,3 +218,16 @@ __dpa_rpc__ uint64_t same_bytes(uint64_t addr, uint64_t bytes, uint64_t value)
 		n++;
 	return n;
 }
+
+static uint32_t port_counters[2], port_values[2];
+
+/* What the port has received, and above that what it has sent. */
+__dpa_rpc__ uint64_t port_bytes(uint64_t unused)
+{
+	(void)unused;
+	port_counters[0] = FLEXIO_DEV_NIC_COUNTER_PORT0_RX_BYTES;
+	port_counters[1] = FLEXIO_DEV_NIC_COUNTER_PORT0_TX_BYTES;
+	flexio_dev_nic_counters_config(port_values, port_counters, 2);
+	flexio_dev_nic_counters_sample();
+	return port_values[0] | (uint64_t)port_values[1] << 32;
+}

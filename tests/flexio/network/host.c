@@ -266,10 +266,10 @@ void requests(struct bench *b, struct request *r, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {frame_cases,    refused_cases, pair_cases,
-					       flow_cases,     rule_cases,    outside_cases,
-					       gone_cases,     scatter_cases, switch_cases,
-					       processor_cases};
+	const struct host_case *const all[] = {frame_cases,	refused_cases, pair_cases,
+					       flow_cases,	rule_cases,    outside_cases,
+					       gone_cases,	scatter_cases, switch_cases,
+					       processor_cases, counter_cases};
 
 	CHECK(argc > 1);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

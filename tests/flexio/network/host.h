@@ -11,7 +11,7 @@
 #include "network.h"
 
 extern struct flexio_app *network_app;
-extern flexio_func_t peek, poke, send_requests, reflect, hammer, same_bytes;
+extern flexio_func_t peek, poke, send_requests, reflect, hammer, same_bytes, port_bytes;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -155,7 +155,7 @@ struct host_case {
 /* Each ends with an entry without a name. */
 extern const struct host_case frame_cases[], refused_cases[], pair_cases[], flow_cases[],
 	rule_cases[], outside_cases[], gone_cases[], scatter_cases[], switch_cases[],
-	processor_cases[];
+	processor_cases[], counter_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 

@@ -16,7 +16,7 @@ sys.path.append(str(HERE.parents[1] / "robust"))
 
 import kills  # noqa: E402
 
-SOURCES = ("host.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
+SOURCES = ("host.c", "host_counters.c", "host_flow.c", "host_frame.c", "host_refused.c", "host_pair.c", "host_rule.c",
            "host_gone.c", "host_outside.c", "host_processor.c", "host_scatter.c", "host_switch.c", "host_tables.c",
            "raw_peer.c")
 # How often an end of a flow is killed; FLEXIO_KILLS in the environment says another number.
