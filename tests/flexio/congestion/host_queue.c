@@ -195,11 +195,16 @@ static void frames(void)
 	d.q.number = flexio_sq_get_wq_num(d.sq);
 	OK(flexio_host2dev_memcpy(b.p, header, sizeof(header), d.q.data));
 	queue_ready(&b, &d);
+	/* A flow is told of with its first packet. */
+	queue_run(&b, &d, FRAME);
+	usleep(STILL_US);
+	CHECK(!get(&b, events));
 	begin = device_now_ns();
-	for (unsigned i = 0; i < FRAMES; i++)
+	for (unsigned i = 0; i < FRAMES; i++) {
 		queue_run(&b, &d, FRAME);
-	/* At the rate that flows have here this would take 170 s. */
-	CHECK(device_now_ns() - begin < 100ull * NS);
+		/* At the rate that flows have here all would take 170 s. */
+		CHECK(device_now_ns() - begin < 100ull * NS);
+	}
 	usleep(STILL_US);
 	CHECK(!get(&b, events));
 	queue_down(&b, &d);
