@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Device code's queue pair and a plain verbs one are asked the same by somebody out of the fabric: what the one
-answers is byte for byte what the other answers."""
+"""Device code's queue pair, of each generation, and a plain verbs one are asked the same by somebody out of the fabric:
+what the one answers is byte for byte what the other answers."""
 import pathlib
 
 import remote

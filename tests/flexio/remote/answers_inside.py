@@ -221,12 +221,19 @@ SCRIPTS = {
     "a write of more than it says": refused(message("WRITE", b"12345678", va=WRITTEN, length=4), INVALID),
 }
 SHORT = dict(list(SCRIPTS.items())[:3])
+GENERATIONS = ("host", "later")  # of device code, by the programs' names
 
 
 def compare(what, ours, theirs):
     for (step, our), (_, their) in zip(ours, theirs):
         expect(our == their, f"{what}: {step}: the DPA answers {our.hex()}\nand verbs {their.hex()}")
     expect(len(ours) == len(theirs), f"{what}: {len(ours)} of the DPA, {len(theirs)} of verbs")
+
+
+def asked(session, wire, kind, script, program):
+    target = Target(session, wire, kind, program)
+    script(target)
+    return target.end()
 
 
 def answers(session, place):
@@ -237,12 +244,10 @@ def answers(session, place):
             wire.bind((TAP, 0))
             for kind, scripts in (("ipv6", SCRIPTS), ("v1", SHORT), ("ipv4", SHORT)):
                 for what, script in scripts.items():
-                    heard = []
-                    for program in ((place / "host", "script_rc"), (place / "peer", "eth", "rc")):
-                        target = Target(session, wire, kind, program)
-                        script(target)
-                        heard.append(target.end())
-                    compare(f"{kind}, {what}", *heard)
+                    theirs = asked(session, wire, kind, script, (place / "peer", "eth", "rc"))
+                    for generation in GENERATIONS:
+                        ours = asked(session, wire, kind, script, (place / generation, "script_rc"))
+                        compare(f"{generation}, {kind}, {what}", ours, theirs)
 
 
 def main():
