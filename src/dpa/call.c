@@ -225,6 +225,12 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 	return patience_look(&a->patience, call_is_done, c, NULL);
 }
 
+/* Was the call stopped, perhaps before its thread had begun with it? */
+static bool call_was_stopped(const struct dpa_calling *c)
+{
+	return c->outcome == DPA_OUT_STOPPED || c->outcome == DPA_OUT_DEAD;
+}
+
 /* Waits for the call.  True: it was done in time. */
 static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_calling *c)
 {
@@ -236,7 +242,7 @@ static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_cal
 	if (!call_sleep(c, limit == UINT64_MAX ? limit : begin + limit)) {
 		call_stop(p, a->thread);
 		(void)call_sleep(c, UINT64_MAX);
-		return c->outcome != DPA_OUT_STOPPED;
+		return !call_was_stopped(c);
 	}
 	patience_learn(&a->patience, c->done_ns > begin ? c->done_ns - begin : 0);
 	return true;

@@ -130,6 +130,16 @@ __dpa_rpc__ uint64_t jump(uint64_t addr)
 	return ((uint64_t(*)(void))(uintptr_t)addr)();
 }
 
+/* Takes so many nanoseconds. */
+__dpa_rpc__ uint64_t last(uint64_t ns)
+{
+	uint64_t begin = __dpa_thread_time();
+
+	while (__dpa_thread_time() - begin < ns)
+		;
+	return 17;
+}
+
 __dpa_rpc__ uint64_t spin(void)
 {
 	for (;;)

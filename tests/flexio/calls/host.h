@@ -7,7 +7,7 @@
 #include "check.h"
 
 extern struct flexio_app *calls_app;
-extern flexio_func_t add, nothing, mixed, count, sum, await_word, say, context, load, store,
+extern flexio_func_t add, nothing, mixed, last, count, sum, await_word, say, context, load, store,
 	overflow, jump, spin, fail, finish, leave, on_error, task, in_order, endless, nested,
 	window_sum, window_store, window_linear, window_keys, window_out, window_in, window_wait,
 	window_meet, window_answer, digest, meet, copy, meet_task, lonely_task, held_task,

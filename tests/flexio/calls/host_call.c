@@ -6,11 +6,16 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host.h"
 
-#define CALLERS 8u
+#define CALLERS	       8u
+#define STOPS	       4u
+#define STOPS_APART_US 200000u
+#define STOP_US	       1200000u
+#define LAST_NS	       2000000u
 
 static void arguments(void)
 {
@@ -130,6 +135,61 @@ static void too_long(void)
 	OK(flexio_process_destroy(p));
 }
 
+/* Stops this program for longer than calls may take, again and again. */
+static pid_t stopper_start(void)
+{
+	pid_t program = getpid(), stopper = fork();
+
+	CHECK(stopper >= 0);
+	if (stopper)
+		return stopper;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (unsigned i = 0; i < STOPS; i++) {
+		usleep(STOPS_APART_US);
+		if (kill(program, SIGSTOP))
+			_exit(1);
+		usleep(STOP_US);
+		if (kill(program, SIGCONT))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static atomic_bool stopper_ended;
+
+static void *late_main(void *arg)
+{
+	struct caller *c = arg;
+
+	while (!stopper_ended) {
+		c->status = flexio_process_call(c->p, &last, &c->value, (uint64_t)LAST_NS);
+		CHECK_SAY(c->status == FLEXIO_STATUS_SUCCESS || c->status == FLEXIO_STATUS_TIMEOUT,
+			  "%d", c->status);
+	}
+	return NULL;
+}
+
+/* The time in which a program stands still counts.  There are more calls than processors, so some are
+ * late before their threads have begun with them; SOFTHCA_DPA_CALL_SECONDS=1. */
+static void late(void)
+{
+	struct flexio_process *p = host_process();
+	struct caller callers[CALLERS];
+	pid_t stopper = stopper_start();
+	int status;
+
+	for (unsigned i = 0; i < CALLERS; i++) {
+		callers[i] = (struct caller){.p = p};
+		CHECK(!pthread_create(&callers[i].thread, NULL, late_main, &callers[i]));
+	}
+	CHECK(waitpid(stopper, &status, 0) == stopper && !status);
+	stopper_ended = true;
+	for (unsigned i = 0; i < CALLERS; i++)
+		CHECK(!pthread_join(callers[i].thread, NULL));
+	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR && RESULT(p, &nothing) == 17);
+	OK(flexio_process_destroy(p));
+}
+
 static void *destroyer_main(void *arg)
 {
 	usleep(50000);
@@ -187,8 +247,7 @@ static void killed(void)
 }
 
 const struct host_case call_cases[] = {
-	{"arguments", arguments}, {"many", many},
-	{"parallel", parallel},	  {"too_long", too_long},
-	{"destroyed", destroyed}, {"streamed", streamed},
-	{"killed", killed},	  {NULL, NULL},
+	{"arguments", arguments}, {"many", many},	    {"parallel", parallel},
+	{"too_long", too_long},	  {"destroyed", destroyed}, {"streamed", streamed},
+	{"killed", killed},	  {"late", late},	    {NULL, NULL},
 };
