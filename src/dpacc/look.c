@@ -177,6 +177,8 @@ void look_end(struct words *command, const struct look *look)
 	 * takes the line that it names from there. */
 	words_split(command, "-g -fPIE -fno-lto -fno-stack-protector -fno-omit-frame-pointer"
 			     " -fno-exceptions -fno-common");
+	/* Whoever needs more stack than there is meets the guard behind it, however large the frame. */
+	words_add(command, "-fstack-clash-protection");
 #ifdef __x86_64__
 	words_split(command, "-fcf-protection=none -mno-red-zone");
 #elif defined(__aarch64__)
@@ -187,4 +189,8 @@ void look_end(struct words *command, const struct look *look)
 	words_add(command, "-fsanitize=kernel-address");
 	words_split(command, "-mllvm -asan-instrumentation-with-call-threshold=0");
 	words_split(command, "-mllvm -asan-stack=0 -mllvm -asan-globals=0");
+#ifdef __x86_64__
+	/* Calls and jumps through pointers go by way of a function of the device library. */
+	words_split(command, "-mretpoline -mretpoline-external-thunk");
+#endif
 }

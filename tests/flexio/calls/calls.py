@@ -24,7 +24,7 @@ CASES = (
     ("parallel", "calls of several threads run at the same time E83 D71"),
     ("destroyed", "calls that never return, and the process goes C53 C54"),
     ("streamed", "a call prints E85"),
-    ("null_load wild_store no_place no_stack host_memory",
+    ("null_load wild_store no_place no_stack frame_too_large host_call host_memory",
      "a fault ends the process and nothing else O269 O270 O273 O280 O282 E87 E91"),
     ("user_error", "errors that a program reports O271"),
     ("finished bad_arguments", "processes without an error O268 O274 F106"),

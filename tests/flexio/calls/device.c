@@ -130,6 +130,51 @@ __dpa_rpc__ uint64_t jump(uint64_t addr)
 	return ((uint64_t(*)(void))(uintptr_t)addr)();
 }
 
+static uint64_t stack_used(volatile uint8_t *room, uint64_t bytes)
+{
+	room[0] = 7;
+	return room[0] + bytes;
+}
+
+/* One frame of so many KiB, of which only the far end is used. */
+__dpa_rpc__ uint64_t frame(uint64_t kib)
+{
+	uint8_t room[kib << 10];
+
+	return stack_used(room, kib);
+}
+
+static uint64_t twice(uint64_t n)
+{
+	return 2 * n;
+}
+
+static uint64_t thrice(uint64_t n)
+{
+	return 3 * n;
+}
+
+/* Calls by pointers that are right, with a switch beside them. */
+__dpa_rpc__ uint64_t pointers(uint64_t n)
+{
+	uint64_t (*volatile calls[])(uint64_t) = {twice, thrice};
+
+	switch (n % 8) {
+	case 0:
+		return calls[0](n) + 1;
+	case 1:
+		return calls[1](n) + 20;
+	case 2:
+		return calls[0](n) + 300;
+	case 3:
+		return calls[1](n) + 4000;
+	case 4:
+		return calls[0](n) + 50000;
+	default:
+		return calls[n % 2](n);
+	}
+}
+
 /* Takes so many nanoseconds. */
 __dpa_rpc__ uint64_t last(uint64_t ns)
 {

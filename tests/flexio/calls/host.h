@@ -7,11 +7,11 @@
 #include "check.h"
 
 extern struct flexio_app *calls_app;
-extern flexio_func_t add, nothing, mixed, last, count, sum, await_word, say, context, load, store,
-	overflow, jump, spin, fail, finish, leave, on_error, task, in_order, endless, nested,
-	window_sum, window_store, window_linear, window_keys, window_out, window_in, window_wait,
-	window_meet, window_answer, digest, meet, copy, meet_task, lonely_task, held_task,
-	byte_task, context_task, not_one, number_task;
+extern flexio_func_t add, nothing, mixed, frame, pointers, last, count, sum, await_word, say,
+	context, load, store, overflow, jump, spin, fail, finish, leave, on_error, task, in_order,
+	endless, nested, window_sum, window_store, window_linear, window_keys, window_out,
+	window_in, window_wait, window_meet, window_answer, digest, meet, copy, meet_task,
+	lonely_task, held_task, byte_task, context_task, not_one, number_task;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)

@@ -83,6 +83,38 @@ static void no_stack(void)
 	fails_with(&overflow, 1, FLEXIO_DEV_FATAL_ERROR);
 }
 
+/* A frame that is larger than the guard behind the stacks, too. */
+static void frame_too_large(void)
+{
+	static const uint64_t kib[] = {300, 400, 512, 1024, 16384};
+
+	for (unsigned i = 0; i < sizeof(kib) / sizeof(kib[0]); i++)
+		fails_with(&frame, kib[i], FLEXIO_DEV_FATAL_ERROR);
+}
+
+static uint64_t host_function(void)
+{
+	host_word = 1;
+	return 0;
+}
+
+/* A function of the host program: checked mode sees it. */
+static void host_call(void)
+{
+	struct flexio_process *p = host_process();
+
+	fails_with(&jump, (uintptr_t)&host_function, FLEXIO_DEV_FATAL_ERROR);
+	fails_with(&jump, (uintptr_t)&exit, FLEXIO_DEV_FATAL_ERROR);
+	CHECK(host_word == 99);
+	for (uint64_t n = 0; n < 16; n++) {
+		static const uint64_t more[8] = {1, 20, 300, 4000, 50000};
+
+		CHECK(RESULT(p, &pointers, n) ==
+		      (n % 8 < 5 ? (n % 2 ? 3 : 2) * n + more[n % 8] : (n % 2 ? 3 : 2) * n));
+	}
+	OK(flexio_process_destroy(p));
+}
+
 /* Memory of the host program: checked mode sees it. */
 static void host_memory(void)
 {
@@ -296,12 +328,22 @@ static void reported(void)
 }
 
 const struct host_case error_cases[] = {
-	{"null_load", null_load},	  {"wild_store", wild_store},
-	{"no_place", no_place},		  {"no_stack", no_stack},
-	{"host_memory", host_memory},	  {"user_error", user_error},
-	{"illegal_error", illegal_error}, {"dump_names", dump_names},
-	{"finished", finished},		  {"left", left},
-	{"bad_arguments", bad_arguments}, {"handler", handler},
-	{"log_levels", log_levels},	  {"forked", forked},
-	{"reported", reported},		  {NULL, NULL},
+	{"null_load", null_load},
+	{"wild_store", wild_store},
+	{"no_place", no_place},
+	{"no_stack", no_stack},
+	{"frame_too_large", frame_too_large},
+	{"host_call", host_call},
+	{"host_memory", host_memory},
+	{"user_error", user_error},
+	{"illegal_error", illegal_error},
+	{"dump_names", dump_names},
+	{"finished", finished},
+	{"left", left},
+	{"bad_arguments", bad_arguments},
+	{"handler", handler},
+	{"log_levels", log_levels},
+	{"forked", forked},
+	{"reported", reported},
+	{NULL, NULL},
 };
