@@ -30,6 +30,9 @@
 /* Flags of struct dpa_image_info. */
 #define DPA_IMAGE_CHECKED 1u /* compiled with checks of every load and store */
 
+/* See dpa_door.check. */
+#define DPA_CHECK_CALL 2
+
 /* Numbers of streams begin with 0, the default stream; the last number means all of them. */
 #define DPA_STREAMS	     255u
 #define DPA_STREAM_BROADCAST 255u
@@ -139,7 +142,8 @@ struct dpa_door {
 	/*
 	 * The slow way of the checks, for an access outside of the region.  Returns if the thread
 	 * may make it (an acquired window); else the process has a fault at the caller's place, and
-	 * the call does not return.
+	 * the call does not return.  write: 0 a load, 1 a store,
+	 * DPA_CHECK_CALL a call of what is not the image's code.
 	 */
 	void (*check)(uint64_t addr, uint64_t bytes, uint32_t write);
 

@@ -90,19 +90,31 @@ static uint64_t door_time(void)
 /* ---- addresses ---- */
 
 /* Reports the caller's place: the functions between it and the door have frames. */
-static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
-				     bool write, void *place, void *frame)
+static _Noreturn void place_refused(struct dpa_thread *t, struct dpa_fault fault, void *place,
+				    void *frame)
 {
 	t->registers = registers_of_caller(place, frame);
-	t->fault = (struct dpa_fault){.addr = addr, .bytes = bytes, .write = write};
+	t->fault = fault;
 	dpa_debugger_stop();
 	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 }
 
+static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
+				     bool write, void *place, void *frame)
+{
+	const struct dpa_fault fault = {.addr = addr, .bytes = bytes, .write = write};
+
+	place_refused(t, fault, place, frame);
+}
+
 static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
+	/* As in code without checks that jumps to where nothing is. */
+	const struct dpa_fault call = {.signum = SIGSEGV, .addr = addr};
 	struct dpa_thread *t = door_enter();
 
+	if (write == DPA_CHECK_CALL)
+		place_refused(t, call, __builtin_return_address(0), __builtin_frame_address(0));
 	if (!dpa_memory_allows(t->process, addr, bytes) &&
 	    !dpa_window_allows(t, addr, bytes, write))
 		access_refused(t, addr, bytes, write, __builtin_return_address(0),

@@ -64,41 +64,29 @@ __attribute__((used)) void __asan_handle_no_return(void)
 #define TEXT_OF(x) #x
 #define TEXT(x)	   TEXT_OF(x)
 
-/* The offsets are text to the assembler. */
-#define REGION_BEGIN 32
-#define REGION_BYTES 40
-_Static_assert(offsetof(struct dpa_image_info, region_begin) == REGION_BEGIN, "assembler");
-_Static_assert(offsetof(struct dpa_image_info, region_bytes) == REGION_BYTES, "assembler");
-
 /*
  * Checked code calls and jumps through pointers by way of this function; the target is in r11, and
  * every other register is an argument or the caller's.  Without it a pointer to a function of the
- * host program would run that function.  Where the target is in the region but is no code, the
- * processor objects.  Whatever the door allows outside is no code either.
+ * host program would run that function.  The linker says where the image's code begins and ends.
+ * For anything else the door ends the process at the caller's place, and does not return.
  */
 void __x86_indirect_thunk_r11(void);
 __attribute__((naked, used)) void __x86_indirect_thunk_r11(void)
 {
 	__asm__("pushq %rax\n\t"
-		"movq %r11, %rax\n\t"
-		"subq __dpa_image_info+" TEXT(
-			REGION_BEGIN) "(%rip), %rax\n\t"
-				      "cmpq __dpa_image_info+" TEXT(
-					      REGION_BYTES) "(%rip), %rax\n\t"
-							    "popq %rax\n\t"
-							    "jae 1f\n\t"
-							    "jmpq *%r11\n"
-							    "1:\n\t"
-							    "pushq %rbp\n\t" /* a frame, for whoever reports the place */
-							    "movq %rsp, %rbp\n\t"
-							    "pushq %r11\n\t"
-							    "subq $8, %rsp\n\t"
-							    "movq %r11, %rdi\n\t"
-							    "movl $1, %esi\n\t"
-							    "xorl %edx, %edx\n\t"
-							    "callq dpa_check_outside\n\t"
-							    "movq -8(%rbp), %r11\n\t"
-							    "leaveq\n\t"
-							    "jmpq *%r11");
+		"leaq __executable_start(%rip), %rax\n\t"
+		"cmpq %rax, %r11\n\t"
+		"jb 1f\n\t"
+		"leaq etext(%rip), %rax\n\t"
+		"cmpq %rax, %r11\n\t"
+		"jae 1f\n\t"
+		"popq %rax\n\t"
+		"jmpq *%r11\n"
+		"1:\n\t"
+		"popq %rax\n\t"
+		"movq %r11, %rdi\n\t"
+		"movl $1, %esi\n\t"
+		"movl $" TEXT(DPA_CHECK_CALL) ", %edx\n\t"
+					      "jmp dpa_check_outside");
 }
 #endif

@@ -135,7 +135,7 @@ def cases():
     yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
     yield "calls: late ones of a program that stood still E88", case("late", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
     yield "calls: with redzones what leaves a buffer of the heap is a fault O283", case(
-        "redzones", {"SOFTHCA_DPA_REDZONES": "1"})
+        "redzones host_call", {"SOFTHCA_DPA_REDZONES": "1"})
     yield "calls: an error that is not the program's to report has a code of its own O272", in_directory(
         "illegal_error")
     yield "calls: where core files and reports go O276 O277 O279", in_directory("dump_names")
