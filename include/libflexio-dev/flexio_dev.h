@@ -400,8 +400,6 @@ static inline uint32_t __flexio_dev_own_tid(void)
 }
 #endif
 
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 #include <libflexio-dev/flexio_dev_2410.h>
-#endif
 
 #endif

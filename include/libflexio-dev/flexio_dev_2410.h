@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Windows in the shape of generation 24.10 and later: a thread has two, and the calls name one
- * instead of the thread's context.  flexio_dev.h includes this header for programs of that
- * generation, and for programs that do not name their generation: these get both shapes.  The other
+ * instead of the thread's context.  flexio_dev.h includes this header.  Programs of each generation
+ * have the calls with "multi" in their names.  For programs of 24.10 and later the names without it
+ * are the same calls, and programs that do not name their generation get both shapes.  The other
  * parameters, the results and the errors of each call are those of the call of flexio_dev.h that it
  * names.
  */
@@ -91,7 +92,7 @@ __FLEXIO_DEV_OVERLOAD flexio_dev_status_t flexio_dev_window_copy_to_host(int win
 						    daddr, size);
 }
 
-#else
+#elif FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
 
 #define flexio_dev_window_config	 flexio_dev_multi_window_config
 #define flexio_dev_window_mkey_config	 flexio_dev_multi_window_mkey_config

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Doorbells in the shape of generation 24.10 and later, which take no thread's context and return
- * nothing, and the names that work requests have from 26.1 on.  flexio_dev_queue_access.h includes
- * this header as flexio_dev.h includes flexio_dev_2410.h, and says what each call does and takes.
+ * nothing; flexio_dev_zcqe_gen(), which has the shape of the program's own generation; and the names
+ * that work requests have from 26.1 on, for all.  flexio_dev_queue_access.h includes this header, and
+ * says what each call does and takes.
  */
 #ifndef _FLEXIO_DEV_QUEUE_2410_H_
 #define _FLEXIO_DEV_QUEUE_2410_H_
@@ -54,11 +55,26 @@ static inline void __flexio_dev_eq_update_ci(uint32_t ci, uint32_t qnum)
 	(void)flexio_dev_eq_update_ci(NULL, ci, qnum);
 }
 
-/** flexio_dev_zcqe_gen() - flexio_dev_msix_send() of the calling thread, by its later name. */
-static inline void flexio_dev_zcqe_gen(uint32_t cqn)
+/** flexio_dev_msix_send() of the calling thread. */
+static inline void __flexio_dev_msix_send(uint32_t cqn)
 {
 	(void)flexio_dev_msix_send(NULL, cqn);
 }
+
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+/** flexio_dev_zcqe_gen() - flexio_dev_msix_send() of the calling thread, by its later name. */
+static inline void flexio_dev_zcqe_gen(uint32_t cqn)
+{
+	__flexio_dev_msix_send(cqn);
+}
+#else
+/** flexio_dev_zcqe_gen() - flexio_dev_msix_send() by its later name. */
+static inline flexio_dev_status_t flexio_dev_zcqe_gen(struct flexio_dev_thread_ctx *dtctx,
+						      uint32_t cqn)
+{
+	return flexio_dev_msix_send(dtctx, cqn);
+}
+#endif
 
 /** flexio_dev_db_ctx_arm() of the calling thread. */
 static inline void __flexio_dev_db_ctx_arm(uint32_t qnum, uint32_t emu_ctx_id)
@@ -98,7 +114,12 @@ __FLEXIO_DEV_OVERLOAD void flexio_dev_eq_update_ci(uint32_t ci, uint32_t qnum)
 
 __FLEXIO_DEV_OVERLOAD void flexio_dev_msix_send(uint32_t cqn)
 {
-	flexio_dev_zcqe_gen(cqn);
+	__flexio_dev_msix_send(cqn);
+}
+
+__FLEXIO_DEV_OVERLOAD void flexio_dev_zcqe_gen(uint32_t cqn)
+{
+	__flexio_dev_msix_send(cqn);
 }
 
 __FLEXIO_DEV_OVERLOAD void flexio_dev_db_ctx_arm(uint32_t qnum, uint32_t emu_ctx_id)
@@ -117,12 +138,12 @@ __FLEXIO_DEV_OVERLOAD void flexio_dev_cc_ring_db(uint16_t ccq_id, uint32_t rate,
 	__flexio_dev_cc_ring_db(ccq_id, rate, rtt_req, next_act);
 }
 
-#else
+#elif FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
 
 #define flexio_dev_qp_sq_ring_db	__flexio_dev_qp_sq_ring_db
 #define flexio_dev_cq_arm		__flexio_dev_cq_arm
 #define flexio_dev_eq_update_ci		__flexio_dev_eq_update_ci
-#define flexio_dev_msix_send		flexio_dev_zcqe_gen
+#define flexio_dev_msix_send		__flexio_dev_msix_send
 #define flexio_dev_db_ctx_arm		__flexio_dev_db_ctx_arm
 #define flexio_dev_db_ctx_force_trigger __flexio_dev_db_ctx_force_trigger
 #define flexio_dev_cc_ring_db		__flexio_dev_cc_ring_db

@@ -67,12 +67,11 @@ typedef enum flexio_ctrl_seg {
 	FLEXIO_CTRL_SEG_RDMA_WRITE_IMM = 8,
 	/** Transpose a matrix: control, shape, and two data segments. */
 	FLEXIO_CTRL_SEG_TRANSPOSE = 9,
-#ifdef __FLEXIO_DEV_EITHER
+	/* Names of later generations, behind the numbers of this one. */
 	FLEXIO_CTRL_SEG_SEND_UC = 1,
 	FLEXIO_CTRL_SEG_SEND_UD = 10,
 	FLEXIO_CTRL_SEG_WAIT_ON_DATA = 11,
 	FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD = 12,
-#endif
 #endif
 } flexio_ctrl_seg_t;
 
@@ -277,7 +276,6 @@ static inline uint32_t flexio_dev_cqe_get_err_synd(struct flexio_dev_cqe64 *cqe)
 	return be32_to_cpu(cqe->err_syndrome);
 }
 
-#ifdef __FLEXIO_DEV_EITHER
 /** flexio_dev_cqe_get_vendor_err_synd() - vendor's syndrome of @cqe, by the later name. */
 static inline uint8_t flexio_dev_cqe_get_vendor_err_synd(struct flexio_dev_cqe64 *cqe)
 {
@@ -289,17 +287,14 @@ static inline uint8_t flexio_dev_cqe_get_hw_err_synd(struct flexio_dev_cqe64 *cq
 {
 	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 16);
 }
-#endif
 
 #endif
 
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 /** flexio_dev_cqe_get_type() - format of @cqe: 0 no data in it, 1 and 2 data, 3 compressed. */
 static inline uint8_t flexio_dev_cqe_get_type(struct flexio_dev_cqe64 *cqe)
 {
 	return (cqe->op_own >> 2) & 0x3;
 }
-#endif
 
 /** flexio_dev_eqe_get_cqn() - number of the CQ of @eqe, 24 bits. */
 static inline uint32_t flexio_dev_eqe_get_cqn(struct flexio_dev_eqe *eqe)
@@ -346,14 +341,12 @@ static inline uint32_t __flexio_dev_kind(flexio_ctrl_seg_t kind)
 	case FLEXIO_CTRL_SEG_TRANSPOSE:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_LOCAL_MMO,
 					 MLX5_CTRL_SEGMENT_OPC_MOD_LOCAL_MMO_TRANSPOSE, 4);
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 	case FLEXIO_CTRL_SEG_SEND_UD:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_SEND, 0, 3);
 	case FLEXIO_CTRL_SEG_WAIT_ON_DATA:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_WAIT, 1, 3);
 	case FLEXIO_CTRL_SEG_ATOMIC_FETCH_AND_ADD:
 		return __FLEXIO_DEV_KIND(MLX5_CTRL_SEG_OPCODE_ATOMIC_FETCH_AND_ADD, 0, 4);
-#endif
 	case FLEXIO_CTRL_SEG_NOP:
 		break;
 	}
@@ -550,8 +543,6 @@ static inline flexio_dev_status_t flexio_dev_dbr_cq_set_ci(uint32_t *cq_dbr, uin
 }
 #endif
 
-#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0) || defined(__FLEXIO_DEV_EITHER)
 #include <libflexio-dev/flexio_dev_queue_2410.h>
-#endif
 
 #endif

@@ -16,8 +16,9 @@ flexio_dev_status_t earlier(struct flexio_dev_thread_ctx *dtctx, uint32_t n)
 		return FLEXIO_DEV_STATUS_FAILED;
 	if (ring(dtctx, 1, n) || flexio_dev_eq_update_ci(dtctx, 1, n))
 		return FLEXIO_DEV_STATUS_FAILED;
-	return flexio_dev_cq_arm(NULL, 1, n) ? FLEXIO_DEV_STATUS_FAILED
-					     : flexio_dev_msix_send(dtctx, n);
+	if (flexio_dev_cq_arm(NULL, 1, n) || flexio_dev_zcqe_gen(dtctx, n))
+		return FLEXIO_DEV_STATUS_FAILED;
+	return flexio_dev_msix_send(dtctx, n);
 }
 
 flexio_dev_status_t later(enum flexio_window_entity window, uint32_t n);

@@ -197,6 +197,11 @@ def shapes(session):
             compiles(session, command, text, name)
     either = (HERE / "either.c").read_text()
     compiles(session, device_compiler(session), either, "either.c")
+    between = (HERE / "between.c").read_text()
+    for year, month in ((24, 1), (24, 4), (24, 7)):
+        flag = f"-DFLEXIO_DEV_VER_USED=FLEXIO_DEV_VER({year},{month},0)"
+        compiles(session, [*device_compiler(session), flag], between, f"between.c as {year}.{month}")
+    compiles(session, device_compiler(session), between, "between.c without a generation")
     # The second half alone by the host's macro, as samples of 26.4 write it.
     later = ("#include <libflexio/flexio_ver.h>\n#define FLEXIO_DEV_VER_USED FLEXIO_VER(26, 4, 0)\n" +
              re.sub(r"(?ms)^flexio_dev_status_t earlier.*?^}\n", "", either))
