@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "flexio/internal.h"
+#include "flexio/symbol.h"
 
 /* Returns the name's length if it is a good name, else 0; logs. */
 static size_t name_length(const char *name, const char *function, const char *argument)
@@ -190,6 +191,18 @@ static struct flx_function *function_find(const struct flexio_app *app, flexio_f
 	return f;
 }
 
+/* The file is at hand, so a wrong name is told where it stands, not where it is used first. */
+static bool function_there(const struct flexio_app *app, const char *name, const char *function,
+			   const char *argument)
+{
+	if (!flx_given(name, function, argument) || !name_length(name, function, argument))
+		return false;
+	if (flx_symbol_is_function(app->elf, app->elf_bytes, name))
+		return true;
+	flx_fail(function, "%s: application %s has no function %s", argument, app->name, name);
+	return false;
+}
+
 static struct flx_function *function_make(const char *name, const char *unpack_name)
 {
 	struct flx_function *f = calloc(1, sizeof(*f));
@@ -236,10 +249,8 @@ flexio_status flexio_func_pup_register(struct flexio_app *app, const char *dev_f
 	struct flx_function *f;
 
 	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
-	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
-	    !name_length(dev_func_name, __func__, "dev_func_name") ||
-	    !flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
-	    !name_length(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
+	    !function_there(app, dev_func_name, __func__, "dev_func_name") ||
+	    !function_there(app, dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
 	    !flx_given((const void *)(uintptr_t)host_stub_func_addr, __func__,
 		       "host_stub_func_addr") ||
 	    !flx_given((const void *)(uintptr_t)host_pack_func, __func__, "host_pack_func"))
@@ -266,8 +277,7 @@ flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_
 		return FLEXIO_STATUS_FAILED;
 	*out_func = NULL;
 	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
-	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
-	    !name_length(dev_func_name, __func__, "dev_func_name"))
+	    !function_there(app, dev_func_name, __func__, "dev_func_name"))
 		return FLEXIO_STATUS_FAILED;
 	f = function_make(dev_func_name, NULL);
 	if (!f)

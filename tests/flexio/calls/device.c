@@ -32,6 +32,22 @@ __dpa_rpc__ uint64_t count(uint64_t by)
 	return counter + zeroes[by % 4] + (words[0] != 'c');
 }
 
+/* A function with the longest name, a variable and a function that no other file sees. */
+#define F32			       ffffffffffffffffffffffffffffffff
+#define JOIN8_(a, b, c, d, e, f, g, h) a##b##c##d##e##f##g##h
+#define JOIN8(a, b, c, d, e, f, g, h)  JOIN8_(a, b, c, d, e, f, g, h)
+uint64_t visible = 255;
+
+__attribute__((noinline)) static uint64_t hidden(uint64_t a)
+{
+	return a + visible;
+}
+
+__dpa_rpc__ uint64_t JOIN8(F32, F32, F32, F32, F32, F32, F32, F32)(uint64_t a)
+{
+	return hidden(a);
+}
+
 /* The sum of all bytes. */
 __dpa_rpc__ uint64_t sum(uint64_t addr, uint64_t bytes)
 {

@@ -124,8 +124,9 @@ static void known_is_complete(void)
 	FAILS(known_get(&k, (flexio_func_t *)(uintptr_t)&k, sizeof(k.name)));
 }
 
-/* Stubs are addresses that no other function has. */
-static void names_have_lengths(void)
+/* The device code has a function with the longest name.  Stubs are addresses that no other function
+ * has. */
+static void names_have_lengths(struct flexio_process *p)
 {
 	static char stubs[3];
 	char longest[300];
@@ -142,8 +143,26 @@ static void names_have_lengths(void)
 	FAILS(flexio_func_pup_register(calls_app, k.name, longest, other[2], 16, k.pack));
 	longest[256] = 0;
 	OK(flexio_func_register(calls_app, longest, &f));
+	CHECK(RESULT(p, f, (uint64_t)1) == 256);
 	OK(flexio_func_pup_register(calls_app, longest, k.unpack, other[0], 16, k.pack));
 	OK(flexio_func_pup_register(calls_app, k.name, longest, other[1], 16, k.pack));
+}
+
+/* A wrong name is refused when it is registered, and the stub stays free. */
+static void names_are_there(flexio_func_t *stub)
+{
+	flexio_func_t *f = stub;
+	struct known k;
+
+	OK(known_get(&k, &add, sizeof(k.name)));
+	FAILS(flexio_func_register(calls_app, "no_such_function", &f));
+	CHECK(!f);
+	/* A variable, and a function that other files do not see. */
+	FAILS(flexio_func_register(calls_app, "visible", &f));
+	FAILS(flexio_func_register(calls_app, "hidden", &f));
+	FAILS(flexio_func_pup_register(calls_app, "ad", k.unpack, stub, k.bytes, k.pack));
+	FAILS(flexio_func_pup_register(calls_app, k.name, "add_", stub, k.bytes, k.pack));
+	FAILS(known_get(&k, stub, sizeof(k.name)));
 }
 
 static void registration(void)
@@ -152,7 +171,6 @@ static void registration(void)
 	flexio_func_t *f, *other, *mine = (flexio_func_t *)(uintptr_t)&stub;
 	struct flexio_process *p = host_process();
 	struct known k;
-	uint64_t value;
 
 	known_is_complete();
 	OK(flexio_func_register(calls_app, "count", &f));
@@ -167,16 +185,14 @@ static void registration(void)
 	FAILS(flexio_func_get_register_info(calls_app, &add, &k.pup, k.name, NULL, sizeof(k.name),
 					    &k.bytes, &k.pack, &k.addr, &k.unpack_addr));
 	CHECK(RESULT(p, f, (uint64_t)1) == 41);
-	/* No such function: that is found when it is used. */
-	OK(flexio_func_register(calls_app, "no_such_function", &other));
-	FAILS(flexio_process_call(p, other, &value, (uint64_t)1));
+	names_are_there(mine);
 	/* Under a stub of the program's own, once. */
 	OK(known_get(&k, &add, sizeof(k.name)));
 	OK(flexio_func_pup_register(calls_app, k.name, k.unpack, mine, k.bytes, k.pack));
 	CHECK(RESULT(p, mine, (uint64_t)20, (uint64_t)3) == 23);
 	FAILS(flexio_func_pup_register(calls_app, k.name, k.unpack, mine, k.bytes, k.pack));
 	FAILS(flexio_func_pup_register(calls_app, k.name, k.unpack, &add, k.bytes, k.pack));
-	names_have_lengths();
+	names_have_lengths(p);
 	FAILS(flexio_func_register(calls_app, NULL, &other));
 	FAILS(flexio_func_register(NULL, "add", &other));
 	OK(flexio_process_destroy(p));

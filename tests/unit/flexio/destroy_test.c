@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "dpa_fixture.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
 #include "prm/hca_cap.h"
@@ -215,6 +216,9 @@ static struct bench {
 	struct ibv_pd *pd;
 } b;
 static pthread_barrier_t begin;
+/* The file of this program stands for the device's: both have the function main. */
+static void *elf;
+static size_t elf_bytes;
 
 static void stub_one(void)
 {
@@ -350,8 +354,7 @@ static void *user_main(void *arg)
 
 static void bench_up(void)
 {
-	static char elf[64] = "\177ELF";
-	struct flexio_app_attr app = {.app_name = "a", .app_ptr = elf, .app_bsize = sizeof(elf)};
+	struct flexio_app_attr app = {.app_name = "a", .app_ptr = elf, .app_bsize = elf_bytes};
 	struct flexio_cmdq_attr cmdq = {.workers = 1, .batch_size = 1};
 	struct flexio_event_handler_attr handler = {.host_stub_func = stub_one};
 	flexio_msg_stream_attr_t stream = {.data_bsize = 2048, .level = FLEXIO_MSG_DEV_INFO};
@@ -359,8 +362,8 @@ static void bench_up(void)
 	struct flexio_mkey_attr mkey = {.daddr = 4096, .len = 8};
 
 	OK(flexio_app_create(&app, &b.app));
-	OK(flexio_func_pup_register(b.app, "one", "unpack", stub_one, 8, pack));
-	OK(flexio_func_pup_register(b.app, "args", "unpack", stub_args, 8, pack));
+	OK(flexio_func_pup_register(b.app, "main", "main", stub_one, 8, pack));
+	OK(flexio_func_pup_register(b.app, "main", "main", stub_args, 8, pack));
 	OK(flexio_process_create(&context, b.app, NULL, &b.process));
 	b.pd = mkey.pd = flexio_process_get_pd(b.process);
 	OK(flexio_cmdq_create(b.process, &cmdq, &b.cmdq));
@@ -407,11 +410,13 @@ int main(void)
 
 	nowhere = fopen("/dev/null", "w");
 	CHECK(nowhere);
+	elf = fixture_read("/proc/self/exe", &elf_bytes);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		round_run(i, all & ~ends);
 		round_run(i, all);
 		round_run(i, 1ull << i % USERS | 1);
 	}
 	fclose(nowhere);
+	free(elf);
 	return 0;
 }
