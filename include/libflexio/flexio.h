@@ -20,7 +20,8 @@
  *   destroy function waits for other threads that are in a function with its object, and calls of
  *   device code end with their process; whoever comes later is told that the object is not there.
  * - An object that another one uses cannot be destroyed: the destroy function fails and the object
- *   stays.  flexio_process_destroy() is the exception, it ends everything.
+ *   stays.  There are two exceptions: flexio_process_destroy() ends everything, and
+ *   flexio_app_destroy() leaves the processes.
  * - Sizes are in bytes, numbers and lengths in the host's byte order.
  * - The functions are not to be called from signal handlers, nor with objects of the parent after
  *   fork().

@@ -31,7 +31,11 @@ flexio_status flexio_app_create(struct flexio_app_attr *fattr, struct flexio_app
 
 /**
  * flexio_app_destroy() - free an application, its registered functions and the copy of the file.
- * @app: the application; no process of it may be left
+ * @app: the application
+ *
+ * Its processes stay until they are destroyed, and calls that are under way end as usual.  Nobody
+ * finds its functions any more: calls, tasks, event handlers and error handlers that name one fail.
+ * The destructor that dpacc makes calls this at exit, whether processes are left or not.
  */
 flexio_status flexio_app_destroy(struct flexio_app *app);
 

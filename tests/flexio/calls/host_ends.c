@@ -127,6 +127,8 @@ static void app_ends(void)
 	size_t bytes = flexio_app_get_elf_size(calls_app);
 	uint64_t *elf = malloc(bytes), zero = 0, one = 1, value;
 	struct flexio_app_attr attr = {.app_name = "mine", .app_ptr = elf, .app_bsize = bytes};
+	struct flexio_event_handler_attr handler = {0};
+	struct flexio_event_handler *eh;
 	struct flexio_app *app;
 	pthread_t thread;
 
@@ -141,6 +143,10 @@ static void app_ends(void)
 	OK(flexio_app_destroy(app));
 	FAILS(flexio_process_call(process, waiting, &value, (uint64_t)word));
 	CHECK(!flexio_app_get_name(app));
+	/* The process is there, but no handler of it can be made. */
+	handler.host_stub_func = waiting;
+	FAILS(flexio_event_handler_create(process, &handler, &eh));
+	FAILS(flexio_process_error_handler_set(process, waiting));
 	OK(flexio_host2dev_memcpy(process, &one, 8, word));
 	CHECK(!pthread_join(thread, NULL));
 	OK(flexio_process_destroy(process));
