@@ -13,8 +13,12 @@
  *   the function and what is wrong: a pointer that is NULL, an object that is unknown, destroyed or
  *   of another process, a field out of range, a wrong state, a device without a DPA, or no
  *   memory.  A pointer to a result is NULL after a failure.
- * - FLEXIO_STATUS_FATAL_ERR: the DPA process has ended by an error.  Only queries, dumps and
- *   destroy functions go on to work.
+ * - FLEXIO_STATUS_FATAL_ERR: the DPA process has ended by an error.  What asks it to run code fails
+ *   so: calls, tasks, making event handlers and command queues or setting them running, and the
+ *   choice of an error handler.  All else goes on to work, because the adapter does it and not the
+ *   process's threads: its memory, keys, windows, outboxes, queues and streams, queries, dumps and
+ *   destroy functions.  flexio_err_status_get() tells at any time.  After
+ *   flexio_dev_process_finish(), the same fails with FLEXIO_STATUS_FAILED.
  * - FLEXIO_STATUS_TIMEOUT: the DPA did not answer within the limit.
  * - Every function may be called by any number of threads at a time, with the same objects too.  A
  *   destroy function waits for other threads that are in a function with its object, and calls of

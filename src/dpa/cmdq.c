@@ -206,12 +206,15 @@ int dpa_cmdq_add(struct dpa_cmdq *q, uint64_t function, uint64_t arg)
 	return ret;
 }
 
-void dpa_cmdq_start(struct dpa_cmdq *q)
+int dpa_cmdq_start(struct dpa_cmdq *q)
 {
+	if (dpa_process_state(q->process) != DPA_RUNNING)
+		return -ESHUTDOWN;
 	pthread_mutex_lock(&q->lock);
 	q->running = true;
 	workers_wake(q, q->waiting);
 	pthread_mutex_unlock(&q->lock);
+	return 0;
 }
 
 bool dpa_cmdq_is_empty(struct dpa_cmdq *q)

@@ -23,13 +23,15 @@ struct dpa_cmdq_attr {
 	bool running;	  /* whether it runs at once; else dpa_cmdq_start says when */
 };
 
-/* 0, or a negative errno for a wrong attribute, or for a lack of memory or threads. */
+/* 0, or a negative errno for a wrong attribute, for a lack of memory or threads, or for a process
+ * that has ended. */
 int dpa_cmdq_create(struct dpa_process *p, const struct dpa_cmdq_attr *attr,
 		    struct dpa_cmdq **out) must_check;
 /* Drops tasks that have not begun, and stops others. */
 void dpa_cmdq_destroy(struct dpa_cmdq *q);
 /* -ENOMEM, or -ESHUTDOWN: the process has ended. */
 int dpa_cmdq_add(struct dpa_cmdq *q, uint64_t function, uint64_t arg) must_check;
-void dpa_cmdq_start(struct dpa_cmdq *q);
+/* -ESHUTDOWN: the process has ended. */
+int dpa_cmdq_start(struct dpa_cmdq *q) must_check;
 /* Tells whether all tasks that were added are done. */
 bool dpa_cmdq_is_empty(struct dpa_cmdq *q);

@@ -84,7 +84,8 @@ uint32_t dpa_process_code(const struct dpa_process *p);
 uint64_t dpa_process_function(const struct dpa_process *p, const char *name);
 /* Tells whether code of the image lies at that address. */
 bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr);
-/* Chooses the function that runs in the device after a failure.  -EBUSY: threads exist. */
+/* Chooses the function that runs in the device after a failure.  -EBUSY: threads exist;
+ * -ESHUTDOWN: the process has ended. */
 int dpa_process_on_error(struct dpa_process *p, uint64_t function) must_check;
 
 /* ---- memory ---- */

@@ -34,9 +34,11 @@ void dpa_handler_activate(struct dpa_handler *h)
 
 int dpa_handler_run(struct dpa_handler *h, uint64_t arg)
 {
-	/* The argument is written before the thread can look at it. */
+	if (dpa_process_state(h->thread->process) != DPA_RUNNING)
+		return -ESHUTDOWN;
 	if (atomic_load(&h->state) != HANDLER_CREATED)
 		return -EALREADY;
+	/* The argument is written before the thread can look at it. */
 	h->arg = arg;
 	atomic_store(&h->state, HANDLER_READY);
 	dpa_thread_wake(h->thread);

@@ -29,7 +29,8 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 		       struct dpa_handler **out) must_check;
 /* On return its function does not run, wherever it was, and nobody can activate it any more. */
 void dpa_handler_destroy(struct dpa_handler *h);
-/* From now on events start the function with that argument.  -EALREADY: they did before. */
+/* From now on events start the function with that argument.  -EALREADY: they did before;
+ * -ESHUTDOWN: the process has ended. */
 int dpa_handler_run(struct dpa_handler *h, uint64_t arg) must_check;
 /* Brings an event; any thread may call this. */
 void dpa_handler_activate(struct dpa_handler *h);

@@ -212,7 +212,8 @@ int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct 
 	struct dpa_thread *t;
 	int ret;
 
-	if (dpa_process_state(p) == DPA_ENDED)
+	/* It would never run. */
+	if (dpa_process_state(p) != DPA_RUNNING)
 		return -ESHUTDOWN;
 	t = aligned_alloc(_Alignof(struct dpa_thread), sizeof(*t));
 	if (!t)
@@ -279,7 +280,9 @@ int dpa_process_on_error(struct dpa_process *p, uint64_t function)
 	int ret = -EBUSY;
 
 	pthread_mutex_lock(&p->lock);
-	if (!p->threads) {
+	if (dpa_process_state(p) != DPA_RUNNING) {
+		ret = -ESHUTDOWN;
+	} else if (!p->threads) {
 		p->on_error = function;
 		ret = 0;
 	}

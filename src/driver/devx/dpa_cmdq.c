@@ -56,8 +56,7 @@ int devx_dpa_cmdq_op(struct devx_call *c, enum dpa_op op)
 			return -EINVAL;
 		return dpa_cmdq_add(q, function, prm_get(c->in, DPA_IN_SOURCE));
 	case DPA_OP_CMDQ_START:
-		dpa_cmdq_start(q);
-		return 0;
+		return dpa_cmdq_start(q);
 	case DPA_OP_CMDQ_IS_EMPTY:
 		prm_set(c->out, DPA_OUT_STATE, dpa_cmdq_is_empty(q));
 		return 0;

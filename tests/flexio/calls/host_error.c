@@ -39,19 +39,62 @@ static bool readable_by_all(int fd)
 	return all;
 }
 
+/* What a process was given before it ended. */
+struct before {
+	struct flexio_event_handler *eh;
+	struct flexio_cmdq *q;
+};
+
+static const struct flexio_cmdq_attr one_worker = {1, 1, FLEXIO_CMDQ_STATE_PENDING};
+
+static void before_make(struct before *b, struct flexio_process *p)
+{
+	struct flexio_event_handler_attr handler = {.host_stub_func = &finish};
+	struct flexio_cmdq_attr cmdq = one_worker;
+
+	OK(flexio_event_handler_create(p, &handler, &b->eh));
+	OK(flexio_cmdq_create(p, &cmdq, &b->q));
+}
+
+/* What asks the process to run code fails with that status, and all else goes on. */
+static void code_is_refused(struct flexio_process *p, const struct before *b, flexio_status status)
+{
+	struct flexio_event_handler_attr handler = {.host_stub_func = &finish};
+	struct flexio_mkey_attr key = {.pd = flexio_process_get_pd(p), .len = 64};
+	struct flexio_cmdq_attr cmdq = one_worker;
+	struct flexio_event_handler *eh;
+	struct flexio_mkey *mkey;
+	struct flexio_cmdq *q;
+
+	CHECK(flexio_event_handler_create(p, &handler, &eh) == status && !eh);
+	CHECK(flexio_event_handler_run(b->eh, 1) == status);
+	CHECK(flexio_cmdq_create(p, &cmdq, &q) == status && !q);
+	CHECK(flexio_cmdq_task_add(b->q, &count, 1) == status);
+	CHECK(flexio_cmdq_state_running(b->q) == status);
+	CHECK(flexio_process_error_handler_set(p, &finish) == status);
+	OK(flexio_copy_from_host(p, &key, 64, &key.daddr));
+	OK(flexio_device_mkey_create(p, &key, &mkey));
+	OK(flexio_device_mkey_destroy(mkey));
+	OK(flexio_cmdq_destroy(b->q));
+	OK(flexio_event_handler_destroy(b->eh));
+}
+
 static void fails_with(flexio_func_t *f, uint64_t arg, enum flexio_err_status status)
 {
 	struct flexio_process *p = host_process(), *other = host_process();
 	int fd = flexio_err_handler_fd(p);
+	struct before before;
 	flexio_uintptr_t addr;
 	uint64_t value;
 
+	before_make(&before, p);
 	CHECK(fd >= 0 && !readable_by_all(fd));
 	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR);
 	CHECK(flexio_process_call(p, f, &value, arg, arg) == FLEXIO_STATUS_FATAL_ERR);
 	CHECK(readable(fd, 30000) && readable_by_all(fd));
 	CHECK(flexio_err_status_get(p) == status);
 	CHECK(flexio_process_call(p, &nothing, &value) == FLEXIO_STATUS_FATAL_ERR);
+	code_is_refused(p, &before, FLEXIO_STATUS_FATAL_ERR);
 	/* Others go on. */
 	CHECK(flexio_err_status_get(other) == FLEXIO_DEV_NO_ERROR && RESULT(other, &nothing) == 17);
 	CHECK(!readable(flexio_err_handler_fd(other), 0));
@@ -209,10 +252,13 @@ static void finished(void)
 {
 	struct flexio_process *p = host_process();
 	int fd = flexio_err_handler_fd(p);
+	struct before before;
 	uint64_t value;
 
+	before_make(&before, p);
 	CHECK(flexio_process_call(p, &finish, &value) != FLEXIO_STATUS_SUCCESS);
 	CHECK(flexio_process_call(p, &nothing, &value) != FLEXIO_STATUS_SUCCESS);
+	code_is_refused(p, &before, FLEXIO_STATUS_FAILED);
 	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR && !readable(fd, 0));
 	OK(flexio_process_destroy(p));
 }
