@@ -23,7 +23,7 @@ struct dpa_handler_attr {
 	bool continuable;	/* it may yield */
 };
 
-/* 0; -EINVAL: an attribute is impossible; -ENOMEM; -EAGAIN: the process has all threads that it can
+/* 0; -EINVAL: an attribute is impossible; -ENOMEM; -ENOSPC: the process has all threads that it can
  * have; -ESHUTDOWN: it has ended. */
 int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *attr,
 		       struct dpa_handler **out) must_check;

@@ -96,7 +96,7 @@ uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes);
  */
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 
-/* Takes a stack.  The lock is held.  -EAGAIN: all stacks are taken. */
+/* Takes a stack.  The lock is held.  -ENOSPC: all stacks are taken. */
 int dpa_slot_take(struct dpa_process *p, uint32_t *slot) must_check;
 void dpa_slot_give(struct dpa_process *p, uint32_t slot);
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);

@@ -110,7 +110,7 @@ int dpa_slot_take(struct dpa_process *p, uint32_t *slot)
 		*slot = i;
 		return 0;
 	}
-	return -EAGAIN;
+	return -ENOSPC;
 }
 
 void dpa_slot_give(struct dpa_process *p, uint32_t slot)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flexio/internal.h"
 #include "flexio/symbol.h"
@@ -311,19 +312,24 @@ static struct flx_address *address_make(struct flexio_process *p, const struct f
 					const char *caller)
 {
 	struct flx_address *a = calloc(1, sizeof(*a));
-	const char *missing = NULL;
+	const char *asked = f->name;
+	int err;
 
 	if (!a) {
 		flx_fail(caller, "no memory");
 		return NULL;
 	}
 	a->function = f;
-	if (symbol_ask(p, f->name, &a->addr))
-		missing = f->name;
-	else if (f->unpack_name && symbol_ask(p, f->unpack_name, &a->unpack))
-		missing = f->unpack_name;
-	if (missing) {
-		flx_fail(caller, "the device code has no function %s", missing);
+	err = symbol_ask(p, f->name, &a->addr);
+	if (!err && f->unpack_name) {
+		asked = f->unpack_name;
+		err = symbol_ask(p, asked, &a->unpack);
+	}
+	if (err) {
+		if (err == ENOENT && p->pid == getpid())
+			flx_fail(caller, "the device code has no function %s", asked);
+		else
+			(void)flx_refused(p, caller, err);
 		free(a);
 		return NULL;
 	}

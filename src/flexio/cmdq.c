@@ -7,9 +7,6 @@
 #include "flexio/internal.h"
 #include "prm/cmd_general.h"
 
-/* Threads that a process can have. */
-#define THREADS_MAX 1024
-
 struct flexio_cmdq {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
@@ -28,9 +25,9 @@ static bool cmdq_attr_check(const struct flexio_cmdq_attr *attr, const char *fun
 {
 	if (!flx_given(attr, function, "fattr"))
 		return false;
-	if (attr->workers < 1 || attr->workers > THREADS_MAX)
+	if (attr->workers < 1 || attr->workers > FLX_THREADS)
 		flx_fail(function, "fattr->workers: %d, not of 1 to %d", attr->workers,
-			 THREADS_MAX);
+			 FLX_THREADS);
 	else if (attr->batch_size < 1)
 		flx_fail(function, "fattr->batch_size: %d is less than 1", attr->batch_size);
 	else if (attr->state != FLEXIO_CMDQ_STATE_PENDING &&
@@ -67,7 +64,7 @@ flexio_status flexio_cmdq_create(struct flexio_process *process, struct flexio_c
 	if (!q->devx) {
 		err = errno;
 		free(q);
-		return flx_refused(process, __func__, err);
+		return flx_thread_refused(process, __func__, err);
 	}
 	q->object.destroy = cmdq_destroy;
 	flx_object_add(&q->object, FLX_CMDQ, process);

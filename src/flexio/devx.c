@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flexio/internal.h"
 #include "prm/cmd_general.h"
@@ -93,13 +94,35 @@ flexio_status flx_refused(const struct flexio_process *process, const char *func
 {
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 
+	if (process->pid != getpid())
+		return flx_fail(
+			function,
+			"process: it is of the process %d, which has forked this one: a child "
+			"opens the device and makes its own",
+			(int)process->pid);
 	if (!flx_devx_op(process, DPA_OP_STATE, in, sizeof(in), out, sizeof(out)) &&
 	    prm_get(out, DPA_OUT_STATE) == DPA_FATAL) {
 		flx_fail(function, "the DPA process has ended by an error (code 0x%x)",
 			 prm_get32(out, DPA_OUT_CODE));
 		return FLEXIO_STATUS_FATAL_ERR;
 	}
+	/* The code that is destroyed ends as that which finishes by itself. */
+	if (flx_leaving(process))
+		return flx_fail(function, "process: another thread of the program destroys it");
 	if (prm_get(out, DPA_OUT_STATE) == DPA_FINISHED)
-		return flx_fail(function, "process: it has finished by itself");
+		return flx_fail(function, "process: it has finished by itself "
+					  "(flexio_dev_process_finish)");
 	return flx_fail(function, "the device refuses: %s", strerror(err));
+}
+
+flexio_status flx_thread_refused(const struct flexio_process *process, const char *function,
+				 int err)
+{
+	if (err != ENOSPC)
+		return flx_refused(process, function, err);
+	return flx_fail(
+		function,
+		"process: it can have no more threads than %d, which event handlers, workers "
+		"of command queues and calls share: destroy some first",
+		FLX_THREADS);
 }

@@ -89,12 +89,12 @@ flexio_status flexio_event_handler_create(struct flexio_process *process,
 		int err = errno;
 
 		free(eh);
-		if (fattr->affinity.type == FLEXIO_AFFINITY_GROUP)
+		if (err == EINVAL && fattr->affinity.type == FLEXIO_AFFINITY_GROUP)
 			flx_log(FLEXIO_LOG_LVL_ERR,
 				"%s: fattr->affinity.id: is there a group %u of EUs? "
 				"(SOFTHCA_DPA_GROUPS says which there are)",
 				__func__, fattr->affinity.id);
-		return flx_refused(process, __func__, err);
+		return flx_thread_refused(process, __func__, err);
 	}
 	eh->arg = fattr->arg;
 	eh->object.destroy = handler_drop;

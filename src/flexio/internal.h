@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 #include "prm/cmd_dpa.h"
@@ -96,6 +97,8 @@ void flx_hold_add(struct flx_hold *hold, struct flx_object *object);
 /* The function is about to wait for device code: the process, which is the first object that it
  * holds, may go meanwhile. */
 void flx_hold_call(struct flx_hold *hold);
+/* Tells whether another thread destroys the process. */
+bool flx_leaving(const struct flexio_process *process);
 /* Waits until no call is under way in the process; the device has ended them. */
 void flx_calls_await(struct flexio_process *process);
 /* Checks an argument that must not be NULL. */
@@ -144,8 +147,13 @@ struct flx_address {
 
 /* ---- processes ---- */
 
+/* Threads that a process can have: event handlers, workers of command queues, and those that answer
+ * calls. */
+#define FLX_THREADS 1024
+
 struct flexio_process {
 	struct flx_object object;
+	pid_t pid; /* who made it: a forked child has the memory, and none of the device's objects */
 	struct ibv_context *ctx;
 	struct flexio_app *app;
 	struct ibv_pd *pd, *own_pd;
@@ -203,3 +211,6 @@ int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, 
 		void *out, size_t out_bytes);
 /* Returns FATAL_ERR if the process has failed, else FAILED; logs. */
 flexio_status flx_refused(const struct flexio_process *process, const char *function, int err);
+/* The same where a thread of the process was to be made. */
+flexio_status flx_thread_refused(const struct flexio_process *process, const char *function,
+				 int err);

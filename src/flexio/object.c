@@ -114,6 +114,16 @@ void flx_hold_call(struct flx_hold *hold)
 	flx_objects_unlock();
 }
 
+bool flx_leaving(const struct flexio_process *process)
+{
+	bool leaving;
+
+	flx_objects_lock();
+	leaving = process->object.leaving;
+	flx_objects_unlock();
+	return leaving;
+}
+
 void flx_calls_await(struct flexio_process *process)
 {
 	flx_objects_lock();

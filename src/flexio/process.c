@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flexio/queue.h"
 
@@ -71,6 +72,7 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 	if (!p)
 		return flx_fail(__func__, "no memory");
 	p->ctx = ibv_ctx;
+	p->pid = getpid();
 	p->app = app;
 	flx_app_hold(app);
 	pthread_mutex_init(&p->lock, NULL);
@@ -169,7 +171,7 @@ static flexio_status call_status(const struct flexio_process *p, const uint8_t *
 		flx_fail(function, "the function took too long and was stopped");
 		return FLEXIO_STATUS_TIMEOUT;
 	case DPA_CALL_NO_ROOM:
-		return flx_fail(function, "the DPA process can have no more threads");
+		return flx_thread_refused(p, function, ENOSPC);
 	case DPA_CALL_LEFT:
 		return flx_fail(function, "host_func: the function ended as an event handler does, "
 					  "and did not return");

@@ -22,7 +22,6 @@ CASES = (
     ("arguments", "arguments arrive, results come back E77 E78 E79 E80 E81 E82 B41 F123"),
     ("many", "many calls in a row E84 E86"),
     ("parallel", "calls of several threads run at the same time E83 D71"),
-    ("destroyed", "calls that never return, and the process goes C53 C54"),
     ("streamed", "a call prints E85"),
     ("null_load wild_store no_place no_stack frame_too_large host_call host_memory",
      "a fault ends the process and nothing else O269 O270 O273 O280 O282 E87 E91"),
@@ -46,7 +45,6 @@ CASES = (
     ("ends", "a process goes in the middle of everything C54"),
     ("app_ends", "an application goes in the middle of a call"),
     ("commands", "commands that no library sends: any length, any context, addresses that are no code"),
-    ("forked", "a child has no processes of the parent"),
 )
 
 
@@ -115,6 +113,17 @@ def in_directory(name):
     return run
 
 
+def says(name, *words):
+    """The log of a case says these words so often; None: it does say them."""
+    def run(session):
+        result = session.tool("run", "--", str(PROGRAMS.host(session)), name)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+        for text, times in words:
+            count = result.err.count(text)
+            expect(count == times or (times is None and count), f"'{text}' is said {count} times\n{result.text()}")
+    return run
+
+
 def levels(session):
     """What is said of a process at each level of the log."""
     result = session.tool("run", "--", str(PROGRAMS.host(session)), "log_levels")
@@ -139,6 +148,13 @@ def cases():
     yield "calls: an error that is not the program's to report has a code of its own O272", in_directory(
         "illegal_error")
     yield "calls: where core files and reports go O276 O277 O279", in_directory("dump_names")
+    yield "calls: calls that never return, and the process goes C53 C54", says(
+        "destroyed", ("flexio_process_call: process: another thread of the program destroys it", None),
+        ("by itself", 0))
+    yield "calls: a child has no processes of the parent", says(
+        "forked", ("flexio_process_call: process: it is of the process ", 2), ("has no function", 0))
+    yield "calls: a process has as many threads as it can have", says(
+        "crowded", ("process: it can have no more threads than 1024", 3), ("the device refuses", 0))
     yield "calls: one that ends as a handler does", left
     yield "calls: levels of the log C58", levels
     yield "calls: a crash report names the line, and gdb reads the core file O276 O277 O278 O279", reported

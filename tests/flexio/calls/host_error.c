@@ -335,10 +335,30 @@ static void forked(void)
 	CHECK(pid >= 0);
 	if (!pid) {
 		CHECK(flexio_process_call(p, &nothing, &value) != FLEXIO_STATUS_SUCCESS);
+		/* One that has not been called before. */
+		CHECK(flexio_process_call(p, &count, &value, (uint64_t)1) != FLEXIO_STATUS_SUCCESS);
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 	CHECK(RESULT(p, &nothing) == 17);
+	OK(flexio_process_destroy(p));
+}
+
+/* One thread more than there can be, by each way to make one. */
+static void crowded(void)
+{
+	struct flexio_event_handler_attr attr = {.host_stub_func = &finish};
+	struct flexio_process *p = host_process();
+	struct flexio_cmdq_attr cmdq = one_worker;
+	struct flexio_event_handler *eh;
+	struct flexio_cmdq *q;
+	uint64_t value;
+
+	for (unsigned i = 0; i < 1024; i++)
+		OK(flexio_event_handler_create(p, &attr, &eh));
+	FAILS(flexio_event_handler_create(p, &attr, &eh));
+	FAILS(flexio_cmdq_create(p, &cmdq, &q));
+	FAILS(flexio_process_call(p, &nothing, &value));
 	OK(flexio_process_destroy(p));
 }
 
@@ -391,5 +411,6 @@ const struct host_case error_cases[] = {
 	{"log_levels", log_levels},
 	{"forked", forked},
 	{"reported", reported},
+	{"crowded", crowded},
 	{NULL, NULL},
 };
