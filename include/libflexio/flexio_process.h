@@ -43,8 +43,9 @@ flexio_status flexio_process_destroy(struct flexio_process *process);
  * @...: its arguments, of the types that it has on the device; one uint64_t for a function of
  *	flexio_func_register()
  *
- * Calls of several threads run at the same time.  FLEXIO_STATUS_TIMEOUT if the call takes longer
- * than the limit, FLEXIO_STATUS_FATAL_ERR if the process has ended by an error, in the call or
+ * Calls of several threads run at the same time.  Each needs a thread of the process, of which there
+ * are 1024 with those of event handlers and command queues.  FLEXIO_STATUS_TIMEOUT if the call takes
+ * longer than the limit, FLEXIO_STATUS_FATAL_ERR if the process has ended by an error, in the call or
  * before.
  */
 flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t *host_func,
@@ -225,6 +226,8 @@ uint32_t flexio_mkey_get_id(struct flexio_mkey *mkey);
  * @process: the process
  * @pd: protection domain of the keys that are used with it, of the process's context or of another
  * @window: receives the window
+ *
+ * A process has 1023 at most.
  */
 flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd *pd,
 				   struct flexio_window **window);
@@ -249,7 +252,7 @@ uint32_t flexio_window_get_id(struct flexio_window *window);
  * @fattr: attributes
  * @outbox: receives the outbox
  *
- * Threads begin with the default outbox of the process.
+ * Threads begin with the default outbox of the process, which has 254 others at most.
  */
 flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio_outbox_attr *fattr,
 				   struct flexio_outbox **outbox);

@@ -48,7 +48,7 @@ uint32_t flexio_cq_get_cq_num(struct flexio_cq *cq);
  * flexio_cq_modify_moderation() - set when completions make an event.
  * @cq: the CQ
  * @max_count: after so many completions
- * @period: or after so many microseconds
+ * @period: or after so many microseconds, at most 4095
  * @mode: from when on the period counts, enum flexio_cq_period_mode
  */
 flexio_status flexio_cq_modify_moderation(struct flexio_cq *cq, uint16_t max_count, uint16_t period,

@@ -21,7 +21,8 @@ extern "C" {
  * @event_handler_ptr: receives the event handler
  *
  * It is not activated before flexio_event_handler_run(); an event that comes earlier waits until
- * then.
+ * then.  Fails if the process has 1024 threads: those of event handlers, of command queues, and one
+ * for each call at a time.
  */
 flexio_status flexio_event_handler_create(struct flexio_process *process,
 					  struct flexio_event_handler_attr *fattr,

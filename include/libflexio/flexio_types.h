@@ -334,7 +334,8 @@ struct flexio_cq_attr {
 	void *uar_base_addr;
 	enum flexio_cqe_comp_type cqe_comp_type;
 	enum flexio_cq_period_mode cq_period_mode;
-	/** Moderation: microseconds until an event, if fewer than cq_max_count completions came. */
+	/** Moderation: microseconds until an event, if fewer than cq_max_count completions came; at
+	 * most 4095. */
 	uint16_t cq_period;
 	/** Moderation: completions until an event. */
 	uint16_t cq_max_count;
@@ -346,9 +347,10 @@ struct flexio_cq_attr {
 	uint8_t overrun_ignore;
 	/** Not 0: each completion activates, without flexio_dev_cq_arm(). */
 	uint8_t always_armed;
-	/** The ring; every entry's owner bit is to be 1 before the CQ is made. */
+	/** The ring, at a multiple of 64; every entry's owner bit is to be 1 before the CQ is made. */
 	struct flexio_qmem cq_ring_qmem;
-	/** Doorbell record, 8 bytes of DPA memory that are to be 0 before the CQ is made. */
+	/** Doorbell record, 8 bytes of DPA memory at a multiple of 8, which are to be 0 before the CQ
+	 * is made. */
 	flexio_uintptr_t cq_dbr_daddr;
 };
 
@@ -380,8 +382,9 @@ struct flexio_wq_attr {
 		struct flexio_wq_sq_attr sq;
 		struct flexio_wq_rq_attr rq;
 	};
+	/** The ring, at a multiple of 64. */
 	struct flexio_qmem wq_ring_qmem;
-	/** Doorbell record, 8 bytes: receive counter, send counter, big-endian. */
+	/** Doorbell record, 8 bytes at a multiple of 8: receive counter, send counter, big-endian. */
 	struct flexio_qmem wq_dbr_qmem;
 };
 
@@ -418,9 +421,9 @@ struct flexio_qp_attr {
 	uint32_t rq_cqn;
 	/** flexio_rmp_get_wq_num() of the pool, if rq_type says that there is one. */
 	uint32_t rmpqn;
-	/** Both rings: the receive queue comes first. */
+	/** Both rings, at a multiple of 64: the receive queue comes first. */
 	struct flexio_qmem qp_wq_buff_qmem;
-	/** Doorbell record, 8 bytes: receive counter, send counter, big-endian. */
+	/** Doorbell record, 8 bytes at a multiple of 8: receive counter, send counter, big-endian. */
 	struct flexio_qmem qp_wq_dbr_qmem;
 
 	/* What follows is for flexio_qp_modify() alone. */
@@ -474,7 +477,8 @@ struct flexio_mkey_attr {
 
 /** Attributes of a command queue. */
 struct flexio_cmdq_attr {
-	/** DPA threads that run tasks, at least 1; there may be more of them than EUs. */
+	/** DPA threads that run tasks, at least 1; there may be more of them than EUs.  Event
+	 * handlers, workers and calls share the 1024 threads of a process. */
 	int workers;
 	/** Tasks that one worker runs before it gives its EU back, at least 1. */
 	int batch_size;
@@ -501,7 +505,7 @@ typedef struct flexio_log_dev_attr {
 #endif
 	/** Deprecated and ignored. */
 	struct flexio_uar *uar;
-	/** Bytes of the buffer: a power of two, at least 2048. */
+	/** Bytes of the buffer: a power of two, from 2048 to 64 MiB. */
 	size_t data_bsize;
 	flexio_msg_dev_sync_mode sync_mode;
 	/** For the log and for the name of the thread that writes; NULL: none. */
