@@ -124,12 +124,13 @@ enum flexio_err_status flexio_err_status_get(struct flexio_process *process);
  * flexio_coredump_create() - write an ELF core file of all threads and of the memory of a process.
  * @process: the process, which may go on
  * @outfile: the path without the suffix ".NNN.core", where NNN is the number of this program's
- *	process, "-" and the number of the DPA process (4711-0x2); NULL: "flexio_dev"; a relative one
- *	is tried in the current directory and then in $TMPDIR or /tmp
+ *	process; NULL: "flexio_dev"; a relative one is tried in the current directory and then in
+ *	$TMPDIR or /tmp
  *
- * The file does not contain what windows show.  The call needs up to three times the size of the
- * file in memory.  It takes about a second, in which device code goes on, while calls and functions
- * with objects of the same device context wait.
+ * A program with several DPA processes names a file for each, or the last one is left.  The file does
+ * not contain what windows show.  The call needs up to three times the size of the file in memory.
+ * It takes about a second, in which device code goes on, while calls and functions with objects of
+ * the same device context wait.
  */
 flexio_status flexio_coredump_create(struct flexio_process *process, const char *outfile);
 

@@ -11,21 +11,19 @@
 #define FRAMES	   256u
 #define PATH_BYTES 4096u
 
-/* Opens PATH.PID-NUMBER.SUFFIX; NULL: it cannot.  Programs share directories, and a program may have
- * several DPA processes that fail, so the name has the numbers of both. */
-static FILE *dump_open(const struct flexio_process *p, const char *outfile, const char *suffix,
-		       char path[PATH_BYTES])
+/* Opens PATH.NNN.SUFFIX, with the number of this process; NULL: it cannot. */
+static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_BYTES])
 {
 	const char *name = outfile ? outfile : "flexio_dev";
 	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	FILE *f;
 
-	snprintf(path, PATH_BYTES, "%s.%d-0x%x.%s", name, (int)getpid(), p->number, suffix);
+	snprintf(path, PATH_BYTES, "%s.%d.%s", name, (int)getpid(), suffix);
 	f = fopen(path, "we");
 	if (f || name[0] == '/')
 		return f;
-	snprintf(path, PATH_BYTES, "%s/%s.%d-0x%x.%s", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-		 base, (int)getpid(), p->number, suffix);
+	snprintf(path, PATH_BYTES, "%s/%s.%d.%s", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+		 base, (int)getpid(), suffix);
 	return fopen(path, "we");
 }
 
@@ -105,7 +103,7 @@ flexio_status flexio_crash_data(struct flexio_process *process, const char *outf
 		free(out);
 		return flx_refused(process, __func__, err);
 	}
-	f = dump_open(process, outfile, "crash", path);
+	f = dump_open(outfile, "crash", path);
 	if (f) {
 		report_write(f, process, out);
 		err = fclose(f) ? errno : 0;
@@ -128,7 +126,7 @@ flexio_status flexio_coredump_create(struct flexio_process *process, const char 
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
-	f = dump_open(process, outfile, "core", path);
+	f = dump_open(outfile, "core", path);
 	if (!f)
 		return flx_fail(__func__, "outfile: %s: %s", path, strerror(errno));
 	prm_set(in, DPA_IN_FILE, (uint32_t)fileno(f));
