@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <uthash.h>
 
 #include "base/compiler.h"
 #include "prm/cmd_dpa.h"
@@ -52,6 +53,8 @@ struct flx_object {
 	enum flx_kind kind;
 	struct flexio_process *process; /* NULL: it belongs to none */
 	struct flx_object *next, *prev;
+	void *self; /* its key in the table of addresses */
+	UT_hash_handle hh;
 	uint32_t
 		users; /* functions that have it; those that have an object have its process, too */
 	uint32_t calls; /* of a process: calls that may last as long as device code does */

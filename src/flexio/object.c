@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The list of all objects that programs may name, and who holds which. */
+
+/* Without memory an object is not in the table, and is found in the list. */
+#define HASH_NONFATAL_OOM 1
 #include "flexio/internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER; /* somebody let an object go */
 /* Lists by kind, the youngest object first. */
 static struct flx_object *objects[FLX_KINDS];
+/* The same objects by their addresses, because programs destroy thousands in any order. */
+static struct flx_object *by_address;
 
 static const char *const kind_names[FLX_KINDS] = {
 	[FLX_APP] = "application",
@@ -43,6 +48,8 @@ static void object_list(struct flx_object *o)
 	if (o->next)
 		o->next->prev = o;
 	objects[o->kind] = o;
+	o->self = o;
+	HASH_ADD_PTR(by_address, self, o);
 	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p is there", kind_names[o->kind], (void *)o);
 }
 
@@ -55,6 +62,8 @@ static void object_unlist(struct flx_object *o)
 		o->prev->next = o->next;
 	else
 		objects[o->kind] = o->next;
+	if (o->hh.tbl)
+		HASH_DEL(by_address, o);
 }
 
 void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_process *process)
@@ -158,8 +167,12 @@ static struct flx_object *object_find(const void *object, enum flx_kind kind)
 {
 	struct flx_object *o;
 
-	for (o = objects[kind]; o && (const void *)o != object; o = o->next)
-		;
+	HASH_FIND_PTR(by_address, &object, o);
+	if (!o)
+		for (o = objects[kind]; o && (const void *)o != object; o = o->next)
+			;
+	if (o && o->kind != kind)
+		return NULL;
 	return o && o->process && o->process->object.leaving ? NULL : o;
 }
 
