@@ -174,9 +174,8 @@ bool devx_is_numbered(struct uobj *obj, uint32_t number);
 /* Is this object (of verbs or of DEVX) what a command means by that class and number? */
 bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number);
 /*
- * Finds the object of the file that has this number, made by DEVX or by verbs.  It looks at handles
- * in the order in which they were given out, so it soon finds what programs make first and name
- * often, as domains and CQs.
+ * Finds the object of the file that has this number, made by DEVX or by verbs.  Of those of verbs it
+ * finds the kinds that commands name: domains, CQs, SRQs and WQs.
  */
 struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t number);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "driver/devx/devx.h"
+#include "driver/uverbs/core/numbered.h"
 
 void devx_obj_init(struct devx_obj *obj, const struct devx_class *class, uint32_t number)
 {
@@ -57,12 +58,18 @@ static struct flow_counter *udevx_counter(struct uobj *uobj)
 	return obj->class->counter ? obj->class->counter(obj) : NULL;
 }
 
+static uint32_t udevx_number(struct uobj *uobj)
+{
+	return container_of(uobj, struct devx_obj, uobj)->number;
+}
+
 const struct uobj_class udevx_class = {
 	.type = UOBJ_DEVX,
 	.free = udevx_free,
 	.takes_frames = udevx_takes_frames,
 	.table = udevx_table,
 	.counter = udevx_counter,
+	.number = udevx_number,
 };
 
 void devx_discard(struct ufile *f, struct devx_obj *obj)
@@ -89,13 +96,12 @@ bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number)
 
 struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t number)
 {
-	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
-		struct uobj *obj = uobj_any(f, handle);
+	struct uobj *obj;
 
-		if (obj && devx_is(obj, class, number))
-			return obj;
-	}
-	return NULL;
+	for (obj = uobj_numbered(&f->objects, number); obj; obj = obj->alike_next)
+		if (devx_is(obj, class, number))
+			break;
+	return obj;
 }
 
 uint32_t devx_free_number(struct ufile *f, const struct devx_class *class)
@@ -109,14 +115,12 @@ uint32_t devx_free_number(struct ufile *f, const struct devx_class *class)
 
 struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number)
 {
-	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
-		struct uobj *uobj = uobj_any(f, handle);
-		struct devx_obj *obj;
+	struct uobj *uobj;
 
-		if (!uobj || uobj->type != UOBJ_DEVX)
-			continue;
-		obj = container_of(uobj, struct devx_obj, uobj);
-		if (obj->number == number && fits(obj->class))
+	for (uobj = uobj_numbered(&f->objects, number); uobj; uobj = uobj->alike_next) {
+		struct devx_obj *obj = container_of(uobj, struct devx_obj, uobj);
+
+		if (uobj->type == UOBJ_DEVX && fits(obj->class))
 			return obj;
 	}
 	return NULL;

@@ -9,6 +9,7 @@
 #include "base/rcu.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
+#include "driver/uverbs/core/numbered.h"
 
 /* Makes room for giving the handle back when it is taken, because giving back must not fail. */
 static int free_list_reserve(struct uobj_table *t)
@@ -61,16 +62,24 @@ int uobj_reserve(struct ufile *file)
 
 int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class)
 {
-	int64_t handle = handle_take(&file->objects);
+	struct uobj_table *t = &file->objects;
+	int64_t handle;
+	int ret;
 
-	if (handle < 0)
-		return (int)handle;
 	obj->type = class->type;
 	obj->class = class;
+	ret = uobj_number_add(t, obj);
+	if (ret < 0)
+		return ret;
+	handle = handle_take(t);
+	if (handle < 0) {
+		uobj_number_remove(t, obj);
+		return (int)handle;
+	}
 	obj->handle = (uint32_t)handle;
 	obj->file = file;
 	/* The release pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
-	atomic_store_explicit(uobj_slot(&file->objects, obj->handle), obj, memory_order_release);
+	atomic_store_explicit(uobj_slot(t, obj->handle), obj, memory_order_release);
 	return 0;
 }
 
@@ -78,6 +87,7 @@ void uobj_unpublish(struct uobj *obj)
 {
 	struct uobj_table *t = &obj->file->objects;
 
+	uobj_number_remove(t, obj);
 	atomic_store_explicit(uobj_slot(t, obj->handle), NULL, memory_order_release);
 	rcu_wait();
 	t->free[t->nfree++] = obj->handle;

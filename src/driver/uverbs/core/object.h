@@ -16,6 +16,7 @@
 
 struct uchannel;
 struct ufile;
+struct uobj_alike;
 
 enum uobj_type {
 	UOBJ_NONE,
@@ -65,6 +66,9 @@ struct uobj_class {
 	/* May be missing or return NULL: the table, or the counter, that a rule means by obj. */
 	struct flow_table *(*table)(struct uobj *obj);
 	struct flow_counter *(*counter)(struct uobj *obj);
+	/* May be missing.  The number by which commands of DEVX name obj; it stays the same for as
+	 * long as obj is published. */
+	uint32_t (*number)(struct uobj *obj);
 };
 
 struct uobj {
@@ -73,6 +77,7 @@ struct uobj {
 	uint32_t handle;
 	uint32_t users; /* objects that name this one; > 0 is busy */
 	struct ufile *file;
+	struct uobj *alike_next, *alike_prev; /* objects of the same number; numbered.h */
 	/* CQ, SRQ and QP: channel of asynchronous events, the name there, and how many went. */
 	struct uchannel *async;
 	uint64_t user_handle;
@@ -93,6 +98,7 @@ struct uobj_table {
 	uint32_t *free; /* stack of handles given back */
 	uint32_t nfree;
 	uint32_t free_room;
+	struct uobj_alike *numbered; /* the file's lock is held by readers, too */
 };
 
 /* Gives obj a handle and publishes it: the object must be complete.  -ENOMEM. */

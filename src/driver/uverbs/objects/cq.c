@@ -112,10 +112,16 @@ static void ucq_collect(struct uobj *obj, struct uevents *events)
 	cdev_put(uchannel_cdev(cq->comp));
 }
 
+static uint32_t ucq_number(struct uobj *obj)
+{
+	return cq_number(container_of(obj, struct ucq, uobj)->cq);
+}
+
 static const struct uobj_class ucq_class = {
 	.type = UOBJ_CQ,
 	.free = ucq_free,
 	.collect = ucq_collect,
+	.number = ucq_number,
 };
 
 void ucq_ring(struct ucq *cq)

@@ -16,9 +16,15 @@ static void upd_free(struct uobj *obj)
 	pd_free(obj->file->hca->adapter, pd->pdn);
 }
 
+static uint32_t upd_number(struct uobj *obj)
+{
+	return container_of(obj, struct upd, uobj)->pdn;
+}
+
 static const struct uobj_class upd_class = {
 	.type = UOBJ_PD,
 	.free = upd_free,
+	.number = upd_number,
 };
 
 static int cmd_alloc_pd(struct ureq *req)

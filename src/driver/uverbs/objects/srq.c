@@ -72,9 +72,15 @@ static void usrq_free(struct uobj *obj)
 	usrq_count_users(srq, -1);
 }
 
+static uint32_t usrq_number(struct uobj *obj)
+{
+	return srq_number(container_of(obj, struct usrq, uobj)->srq);
+}
+
 static const struct uobj_class usrq_class = {
 	.type = UOBJ_SRQ,
 	.free = usrq_free,
+	.number = usrq_number,
 };
 
 struct srq_geometry {

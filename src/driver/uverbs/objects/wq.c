@@ -67,9 +67,15 @@ static void uwq_free(struct uobj *obj)
 	wq->cq->uobj.users--;
 }
 
+static uint32_t uwq_number(struct uobj *obj)
+{
+	return wq_number(container_of(obj, struct uwq, uobj)->wq);
+}
+
 static const struct uobj_class uwq_class = {
 	.type = UOBJ_WQ,
 	.free = uwq_free,
+	.number = uwq_number,
 };
 
 static int uwq_create_device(struct ureq *req, const struct wq_request *r,
