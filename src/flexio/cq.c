@@ -187,9 +187,10 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 
 		cq_free(made);
 		return flx_fail(__func__,
-				"fattr: the device refuses uar_id 0x%x, cq_ring_qmem, "
+				"fattr: the device refuses uar_id 0x%x, cq_ring_qmem (%s), "
 				"cq_dbr_daddr (0x%llx)%s: %s",
-				fattr->uar_id, (unsigned long long)fattr->cq_dbr_daddr,
+				fattr->uar_id, flx_qmem_text(&fattr->cq_ring_qmem).bytes,
+				(unsigned long long)fattr->cq_dbr_daddr,
 				fattr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD
 					? ""
 					: " or emulated_eqn",

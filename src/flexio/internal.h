@@ -200,6 +200,13 @@ void flx_alias_put(struct flx_alias *alias);
 /* Gives the number of a domain, for commands.  False: pd is no domain; logs. */
 bool flx_pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn);
 
+/* Says where a piece of memory lies, for a log line. */
+struct flx_qmem_text {
+	char bytes[48];
+};
+
+struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem);
+
 /*
  * Logs a ring of a queue that is longer than what flexio_buf_dev_alloc gave at its address, or was
  * freed.  That is no failure: a card does not know either, and the queue works until something else

@@ -71,6 +71,19 @@ static flexio_status memory_outside(const char *function, size_t bytes, uint64_t
 			(unsigned long long)daddr, bytes);
 }
 
+struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem)
+{
+	struct flx_qmem_text text;
+
+	if (qmem->memtype == FLEXIO_MEMTYPE_HOST)
+		(void)snprintf(text.bytes, sizeof(text.bytes), "umem 0x%x, offset 0x%llx",
+			       qmem->umem_id, (unsigned long long)qmem->humem_offset);
+	else
+		(void)snprintf(text.bytes, sizeof(text.bytes), "daddr 0x%llx",
+			       (unsigned long long)qmem->daddr);
+	return text;
+}
+
 void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes)
 {

@@ -170,10 +170,14 @@ static bool qp_make(struct flexio_process *process, struct ibv_context *ctx,
 	qp_set_memory(process, attr, in);
 	qp->devx = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
 	if (!qp->devx) {
+		int err = errno;
+
 		flx_fail(function,
-			 "qp_fattr: the device refuses uar_id (0x%x), sq_cqn, rq_cqn, rmpqn, "
-			 "qp_wq_buff_qmem or qp_wq_dbr_qmem: %s",
-			 attr->uar_id, strerror(errno));
+			 "qp_fattr: the device refuses uar_id (0x%x), sq_cqn (0x%x), rq_cqn "
+			 "(0x%x), rmpqn (0x%x), qp_wq_buff_qmem (%s) or qp_wq_dbr_qmem (%s): %s",
+			 attr->uar_id, attr->sq_cqn, attr->rq_cqn, attr->rmpqn,
+			 flx_qmem_text(&attr->qp_wq_buff_qmem).bytes,
+			 flx_qmem_text(&attr->qp_wq_dbr_qmem).bytes, strerror(err));
 		return false;
 	}
 	qp->number = prm_get32(out, CMD_OUT_NUMBER);

@@ -107,10 +107,14 @@ struct mlx5dv_devx_obj *flx_wq_create(const struct flx_wq_make *make, enum prm_o
 	obj = mlx5dv_devx_obj_create(make->ctx, cmd->in, sizeof(cmd->in), cmd->out,
 				     sizeof(cmd->out));
 	if (!obj) {
+		int err = errno;
+
 		flx_fail(make->function,
 			 "the device refuses cq_num, or of fattr uar_id (0x%x), log_wq_stride "
-			 "(%u), wq_ring_qmem or wq_dbr_qmem: %s",
-			 make->attr->uar_id, make->attr->log_wq_stride, strerror(errno));
+			 "(%u), wq_ring_qmem (%s) or wq_dbr_qmem (%s): %s",
+			 make->attr->uar_id, make->attr->log_wq_stride,
+			 flx_qmem_text(&make->attr->wq_ring_qmem).bytes,
+			 flx_qmem_text(&make->attr->wq_dbr_qmem).bytes, strerror(err));
 		return NULL;
 	}
 	*number = prm_get32(cmd->out, CMD_OUT_NUMBER);

@@ -15,6 +15,7 @@
 #include "driver/devx/cq.h"
 #include "driver/devx/emulation.h"
 #include "driver/devx/eq.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_cq.h"
@@ -95,11 +96,16 @@ static void devx_cq_rung(struct doorbell_user *u)
 /* Refuses the features that this device does not have. */
 static int devx_cq_check_features(const uint8_t *cqc)
 {
-	if (prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
-		log_info("devx: padded CQs and page offsets are not supported");
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	static const struct devx_lack lacks[] = {{CQC_PAGE_OFFSET, "page_offset"}};
+	uint32_t cqe_size = prm_get32(cqc, CQC_CQE_SIZE);
+	int ret = devx_lacks(cqc, lacks);
+
+	if (ret == 0 && cqe_size > CQC_CQE_128)
+		ret = devx_refuse(-EOPNOTSUPP, "cqe_sz", cqe_size,
+				  "the device has 0 (64 bytes) and 1 (128 bytes)");
+	return ret < 0 ? ret
+		       : devx_at_most("log_cq_size", prm_get32(cqc, CQC_LOG_SIZE),
+				      log2_of(ADAPTER_MAX_CQE + 1));
 }
 
 /* Chooses how completions are compressed, and which parts of them are kept. */
@@ -111,12 +117,16 @@ static int devx_cq_choose_compression(struct devx_cq *cq, const uint8_t *cqc)
 
 	if (!prm_get(cqc, CQC_COMPRESSION))
 		return 0;
-	if (layout > CQC_LAYOUT_ENHANCED || format > CQE_MINI_L3L4 || cq->attr.collapsed)
-		return -EINVAL;
-	if (format == CQE_MINI_FLOW_TAG) {
-		log_info("devx: compressed CQs with flow tags are not supported");
-		return -EOPNOTSUPP;
-	}
+	if (cq->attr.collapsed)
+		return devx_refuse(-EINVAL, "cqe_comp_en", 1, "a queue with cc has one entry");
+	if (layout > CQC_LAYOUT_ENHANCED)
+		return devx_refuse(-EINVAL, "cqe_compression_layout", layout,
+				   "0 (basic) and 1 (enhanced) are possible");
+	if (format > CQE_MINI_L3L4)
+		return devx_refuse(-EINVAL, "mini_cqe_res_format", format, "unknown");
+	if (format == CQE_MINI_FLOW_TAG)
+		return devx_refuse(-EOPNOTSUPP, "mini_cqe_res_format", format,
+				   "the device does not compress flow tags");
 	cq->attr.compression =
 		layout == CQC_LAYOUT_BASIC ? CQ_COMPRESSED_BASIC : CQ_COMPRESSED_ENHANCED;
 	cq->attr.mini_format = (uint8_t)format;
@@ -160,15 +170,21 @@ static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
 	if (cq->apu && cq->element == CQC_ELEMENT_THREAD) {
 		cq->thread = devx_find_fitting(c->file, is_thread, cq->eqn);
 		cq->attr.event = devx_cq_on_activation;
-		return cq->thread ? 0 : -EINVAL;
+		return cq->thread ? 0
+				  : devx_refuse(-EINVAL, "c_eqn", cq->eqn,
+						"no DPA thread of this context has that number");
 	}
 	/* Emulated event queues have numbers among the others. */
 	cq->attr.event = devx_cq_on_event;
 	cq->eq = devx_eq_find(c->file, cq->eqn);
 	cq->emulated = devx_emulated_eq_find(c->file, cq->eqn);
-	return cq->element <= CQC_ELEMENT_EMULATED_EQ && (cq->eq || cq->emulated || eqn_ok(cq->eqn))
-		       ? 0
-		       : -EINVAL;
+	if (cq->element > CQC_ELEMENT_EMULATED_EQ)
+		return devx_refuse(-EINVAL, "apu_element_type", cq->element,
+				   "0 (thread), 1 and 2 (event queues) are possible");
+	if (!cq->eq && !cq->emulated && !eqn_ok(cq->eqn))
+		return devx_refuse(-EINVAL, "c_eqn", cq->eqn,
+				   "no event queue of this context has that number");
+	return 0;
 }
 
 /* Chooses where doorbells come from, and so how the program arms the queue. */
@@ -187,16 +203,25 @@ static void devx_cq_choose_arming(struct devx_cq *cq, const uint8_t *cqc, bool d
 static int devx_cq_use_memory(struct devx_call *c, struct devx_cq *cq)
 {
 	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
+	const struct devx_part ring = {
+		.field = "cq_umem_offset",
+		.umem_id = prm_get32(c->in, CREATE_CQ_UMEM),
+		.offset = prm_get(c->in, CREATE_CQ_OFFSET),
+		.length = (uint64_t)cq->attr.entries * cq->attr.cqe_bytes,
+	};
+	const struct devx_part record = {
+		.field = "dbr_addr",
+		.umem_id = prm_get32(cqc, CQC_DBR_UMEM),
+		.offset = prm_get(cqc, CQC_DBR_ADDR),
+		.length = 2 * sizeof(be32),
+	};
 	struct uobj *umem;
 
-	cq->attr.buf = devx_umem_part(c->file, prm_get32(c->in, CREATE_CQ_UMEM),
-				      prm_get(c->in, CREATE_CQ_OFFSET),
-				      (uint64_t)cq->attr.entries * cq->attr.cqe_bytes, true, &umem);
+	cq->attr.buf = devx_umem_part(c->file, &ring, true, &umem);
 	if (!cq->attr.buf)
 		return -EINVAL;
 	devx_obj_uses(&cq->obj, umem);
-	cq->attr.dbrec = devx_umem_part(c->file, prm_get32(cqc, CQC_DBR_UMEM),
-					prm_get(cqc, CQC_DBR_ADDR), 2 * sizeof(be32), false, &umem);
+	cq->attr.dbrec = devx_umem_part(c->file, &record, false, &umem);
 	if (!cq->attr.dbrec)
 		return -EINVAL;
 	devx_obj_uses(&cq->obj, umem);

@@ -88,6 +88,14 @@ struct devx_pages {
 	uint64_t page; /* bytes */
 };
 
+/* A stretch of an umem that a queue uses. */
+struct devx_part {
+	const char *field; /* where the command names it, for the line about a refusal */
+	uint32_t umem_id;
+	uint64_t offset;
+	uint64_t length;
+};
+
 /* A command, copied out of the program.  The command's row says the sizes of both mailboxes. */
 struct devx_call {
 	struct ufile *file;
@@ -195,10 +203,9 @@ int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
 typedef bool devx_fits(const struct devx_class *class);
 struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number);
 
-/* The part of an umem that begins at offset: NULL unless length bytes are there, aligned to 4;
- * writable if the device writes to it, which it does only to rings and records of CQEs. */
-void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
-		     bool write, struct uobj **umem);
+/* NULL unless all its bytes are there, aligned to 4; writable if the device writes to it, which it
+ * does only to rings and records of CQEs. */
+void *devx_umem_part(struct ufile *f, const struct devx_part *part, bool write, struct uobj **umem);
 /*
  * The same for length bytes in whole pages.  They begin in the page of offset, as far into it as
  * iova is into its own page, and may have any alignment.

@@ -9,6 +9,7 @@
 
 #include "dpa/outbox.h"
 #include "driver/devx/duar.h"
+#include "driver/devx/refuse.h"
 #include "driver/devx/eq_ring.h"
 #include "driver/emulation/db_bell.h"
 #include "driver/uverbs/objects/uar.h"
@@ -89,5 +90,7 @@ int devx_uar(struct ufile *f, uint32_t number, struct uobj **duar)
 	if (uuar_regs(f, number))
 		return 0;
 	*duar = devx_find(f, &devx_duar_class, number);
-	return *duar ? 0 : -EINVAL;
+	return *duar ? 0
+		     : devx_refuse(-EINVAL, "uar_page", number,
+				   "no UAR of this context has that number");
 }

@@ -9,6 +9,7 @@
 
 #include "driver/devx/emulation.h"
 #include "driver/devx/eq_ring.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_eq.h"
 
@@ -73,7 +74,7 @@ static int eq_free_number(struct ufile *f)
 
 	while (n < EQ_NUMBERS && devx_eq_find(f, n))
 		n++;
-	return n < EQ_NUMBERS ? (int)n : -ENOSPC;
+	return n < EQ_NUMBERS ? (int)n : explained(-ENOSPC, "all %u numbers are in use", n);
 }
 
 /* Keeps the program's descriptor under a number that the program does not know. */
@@ -86,7 +87,7 @@ static int eq_keep_vector(struct eq_ring *eq, uint32_t fd)
 		return 0;
 	copy = fcntl((int)(fd - 1), F_DUPFD_CLOEXEC, 0);
 	if (copy < 0)
-		return -EINVAL;
+		return devx_refuse(-EINVAL, "intr", fd, "it is no vector of this process");
 	eq->vector = hidden_keep(copy);
 	return 0;
 }
@@ -95,11 +96,20 @@ static int eq_make(struct devx_call *c, struct devx_eq *eq)
 {
 	const uint8_t *eqc = c->in + CREATE_EQ_CONTEXT;
 	struct eq_ring *r = &eq->ring;
+	struct devx_part ring = {
+		.field = "eq_umem_offset",
+		.umem_id = prm_get32(c->in, CREATE_EQ_UMEM),
+		.offset = prm_get(c->in, CREATE_EQ_OFFSET),
+	};
 	struct uobj *umem, *duar;
 	int number, ret;
 
-	if (prm_get(eqc, EQC_LOG_SIZE) > EQ_LOG_MAX || prm_get(eqc, EQC_PAGE_OFFSET))
-		return -EINVAL;
+	ret = devx_at_most("log_eq_size", prm_get(eqc, EQC_LOG_SIZE), EQ_LOG_MAX);
+	if (ret < 0)
+		return ret;
+	if (prm_get(eqc, EQC_PAGE_OFFSET))
+		return devx_refuse(-EINVAL, "page_offset", prm_get(eqc, EQC_PAGE_OFFSET),
+				   "the device has 0 alone");
 	r->file = c->file;
 	r->entries = 1u << prm_get32(eqc, EQC_LOG_SIZE);
 	r->region = prm_get32(eqc, EQC_UAR_PAGE);
@@ -107,13 +117,11 @@ static int eq_make(struct devx_call *c, struct devx_eq *eq)
 	r->overrun_ignore = prm_get(eqc, EQC_OVERRUN_IGNORE);
 	for (unsigned i = 0; i < array_size(r->events); i++)
 		r->events[i] = prm_get(c->in + CREATE_EQ_EVENTS + 8 * i, PRM_FIELD(0, 64));
-	r->entry = devx_umem_part(c->file, prm_get32(c->in, CREATE_EQ_UMEM),
-				  prm_get(c->in, CREATE_EQ_OFFSET),
-				  (uint64_t)r->entries * EQE_BYTES, true, &umem);
-	number = eq_free_number(c->file);
-	ret = devx_uar(c->file, r->region, &duar);
-	if (ret < 0 || !r->entry)
+	ring.length = (uint64_t)r->entries * EQE_BYTES;
+	r->entry = devx_umem_part(c->file, &ring, true, &umem);
+	if (!r->entry || devx_uar(c->file, r->region, &duar) < 0)
 		return -EINVAL;
+	number = eq_free_number(c->file);
 	if (number < 0)
 		return number;
 	ret = eq_keep_vector(r, prm_get32(c->in, CREATE_EQ_VECTOR));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/explain.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/devx/devx.h"
@@ -41,11 +42,35 @@ static enum cmd_status cmd_status_of(int err)
 	return CMD_STATUS_INTERNAL;
 }
 
+/* Lines about commands that are refused for the same reason are alike, and no others. */
+static uint64_t reason_subject(const char *reason)
+{
+	uint64_t h = 0;
+
+	while (*reason)
+		h = (h ^ (uint8_t)*reason++) * 0x100000001b3u;
+	return h;
+}
+
+/* Says no more than the status of what makes no object and has no reason: libraries ask the device
+ * much that they do not expect it to do. */
+static void mailbox_explain(const struct mailbox *m, enum cmd_status status, int err)
+{
+	const char *reason = explain_reason(m->op->create ? strerror(-err) : "");
+
+	if (!*reason)
+		return;
+	explain_line(reason_subject(reason), "%s is refused (%s): %s", m->op->name,
+		     cmd_status_name(status), reason);
+}
+
 /* The syndrome is for people who support the firmware; ours repeats what was refused and why. */
 static int mailbox_refuse(struct mailbox *m, enum cmd_status status, int err)
 {
 	trace(prm, refused, m->op->name, cmd_status_name(status), trace_errno(err));
 	log_info("devx: %s: status 0x%x (%s)", m->op->name, status, strerror(-err));
+	if (explaining())
+		mailbox_explain(m, status, err);
 	memset(m->call.out, 0, m->call.out_len);
 	prm_set(m->call.out, CMD_OUT_STATUS, status);
 	prm_set(m->call.out, CMD_OUT_SYNDROME, (uint32_t)m->op->opcode << 16 | (uint32_t)-err);
@@ -123,10 +148,21 @@ static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 /* Checks what the firmware checks first. */
 static int mailbox_check_lengths(struct mailbox *m)
 {
-	if (m->call.in_len < m->op->in_bytes)
-		return mailbox_refuse(m, CMD_STATUS_BAD_INPUT_LEN, -EINVAL);
-	if (m->call.out_len < m->op->out_bytes)
-		return mailbox_refuse(m, CMD_STATUS_BAD_OUTPUT_LEN, -EINVAL);
+	int err;
+
+	/* What was noted before, and is no reason of this command's, goes. */
+	if (explaining())
+		(void)explain_reason("");
+	if (m->call.in_len < m->op->in_bytes) {
+		err = explained(-EINVAL, "its input has %zu bytes, and %u are needed",
+				m->call.in_len, m->op->in_bytes);
+		return mailbox_refuse(m, CMD_STATUS_BAD_INPUT_LEN, err);
+	}
+	if (m->call.out_len < m->op->out_bytes) {
+		err = explained(-EINVAL, "its output has %zu bytes, and %u are needed",
+				m->call.out_len, m->op->out_bytes);
+		return mailbox_refuse(m, CMD_STATUS_BAD_OUTPUT_LEN, err);
+	}
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/devx/devx.h"
+#include "driver/devx/refuse.h"
 #include "prm/cmd_mkey.h"
 #include "prm/umr.h"
 
@@ -38,6 +38,18 @@ static uint32_t mkc_mode(const uint8_t *mkc)
 	return prm_get32(mkc, MKC_ACCESS_MODE_HIGH) << 2 | prm_get32(mkc, MKC_ACCESS_MODE_LOW);
 }
 
+static int devx_mkey_check_list(const struct mkey_indirect_attr *attr)
+{
+	int ret = devx_at_most("translations_octword_size", attr->max_entries, ADAPTER_MAX_KLM);
+
+	if (ret == 0)
+		ret = devx_at_most("translations_octword_actual_size", attr->entries,
+				   attr->max_entries);
+	if (ret == 0 && attr->signature && !attr->bsf_octowords)
+		ret = devx_refuse(-EINVAL, "bsf_octword_size", 0, "bsf_en needs room for them");
+	return ret;
+}
+
 /* Reads the list, which follows the fixed part of the command. */
 static int devx_mkey_make_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
 {
@@ -61,15 +73,23 @@ static int devx_mkey_make_list(struct devx_call *c, const uint8_t *mkc, struct d
 		.entries = entries,
 		.entry = (const void *)(c->in + CREATE_MKEY_LIST),
 	};
+	int ret;
 
-	if (prm_get(c->in, CREATE_MKEY_BSF_ACTUAL)) {
-		log_info("devx: signatures are configured by work requests, not at creation");
-		return -EOPNOTSUPP;
-	}
+	if (prm_get(c->in, CREATE_MKEY_BSF_ACTUAL))
+		return devx_refuse(-EOPNOTSUPP, "bsf_octword_actual_size",
+				   prm_get(c->in, CREATE_MKEY_BSF_ACTUAL),
+				   "signatures are configured by work requests, not at creation");
 	if (!range_inside(CREATE_MKEY_LIST, (uint64_t)entries * sizeof(struct umr_klm), c->in_len))
-		return -EINVAL;
+		return devx_refuse(-EINVAL, "translations_octword_actual_size", entries,
+				   "the command is too short for so many");
+	ret = devx_mkey_check_list(&attr);
+	if (ret < 0)
+		return ret;
 	return mkey_create_indirect(c->file->hca->adapter, &attr, &key->mkey);
 }
+
+static const struct devx_lack region_lacks[] = {
+	{MKC_FREE, "free"}, {MKC_UMR, "umr_en"}, {MKC_BSF, "bsf_en"}};
 
 /*
  * Takes pages of an umem, from the page of offset on.  The first byte of the region lies as far
@@ -98,15 +118,19 @@ static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct
 	struct uobj *umem;
 	int ret;
 
-	if (prm_get(mkc, MKC_FREE) || prm_get(mkc, MKC_UMR) || prm_get(mkc, MKC_BSF) ||
-	    prm_get32(mkc, MKC_QPN) != IB_QPN_MASK) {
-		log_info("devx: regions that work requests change, or of one queue pair, are not "
-			 "supported");
-		return -EOPNOTSUPP;
-	}
+	ret = devx_lacks(mkc, region_lacks);
+	if (ret < 0)
+		return ret;
+	if (prm_get32(mkc, MKC_QPN) != IB_QPN_MASK)
+		return devx_refuse(-EOPNOTSUPP, "qpn", prm_get32(mkc, MKC_QPN),
+				   "a region is of all queue pairs (0xffffff)");
 	attr.addr = devx_umem_pages(c->file, &at, attr.access & writes, &umem);
 	if (!attr.addr)
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "mkey_umem_offset: 0x%llx bytes at 0x%llx of umem 0x%x: the umem "
+				 "does not have all of them, or not for writing",
+				 (unsigned long long)at.length, (unsigned long long)at.offset,
+				 at.umem_id);
 	devx_obj_uses(&key->obj, umem);
 	ret = mkey_create(c->file->hca->adapter, &attr, &key->mkey);
 	if (ret == 0)
@@ -129,9 +153,8 @@ static int devx_mkey_make(struct devx_call *c, struct devx_mkey *key)
 	case MKC_MODE_MTT:
 		return devx_mkey_make_region(c, key->context, key);
 	default:
-		log_info("devx: access mode %u of memory keys is not supported",
-			 mkc_mode(key->context));
-		return -EOPNOTSUPP;
+		return devx_refuse(-EOPNOTSUPP, "access_mode", mkc_mode(key->context),
+				   "the device has 1 (MTT), 2 (KLM) and 3 (KSM)");
 	}
 }
 
@@ -142,6 +165,8 @@ static void devx_mkey_free(struct devx_obj *obj)
 
 static const struct devx_class devx_mkey_class = {.free = devx_mkey_free};
 
+static const struct devx_lack crypto_lacks[] = {{MKC_CRYPTO, "crypto_en"}};
+
 static int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_mkey *key = calloc(1, sizeof(*key));
@@ -150,12 +175,9 @@ static int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
 	if (!key)
 		return -ENOMEM;
 	memcpy(key->context, c->in + CREATE_MKEY_CONTEXT, sizeof(key->context));
-	if (prm_get(key->context, MKC_CRYPTO)) {
-		log_info("devx: memory keys with encryption are not supported");
-		ret = -EOPNOTSUPP;
-	} else {
+	ret = devx_lacks(key->context, crypto_lacks);
+	if (ret == 0)
 		ret = devx_mkey_make(c, key);
-	}
 	if (ret < 0) {
 		devx_obj_release(&key->obj);
 		free(key);

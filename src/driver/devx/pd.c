@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "driver/devx/devx.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/pd.h"
 
 static int devx_domain_create(struct devx_call *c, const struct devx_class *class,
@@ -51,7 +51,8 @@ static int devx_create_xrcd(struct devx_call *c, struct devx_obj **out)
 int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj)
 {
 	*obj = devx_find(f, &devx_pd_class, pdn);
-	return *obj ? 0 : -EINVAL;
+	return *obj ? 0
+		    : devx_refuse(-EINVAL, "pd", pdn, "no domain of this context has that number");
 }
 
 static const struct devx_op ops[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queue pairs made by DEVX: CREATE_QP. */
 #include "driver/devx/qp.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/qp.h"
 #include "driver/uverbs/objects/uar.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/rcu.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"
@@ -56,35 +56,45 @@ static int devx_qp_service(const uint8_t *qpc, enum ib_qp_type *type)
 		*type = IB_QPT_DCI;
 		return 0;
 	default:
-		log_info("devx: service type 0x%x of queue pairs is not supported",
-			 prm_get32(qpc, QPC_SERVICE));
-		return -EOPNOTSUPP;
+		return devx_refuse(-EOPNOTSUPP, "st", prm_get32(qpc, QPC_SERVICE),
+				   "the device has RC (0), UC (1), UD (3) and DCI (5)");
 	}
 }
 
 static int devx_qp_check_features(const uint8_t *qpc)
 {
-	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
-	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_DRAIN_SIGERR)) {
-		log_info("devx: queue pairs with WQE signatures, offloads, page offsets, or "
-			 "signature pipelining from the beginning (that is INIT2INIT_QP's) are "
-			 "not supported");
-		return -EOPNOTSUPP;
-	}
-	if (prm_get(qpc, QPC_SLAVE_RECEIVE) && prm_get32(qpc, QPC_RQ_TYPE) != QPC_RQ_REGULAR) {
-		log_info("devx: a master enables receives of a queue pair's own queue, and none "
-			 "of a shared one");
-		return -EINVAL;
-	}
+	static const struct devx_lack lacks[] = {
+		{QPC_WQ_SIGNATURE, "wq_signature"},
+		{QPC_OFFLOAD, "offload_type"},
+		{QPC_PAGE_OFFSET, "page_offset"},
+		{QPC_DRAIN_SIGERR, "drain_sigerr"}, /* INIT2INIT_QP switches it on */
+	};
+	int ret = devx_lacks(qpc, lacks);
+
+	if (ret < 0)
+		return ret;
+	if (prm_get(qpc, QPC_SLAVE_RECEIVE) && prm_get32(qpc, QPC_RQ_TYPE) != QPC_RQ_REGULAR)
+		return devx_refuse(-EINVAL, "cd_slave_receive", 1,
+				   "a master enables receives of a queue pair's own queue, and "
+				   "none of a shared one");
 	return 0;
 }
 
-/* Finds the CQ and makes sure that it stays. */
-static int devx_qp_use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
+static int devx_qp_check_streams(const uint8_t *qpc)
 {
-	struct uobj *obj = devx_find(c->file, &devx_cq_class, cqn);
+	if (prm_get32(qpc, QPC_SERVICE) != QPC_SERVICE_DCI)
+		return 0;
+	return devx_at_most("log_num_dci_errored_streams", prm_get32(qpc, QPC_LOG_DCI_ERRORED),
+			    ADAPTER_LOG_MAX_DC_ERRORED);
+}
 
-	if (!obj)
+/* Finds the CQ and makes sure that it stays. */
+static int devx_qp_use_cq(struct devx_call *c, struct devx_qp *qp, const char *field, uint32_t cqn,
+			  struct cq **out)
+{
+	struct uobj *obj;
+
+	if (devx_named(c->file, &devx_cq_class, cqn, field, &obj) < 0)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, obj);
 	*out = devx_cq_of(obj);
@@ -101,14 +111,18 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 
 	/* whatever its context says about receives */
 	if (qp->type == IB_QPT_DCI)
-		return sends ? devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
-			     : -EINVAL;
+		receives = false;
 	if (!sends && !receives)
-		return -EINVAL;
+		return devx_refuse(-EINVAL, "no_sq", 1,
+				   "a queue pair that receives nothing has to send");
 	if (sends)
-		ret = devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq);
+		ret = devx_qp_use_cq(c, qp, "cqn_snd", prm_get32(qpc, QPC_CQN_SEND),
+				     &attr->send_cq);
 	if (ret == 0 && receives)
-		ret = devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_RECV), &attr->recv_cq);
+		ret = devx_qp_use_cq(c, qp, "cqn_rcv", prm_get32(qpc, QPC_CQN_RECV),
+				     &attr->recv_cq);
+	if (qp->type == IB_QPT_DCI)
+		return ret;
 	if (ret < 0)
 		return ret;
 	/* The missing side never completes anything. */
@@ -118,8 +132,8 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 		attr->recv_cq = attr->send_cq;
 	if (rq_type != QPC_RQ_SRQ)
 		return 0;
-	obj = devx_find(c->file, &devx_rmp_class, prm_get32(qpc, QPC_SRQN));
-	if (!obj)
+	if (devx_named(c->file, &devx_rmp_class, prm_get32(qpc, QPC_SRQN), "srqn_rmpn_xrqn", &obj) <
+	    0)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, obj);
 	attr->srq = devx_srq_of(obj);
@@ -130,7 +144,18 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 static int devx_qp_use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
 {
 	const uint8_t *qpc = qp->created;
-	uint64_t offset = prm_get(c->in, CREATE_QP_OFFSET), rq_bytes = 0, sq_bytes = 0;
+	struct devx_part ring = {
+		.field = "wq_umem_offset",
+		.umem_id = prm_get32(c->in, CREATE_QP_UMEM),
+		.offset = prm_get(c->in, CREATE_QP_OFFSET),
+	};
+	const struct devx_part record = {
+		.field = "dbr_addr",
+		.umem_id = prm_get32(qpc, QPC_DBR_UMEM),
+		.offset = prm_get(qpc, QPC_DBR_ADDR),
+		.length = 2 * sizeof(be32),
+	};
+	uint64_t rq_bytes = 0, sq_bytes = 0;
 	struct uobj *umem;
 	uint8_t *rings;
 
@@ -145,16 +170,15 @@ static int devx_qp_use_memory(struct devx_call *c, struct devx_qp *qp, struct qp
 		sq_bytes = (uint64_t)attr->sq_blocks * WQE_BLOCK;
 	}
 	if (rq_bytes + sq_bytes) {
-		rings = devx_umem_part(c->file, prm_get32(c->in, CREATE_QP_UMEM), offset,
-				       rq_bytes + sq_bytes, false, &umem);
+		ring.length = rq_bytes + sq_bytes;
+		rings = devx_umem_part(c->file, &ring, false, &umem);
 		if (!rings)
 			return -EINVAL;
 		devx_obj_uses(&qp->obj, umem);
 		attr->rq_buf = rings;
 		attr->sq_buf = rings + rq_bytes;
 	}
-	attr->dbrec = devx_umem_part(c->file, prm_get32(qpc, QPC_DBR_UMEM),
-				     prm_get(qpc, QPC_DBR_ADDR), 2 * sizeof(be32), false, &umem);
+	attr->dbrec = devx_umem_part(c->file, &record, false, &umem);
 	if (!attr->dbrec)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, umem);
@@ -180,6 +204,8 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 
 	if (ret == 0)
 		ret = devx_qp_check_features(qpc);
+	if (ret == 0)
+		ret = devx_qp_check_streams(qpc);
 	if (ret == 0)
 		ret = devx_pd(c->file, attr.pdn, &pd);
 	if (ret < 0)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/devx/devx.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/srq.h"
 #include "prm/cmd_rmp.h"
 #include "prm/wqe.h"
@@ -35,13 +35,33 @@ static int devx_rmp_check_features(const uint8_t *rmpc)
 {
 	const uint8_t *wq = rmpc + RMPC_WQ;
 
-	if (prm_get(wq, WQ_TYPE) > WQ_CYCLIC || prm_get(rmpc, RMPC_BASIC_WQE) ||
-	    prm_get(wq, WQ_SIGNATURE) || prm_get(wq, WQ_PAGE_OFFSET)) {
-		log_info("devx: striding receive memory pools, those without next segments, with "
-			 "WQE signatures or page offsets are not supported");
-		return -EOPNOTSUPP;
-	}
-	return prm_get(rmpc, RMPC_STATE) == RMPC_STATE_RDY ? 0 : -EINVAL;
+	static const struct devx_lack lacks[] = {{RMPC_BASIC_WQE, "basic_cyclic_rcv_wqe"}};
+	static const struct devx_lack wq_lacks[] = {{WQ_SIGNATURE, "wq_signature"},
+						    {WQ_PAGE_OFFSET, "page_offset"}};
+	int ret = devx_lacks(rmpc, lacks);
+
+	if (ret == 0)
+		ret = devx_lacks(wq, wq_lacks);
+	if (ret < 0)
+		return ret;
+	if (prm_get(wq, WQ_TYPE) > WQ_CYCLIC)
+		return devx_refuse(-EOPNOTSUPP, "wq_type", prm_get(wq, WQ_TYPE),
+				   "the device has 0 (a list) and 1 (cyclic)");
+	return prm_get(rmpc, RMPC_STATE) == RMPC_STATE_RDY
+		       ? 0
+		       : devx_refuse(-EINVAL, "state", prm_get(rmpc, RMPC_STATE),
+				     "it begins with 1 (ready)");
+}
+
+static int devx_rmp_check_sizes(const struct srq_attr *attr)
+{
+	int ret = devx_at_most("log_wq_sz", log2_of(attr->wqe_count),
+			       log2_of(ADAPTER_MAX_SRQ_WR + 1));
+
+	if (ret == 0 && attr->wqe_bytes < 32)
+		ret = devx_refuse(-EINVAL, "log_wq_stride", log2_of(attr->wqe_bytes),
+				  "an entry has 32 bytes (5) at least");
+	return ret < 0 ? ret : devx_at_most("lwm", attr->limit, attr->wqe_count);
 }
 
 static void devx_rmp_free(struct devx_obj *obj)
@@ -75,18 +95,21 @@ static int devx_rmp_make(struct devx_call *c, struct devx_rmp *rmp)
 		.async = devx_rmp_on_async,
 		.user = &rmp->obj,
 	};
+	const struct devx_part at = devx_wq_ring(wq), record = devx_wq_record(wq, sizeof(be32));
 	struct uobj *pd, *ring, *dbr;
 	int ret = devx_rmp_check_features(rmp->context);
 
 	if (ret == 0)
+		ret = devx_rmp_check_sizes(&attr);
+	if (ret == 0)
 		ret = devx_pd(c->file, attr.pdn, &pd);
 	if (ret < 0)
 		return ret;
-	attr.buf = devx_umem_part(c->file, prm_get32(wq, WQ_UMEM), prm_get(wq, WQ_OFFSET),
-				  (uint64_t)attr.wqe_count * attr.wqe_bytes, false, &ring);
-	attr.dbrec = devx_umem_part(c->file, prm_get32(wq, WQ_DBR_UMEM), prm_get(wq, WQ_DBR_ADDR),
-				    sizeof(be32), false, &dbr);
-	if (!attr.buf || !attr.dbrec || attr.wqe_bytes < sizeof(struct wqe_srq_next))
+	attr.buf = devx_umem_part(c->file, &at, false, &ring);
+	if (!attr.buf)
+		return -EINVAL;
+	attr.dbrec = devx_umem_part(c->file, &record, false, &dbr);
+	if (!attr.dbrec)
 		return -EINVAL;
 	attr.max_sge = (attr.wqe_bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
 		       (uint32_t)sizeof(struct wqe_data);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/wq.h"
 #include "prm/wqe.h"
 
@@ -33,38 +34,33 @@ static void devx_rq_on_async(void *user, enum ib_event event)
 /* Refuses the features that this device does not have. */
 static int devx_rq_check_features(const uint8_t *rqc)
 {
-	const uint8_t *wq = rqc + RQC_WQ;
+	static const struct devx_lack lacks[] = {
+		{RQC_RESERVED_KEY, "rlky"},
+		{RQC_DELAY_DROP, "delay_drop_en"},
+		{RQC_SCATTER_FCS, "scatter_fcs"},
+		{RQC_HAIRPIN, "hairpin"},
+	};
+	int ret = devx_lacks(rqc, lacks);
 
-	bool pool = prm_get(rqc, RQC_MEMORY) == RQC_OF_RMP;
-
-	if (!pool &&
-	    (prm_get(rqc, RQC_MEMORY) != RQC_INLINE || prm_get(wq, WQ_TYPE) != WQ_CYCLIC)) {
-		log_info("devx: receive queues that are striding or lists are not supported");
-		return -EOPNOTSUPP;
-	}
-	if (prm_get(rqc, RQC_RESERVED_KEY) || prm_get(rqc, RQC_DELAY_DROP) ||
-	    prm_get(rqc, RQC_SCATTER_FCS) || prm_get(rqc, RQC_HAIRPIN) ||
-	    (!pool && (prm_get(wq, WQ_SIGNATURE) || prm_get(wq, WQ_PAGE_OFFSET)))) {
-		log_info("devx: receive queues with the reserved key, frame check sequences, "
-			 "delayed drops, hairpins, WQE signatures or page offsets are not "
-			 "supported");
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	if (ret < 0 || prm_get(rqc, RQC_MEMORY) == RQC_OF_RMP)
+		return ret;
+	if (prm_get(rqc, RQC_MEMORY) != RQC_INLINE)
+		return devx_refuse(-EOPNOTSUPP, "mem_rq_type", prm_get(rqc, RQC_MEMORY),
+				   "the device has 0 (a ring) and 1 (a pool)");
+	return devx_raw_check_ring(rqc + RQC_WQ);
 }
 
 static int devx_rq_use_memory(struct devx_call *c, struct devx_rq *rq, struct wq_attr *attr)
 {
 	const uint8_t *wq = rq->context + RQC_WQ;
+	const struct devx_part ring = devx_wq_ring(wq), record = devx_wq_record(wq, sizeof(be32));
 	struct uobj *umem;
 
-	attr->buf = devx_umem_part(c->file, prm_get32(wq, WQ_UMEM), prm_get(wq, WQ_OFFSET),
-				   (uint64_t)attr->wqes * attr->wqe_bytes, false, &umem);
+	attr->buf = devx_umem_part(c->file, &ring, false, &umem);
 	if (!attr->buf)
 		return -EINVAL;
 	devx_obj_uses(&rq->obj, umem);
-	attr->dbrec = devx_umem_part(c->file, prm_get32(wq, WQ_DBR_UMEM), prm_get(wq, WQ_DBR_ADDR),
-				     sizeof(be32), false, &umem);
+	attr->dbrec = devx_umem_part(c->file, &record, false, &umem);
 	if (!attr->dbrec)
 		return -EINVAL;
 	devx_obj_uses(&rq->obj, umem);
@@ -74,9 +70,9 @@ static int devx_rq_use_memory(struct devx_call *c, struct devx_rq *rq, struct wq
 /* Uses a pool in place of a ring, which the context then does not have. */
 static int devx_rq_use_pool(struct devx_call *c, struct devx_rq *rq, struct wq_attr *attr)
 {
-	struct uobj *rmp = devx_find(c->file, &devx_rmp_class, prm_get32(rq->context, RQC_RMP));
+	struct uobj *rmp;
 
-	if (!rmp)
+	if (devx_named(c->file, &devx_rmp_class, prm_get32(rq->context, RQC_RMP), "rmpn", &rmp) < 0)
 		return -EINVAL;
 	devx_obj_uses(&rq->obj, rmp);
 	attr->srq = devx_srq_of(rmp);
@@ -91,8 +87,14 @@ static int devx_rq_use_ring(struct devx_call *c, struct devx_rq *rq, struct wq_a
 
 	if (ret < 0)
 		return ret;
-	if (prm_get32(wq, WQ_LOG_STRIDE) > LOG_STRIDE_MAX)
-		return -EINVAL;
+	ret = devx_at_most("log_wq_sz", prm_get32(wq, WQ_LOG_SIZE), log2_of(ADAPTER_MAX_QP_WR));
+	if (ret == 0)
+		ret = devx_at_most("log_wq_stride", prm_get32(wq, WQ_LOG_STRIDE), LOG_STRIDE_MAX);
+	if (ret < 0)
+		return ret;
+	if (attr->wqe_bytes < sizeof(struct wqe_data))
+		return devx_refuse(-EINVAL, "log_wq_stride", prm_get32(wq, WQ_LOG_STRIDE),
+				   "a receive has 16 bytes (4) at least");
 	devx_obj_uses(&rq->obj, pd);
 	return devx_rq_use_memory(c, rq, attr);
 }
@@ -111,13 +113,16 @@ static int devx_rq_make(struct devx_call *c, struct devx_rq *rq)
 		.user = &rq->obj,
 	};
 	struct uobj *cq;
-	int ret = ufile_port(c->file)->ethernet ? devx_rq_check_features(rqc) : -EOPNOTSUPP;
+	int ret = devx_raw_check_port(c->file);
 
+	if (ret == 0)
+		ret = devx_rq_check_features(rqc);
+	if (ret == 0)
+		ret = devx_named(c->file, &devx_cq_class, prm_get32(rqc, RQC_CQN), "cqn", &cq);
 	if (ret < 0)
 		return ret;
-	cq = devx_find(c->file, &devx_cq_class, prm_get32(rqc, RQC_CQN));
-	if (!cq || prm_get(rqc, RQC_STATE) != RAW_STATE_RST)
-		return -EINVAL;
+	if (prm_get(rqc, RQC_STATE) != RAW_STATE_RST)
+		return devx_refuse(-EINVAL, "state", prm_get(rqc, RQC_STATE), "it begins with 0");
 	devx_obj_uses(&rq->obj, cq);
 	attr.cq = devx_cq_of(cq);
 	ret = prm_get(rqc, RQC_MEMORY) == RQC_OF_RMP ? devx_rq_use_pool(c, rq, &attr)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/rcu.h"
 #include "driver/devx/raw.h"
+#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/rss.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/wqe.h"
@@ -37,59 +38,67 @@ static void devx_sq_rung(struct doorbell_user *u)
 /* Refuses the features that this device does not have. */
 static int devx_sq_check_features(const uint8_t *sqc)
 {
-	const uint8_t *wq = sqc + SQC_WQ;
+	static const struct devx_lack lacks[] = {
+		{SQC_RESERVED_KEY, "rlky"}, {SQC_REG_UMR, "reg_umr"},
+		{SQC_SWP, "allow_swp"},	    {SQC_HAIRPIN, "hairpin"},
+		{SQC_NON_WIRE, "non_wire"}, {SQC_PACING, "packet_pacing_rate_limit_index"},
+	};
+	int ret = devx_lacks(sqc, lacks);
 
-	if (prm_get(sqc, SQC_RESERVED_KEY) || prm_get(sqc, SQC_REG_UMR) || prm_get(sqc, SQC_SWP) ||
-	    prm_get(sqc, SQC_HAIRPIN) || prm_get(sqc, SQC_NON_WIRE) || prm_get(sqc, SQC_PACING)) {
-		log_info("devx: send queues with the reserved key, for UMR, with parsing by "
-			 "software, hairpins or pacing are not supported");
-		return -EOPNOTSUPP;
-	}
-	if (prm_get(wq, WQ_TYPE) != WQ_CYCLIC || prm_get(wq, WQ_SIGNATURE) ||
-	    prm_get(wq, WQ_PAGE_OFFSET)) {
-		log_info("devx: send queues that are lists, with WQE signatures or page offsets "
-			 "are not supported");
-		return -EOPNOTSUPP;
-	}
-	if (!uverbs_may_raw()) {
+	if (ret == 0)
+		ret = devx_raw_check_ring(sqc + SQC_WQ);
+	if (ret == 0 && !uverbs_may_raw()) {
 		log_info("devx: send queues need CAP_NET_RAW");
-		return -EOPNOTSUPP;
+		return explained(-EOPNOTSUPP, "send queues need CAP_NET_RAW");
 	}
-	return 0;
+	return ret;
 }
 
 /* Where bells carry the index, nobody looks at the record; a program may give one all the same. */
 static int devx_sq_use_memory(struct devx_call *c, struct devx_sq *sq, struct qp_create_attr *attr)
 {
 	const uint8_t *wq = sq->context + SQC_WQ;
-	uint32_t record = prm_get32(wq, WQ_DBR_UMEM);
+	const struct devx_part ring = devx_wq_ring(wq),
+			       record = devx_wq_record(wq, 2 * sizeof(be32));
 	struct uobj *umem;
 
-	attr->sq_buf = devx_umem_part(c->file, prm_get32(wq, WQ_UMEM), prm_get(wq, WQ_OFFSET),
-				      (uint64_t)attr->sq_blocks * WQE_BLOCK, false, &umem);
+	attr->sq_buf = devx_umem_part(c->file, &ring, false, &umem);
 	if (!attr->sq_buf)
 		return -EINVAL;
 	devx_obj_uses(&sq->obj, umem);
-	if (attr->region && !record)
+	if (attr->region && !record.umem_id)
 		return 0;
-	attr->dbrec = devx_umem_part(c->file, record, prm_get(wq, WQ_DBR_ADDR), 2 * sizeof(be32),
-				     false, &umem);
+	attr->dbrec = devx_umem_part(c->file, &record, false, &umem);
 	if (!attr->dbrec)
 		return -EINVAL;
 	devx_obj_uses(&sq->obj, umem);
 	return 0;
 }
 
+static int devx_sq_check_values(const uint8_t *sqc)
+{
+	const uint8_t *wq = sqc + SQC_WQ;
+
+	if (prm_get(sqc, SQC_TIS_COUNT) != 1)
+		return devx_refuse(-EINVAL, "tis_lst_sz", prm_get(sqc, SQC_TIS_COUNT),
+				   "a queue sends through one TIS");
+	if (prm_get(sqc, SQC_STATE) != RAW_STATE_RST)
+		return devx_refuse(-EINVAL, "state", prm_get(sqc, SQC_STATE), "it begins with 0");
+	if (prm_get32(wq, WQ_LOG_STRIDE) != log2_of(WQE_BLOCK))
+		return devx_refuse(-EINVAL, "log_wq_stride", prm_get(wq, WQ_LOG_STRIDE),
+				   "blocks of send queues have 64 bytes (6)");
+	return devx_at_most("log_wq_sz", prm_get32(wq, WQ_LOG_SIZE), 15);
+}
+
 /* Finds the objects that the queue sends through, completes to and is rung through. */
 static int devx_sq_use_objects(struct devx_call *c, struct devx_sq *sq, struct qp_create_attr *attr)
 {
 	const uint8_t *sqc = sq->context, *wq = sqc + SQC_WQ;
-	struct uobj *tis = devx_find(c->file, &devx_tis_class, prm_get32(sqc, SQC_TIS));
-	struct uobj *cq = devx_find(c->file, &devx_cq_class, prm_get32(sqc, SQC_CQN)), *pd, *duar;
+	struct uobj *tis, *cq, *pd, *duar;
 
-	if (!tis || prm_get(sqc, SQC_TIS_COUNT) != 1 || !cq ||
-	    prm_get(sqc, SQC_STATE) != RAW_STATE_RST ||
-	    prm_get32(wq, WQ_LOG_STRIDE) != log2_of(WQE_BLOCK) ||
+	if (devx_sq_check_values(sqc) < 0 ||
+	    devx_named(c->file, &devx_tis_class, prm_get32(sqc, SQC_TIS), "tis_num_0", &tis) < 0 ||
+	    devx_named(c->file, &devx_cq_class, prm_get32(sqc, SQC_CQN), "cqn", &cq) < 0 ||
 	    devx_pd(c->file, attr->pdn, &pd) < 0 ||
 	    devx_uar(c->file, prm_get32(wq, WQ_UAR_PAGE), &duar) < 0)
 		return -EINVAL;
@@ -119,8 +128,10 @@ static int devx_sq_make(struct devx_call *c, struct devx_sq *sq)
 		.async = devx_sq_on_async,
 		.user = &sq->obj,
 	};
-	int ret = ufile_port(c->file)->ethernet ? devx_sq_check_features(sqc) : -EOPNOTSUPP;
+	int ret = devx_raw_check_port(c->file);
 
+	if (ret == 0)
+		ret = devx_sq_check_features(sqc);
 	if (ret == 0)
 		ret = devx_sq_use_objects(c, sq, &attr);
 	if (ret == 0)

@@ -7,6 +7,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 
+#include "base/explain.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/objects/mr.h"
 
@@ -83,33 +84,65 @@ static bool has_memory(const struct devx_class *class)
 	return class->part;
 }
 
+static struct devx_obj *devx_umem_process(struct ufile *f, uint32_t umem_id)
+{
+	return umem_id < DEVX_UMEM_DPA ? NULL
+				       : devx_find_fitting(f, has_memory, umem_id - DEVX_UMEM_DPA);
+}
+
 static void *devx_umem_of_process(struct ufile *f, uint32_t umem_id, uint64_t daddr,
 				  uint64_t length, struct uobj **umem)
 {
-	struct devx_obj *process = NULL;
+	struct devx_obj *process = devx_umem_process(f, umem_id);
 
-	if (umem_id >= DEVX_UMEM_DPA)
-		process = devx_find_fitting(f, has_memory, umem_id - DEVX_UMEM_DPA);
 	if (!process)
 		return NULL;
 	*umem = &process->uobj;
 	return process->class->part(process, daddr, length);
 }
 
-void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
-		     bool write, struct uobj **umem)
+/* Returns what is wrong with a part, or NULL. */
+static const char *umem_part_wrong(struct ufile *f, const struct devx_umem *u,
+				   const struct devx_part *part, bool write)
 {
-	struct devx_umem *u = devx_umem_find(f, umem_id);
+	if (!u && !devx_umem_process(f, part->umem_id))
+		return "this context has none of that number";
+	if (((u ? u->addr : 0) + part->offset) % sizeof(uint32_t))
+		return "it has to begin at a multiple of 4";
+	if (u && write && !u->writable)
+		return "the device writes there, and the umem is registered without a right to "
+		       "write";
+	if (u && !range_inside(part->offset, part->length, u->length))
+		return "the umem does not have all of it";
+	return NULL;
+}
 
-	if (!u)
-		return offset % sizeof(uint32_t)
-			       ? NULL
-			       : devx_umem_of_process(f, umem_id, offset, length, umem);
-	if ((write && !u->writable) || !range_inside(offset, length, u->length) ||
-	    (u->addr + offset) % sizeof(uint32_t))
-		return NULL;
-	*umem = &u->uobj;
-	return (void *)(uintptr_t)(u->addr + offset);
+static void *umem_part_refused(const struct devx_part *part, const char *why)
+{
+	bool dpa = part->umem_id >= DEVX_UMEM_DPA;
+
+	if (explaining())
+		explain_because("%s: 0x%llx bytes at 0x%llx of %s 0x%x: %s", part->field,
+				(unsigned long long)part->length, (unsigned long long)part->offset,
+				dpa ? "DPA process" : "umem",
+				dpa ? part->umem_id - DEVX_UMEM_DPA : part->umem_id, why);
+	return NULL;
+}
+
+void *devx_umem_part(struct ufile *f, const struct devx_part *part, bool write, struct uobj **umem)
+{
+	struct devx_umem *u = devx_umem_find(f, part->umem_id);
+	const char *why = umem_part_wrong(f, u, part, write);
+	void *memory;
+
+	if (why)
+		return umem_part_refused(part, why);
+	if (u) {
+		*umem = &u->uobj;
+		return (void *)(uintptr_t)(u->addr + part->offset);
+	}
+	memory = devx_umem_of_process(f, part->umem_id, part->offset, part->length, umem);
+	return memory ? memory : umem_part_refused(part, "the heap does not have all of it");
 }
 
 void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, struct uobj **umem)
