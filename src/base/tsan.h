@@ -21,6 +21,16 @@ void __tsan_mutex_post_unlock(void *mutex, unsigned flags);
 
 #endif
 
+/*
+ * Stands at the end of a function that others than we call, behind a call that locks or unlocks.  The
+ * sanitizer of a program ignores what our library calls (preload/sanitizer.c), and a last call that
+ * the compiler makes a jump would be one of our caller's.
+ */
+static inline void tsan_no_jump(void)
+{
+	__asm__ volatile("");
+}
+
 /* The calling thread has locked a mutex by a function that the sanitizer does not know. */
 static inline void tsan_locked(void *mutex)
 {

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "base/tsan.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
@@ -18,6 +19,7 @@ static void fork_prepare(void)
 	prepared = tree_device_opened();
 	if (prepared)
 		cdev_fork_prepare();
+	tsan_no_jump();
 }
 
 static void fork_in_parent(void)
@@ -25,6 +27,7 @@ static void fork_in_parent(void)
 	if (prepared)
 		cdev_fork_parent();
 	cdev_serving_fork_unlock();
+	tsan_no_jump();
 }
 
 static void fork_in_child(void)
@@ -34,6 +37,7 @@ static void fork_in_child(void)
 		tree_device_forked();
 	}
 	cdev_serving_fork_unlock();
+	tsan_no_jump();
 }
 
 static __attribute__((constructor)) void fork_init(void)

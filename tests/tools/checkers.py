@@ -43,7 +43,7 @@ static int fault(void)
 
 
 @contextlib.contextmanager
-def built(compiler, *options, fault=None, change=None):
+def built(compiler, *options, fault=None, change=None, libraries=()):
     """The program, with a fault at its end if there is one to be, or otherwise changed.  Skip: the
     compiler or a library of it is not there."""
     if not shutil.which(compiler):
@@ -58,7 +58,7 @@ def built(compiler, *options, fault=None, change=None):
         source.write_text(text)
         program = source.with_suffix("")
         made = subprocess.run([compiler, "-g", *options, str(source), "-o", str(program),
-                               "-libverbs", "-pthread"], capture_output=True, text=True, check=False)
+                               *libraries, "-libverbs", "-pthread"], capture_output=True, text=True, check=False)
         if made.returncode and "cannot find" in made.stderr:
             raise Skip(f"{compiler} {' '.join(options)}: {made.stderr.splitlines()[0]}")
         expect(made.returncode == 0, made.stderr)
@@ -84,6 +84,130 @@ def sanitizer(compiler, kind, *options):
         with built(compiler, f"-fsanitize={kind}", *options, "-O0", "-fno-sanitize-recover=all",
                    fault=FAULTS[kind][0]) as program:
             finds_fault(session, kind, program)
+    return test
+
+
+# Threads open and close devices side by side, so descriptors and mutexes of one are soon another's.
+OPENERS = r"""#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *opener(void *arg)
+{
+	for (int i = 0; i < 12; i++) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *context = ibv_open_device(list[0]);
+		struct ibv_pd *pd = ibv_alloc_pd(context);
+
+		ibv_free_device_list(list);
+		if (ibv_dealloc_pd(pd) || ibv_close_device(context))
+			return NULL;
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread[3];
+	void *ok = thread;
+	int status;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, opener, thread);
+	for (int i = 0; i < 3; i++) {
+		void *one;
+
+		pthread_join(thread[i], &one);
+		ok = one ? ok : NULL;
+	}
+	if (!fork())
+		_exit(!opener(thread));
+	wait(&status);
+	if (ok && !status)
+		puts("%s");
+	return !ok || status;
+}
+""" % SAYS
+
+
+def thread_options(session, compiler):
+    """Into a program of clang's the run-time library is linked, and only its user can tell it."""
+    file = session.build / "libsofthca-preload.so.tsan"
+    return {"TSAN_OPTIONS": f"suppressions={file}"} if compiler == "clang" else {}
+
+
+def opened_by_threads(compiler):
+    def test(session):
+        with built(compiler, "-fsanitize=thread", change=lambda text: OPENERS) as program:
+            for _ in range(3):
+                says_hello(session, program, thread_options(session, compiler))
+    return test
+
+
+# A call with more arguments than the record that both sides share has room for, and a second process.
+CALLEE = """#include <libflexio-dev/flexio_dev.h>
+#include <dpaintrin.h>
+#include <stdint.h>
+__dpa_rpc__ uint64_t add(%s)
+{
+	return %s;
+}
+"""
+CALLER = """#include <infiniband/verbs.h>
+#include <libflexio/flexio.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern struct flexio_app *called;
+extern flexio_func_t add;
+static int calls(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = ibv_open_device(list[0]);
+	struct flexio_process *process;
+	uint64_t result = 0;
+
+	ibv_free_device_list(list);
+	if (flexio_process_create(context, called, NULL, &process))
+		return 1;
+	for (int i = 0; i < 50; i++)
+		if (flexio_process_call(process, add, &result, %s) || result != %d)
+			return 2;
+	return flexio_process_destroy(process) || ibv_close_device(context);
+}
+int main(void)
+{
+	int status;
+
+	if (!fork())
+		_exit(calls());
+	wait(&status);
+	if (!status && !calls())
+		puts("%s");
+	return status;
+}
+"""
+ARGUMENTS = 24
+
+
+def device_code(compiler):
+    """A program for the DPA, whose calls threads of the device answer."""
+    def test(session):
+        library = session.build / "src/flexio"
+        if not (session.build / "dpacc").exists():
+            raise Skip("programs for the DPA are not built")
+        names = [f"a{i}" for i in range(ARGUMENTS)]
+        values = [f"(uint64_t){i}" for i in range(ARGUMENTS)]
+        caller = CALLER % (", ".join(values), sum(range(ARGUMENTS)), SAYS)
+        with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+            source, archive = pathlib.Path(directory) / "called.c", pathlib.Path(directory) / "called.a"
+            source.write_text(CALLEE % (", ".join(f"uint64_t {n}" for n in names), " + ".join(names)))
+            subprocess.run([session.build / "dpacc", source, "-o", archive, "-hostcc=gcc", "--app-name=called",
+                            "--devicecc-options=-O2"], check=True)
+            with built(compiler, "-fsanitize=thread", f"-I{HELLO.parents[2] / 'include'}", change=lambda text: caller,
+                       libraries=(str(archive), f"-L{library}", f"-Wl,-rpath,{library}", "-lflexio",
+                                  "-lmlx5")) as program:
+                says_hello(session, program, thread_options(session, compiler))
     return test
 
 
@@ -127,6 +251,9 @@ def valgrind_finds_fault(session):
 def cases():
     yield from ((f"{compiler} {kind}", sanitizer(compiler, kind))
                 for compiler, kind in itertools.product(("gcc", "clang"), SANITIZERS))
+    for compiler in ("gcc", "clang"):
+        yield f"{compiler} thread, devices opened by threads", opened_by_threads(compiler)
+        yield f"{compiler} thread, device code", device_code(compiler)
     yield "gcc address, static", sanitizer("gcc", "address", "-static-libasan")
     yield "libasan preloaded", library_preloaded
     yield "ASAN_OPTIONS of the user", options_of_user
