@@ -158,6 +158,18 @@ static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *p
 	       (cq->alias[1] || attr->element_type != FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD);
 }
 
+static void cq_check_places(const struct flexio_process *process, const struct flexio_cq_attr *attr,
+			    uint32_t number)
+{
+	const struct flexio_qmem record = {.daddr = attr->cq_dbr_daddr};
+
+	flx_place_check("flexio_cq_create", "fattr->cq_ring_qmem", &attr->cq_ring_qmem, number,
+			FLX_RING_UNIT);
+	flx_place_check("flexio_cq_create", "fattr->cq_dbr_daddr", &record, number,
+			FLX_RECORD_UNIT);
+	flx_uar_check(process, "flexio_cq_create", "fattr->uar_id", attr->uar_id, number);
+}
+
 /* ---- the functions ---- */
 
 flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_context *ibv_ctx,
@@ -197,6 +209,7 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 				strerror(err));
 	}
 	made->number = prm_get32(out, CMD_OUT_NUMBER);
+	cq_check_places(process, fattr, made->number);
 	/* A collapsed queue has one entry. */
 	flx_ring_check(process, __func__, "fattr->cq_ring_qmem", &fattr->cq_ring_qmem, made->number,
 		       CQE_BYTES << (fattr->cc ? 0 : fattr->log_cq_depth));

@@ -215,6 +215,19 @@ struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem);
 void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes);
 
+/*
+ * Logs what a queue is made with and a card would not take as this device does: a ring that is no
+ * multiple of 64 (the unit of page_offset), a doorbell record that is no multiple of 8.
+ */
+void flx_place_check(const char *function, const char *argument, const struct flexio_qmem *qmem,
+		     uint32_t number, uint32_t unit);
+#define FLX_RING_UNIT	64u
+#define FLX_RECORD_UNIT 8u
+
+/* Logs a UAR of another process. */
+void flx_uar_check(const struct flexio_process *process, const char *function, const char *argument,
+		   uint32_t uar, uint32_t number);
+
 /* Does an operation on a process.  in and out have at least the fixed parts; returns 0 or an errno,
  * and does not log. */
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,

@@ -102,6 +102,18 @@ void flx_ring_check(struct flexio_process *process, const char *function, const 
 							     : "is longer than its buffer");
 }
 
+void flx_place_check(const char *function, const char *argument, const struct flexio_qmem *qmem,
+		     uint32_t number, uint32_t unit)
+{
+	uint64_t at = qmem->memtype == FLEXIO_MEMTYPE_HOST ? qmem->humem_offset : qmem->daddr;
+
+	if (at % unit)
+		flx_log(FLEXIO_LOG_LVL_ERR,
+			"%s: %s of queue 0x%x: %s is no multiple of %u: a card may use other "
+			"memory",
+			function, argument, number, flx_qmem_text(qmem).bytes, unit);
+}
+
 static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,
 				 uint64_t daddr, const char *function)
 {

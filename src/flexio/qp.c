@@ -77,6 +77,17 @@ static bool qp_check_numbers(const struct flexio_qp_attr *attr)
 	return qp_check_limits("flexio_qp_create", limits, array_size(limits));
 }
 
+/* The rights that flexio_qp_attr lists. */
+static bool qp_check_access(const char *function, const struct flexio_qp_attr *attr)
+{
+	const int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return attr->qp_access_mask & ~known
+		       ? qp_wrong(function, "qp_access_mask", attr->qp_access_mask)
+		       : true;
+}
+
 static bool qp_check_attr(const struct flexio_qp_attr *attr)
 {
 	const char *function = "flexio_qp_create";
@@ -84,7 +95,7 @@ static bool qp_check_attr(const struct flexio_qp_attr *attr)
 	if (attr->transport_type != FLEXIO_QPC_ST_RC && attr->transport_type != FLEXIO_QPC_ST_UC &&
 	    attr->transport_type != FLEXIO_QPC_ST_UD)
 		return qp_wrong(function, "transport_type", attr->transport_type);
-	if (!qp_check_numbers(attr))
+	if (!qp_check_numbers(attr) || !qp_check_access(function, attr))
 		return false;
 	if (!attr->no_sq && (attr->log_sq_depth < 0 || attr->log_sq_depth > LOG_DEPTH_MAX))
 		return qp_wrong(function, "log_sq_depth", attr->log_sq_depth);
@@ -184,6 +195,20 @@ static bool qp_make(struct flexio_process *process, struct ibv_context *ctx,
 	return true;
 }
 
+static void qp_check_places(const struct flexio_process *process, const struct flexio_qp_attr *attr,
+			    uint32_t number)
+{
+	const char *function = "flexio_qp_create";
+
+	if (qp_ring_bytes(attr))
+		flx_place_check(function, "qp_fattr->qp_wq_buff_qmem", &attr->qp_wq_buff_qmem,
+				number, FLX_RING_UNIT);
+	flx_place_check(function, "qp_fattr->qp_wq_dbr_qmem", &attr->qp_wq_dbr_qmem, number,
+			FLX_RECORD_UNIT);
+	if (!attr->no_sq)
+		flx_uar_check(process, function, "qp_fattr->uar_id", attr->uar_id, number);
+}
+
 flexio_status flexio_qp_create(struct flexio_process *process, struct ibv_context *ibv_ctx,
 			       struct flexio_qp_attr *qp_fattr, struct flexio_qp **qp_ptr)
 {
@@ -203,6 +228,7 @@ flexio_status flexio_qp_create(struct flexio_process *process, struct ibv_contex
 		(void)qp_free(qp);
 		return FLEXIO_STATUS_FAILED;
 	}
+	qp_check_places(process, qp_fattr, qp->number);
 	flx_ring_check(process, __func__, "qp_fattr->qp_wq_buff_qmem", &qp_fattr->qp_wq_buff_qmem,
 		       qp->number, qp_ring_bytes(qp_fattr));
 	qp->object.destroy = qp_drop;
@@ -374,7 +400,7 @@ flexio_status flexio_qp_modify(struct flexio_qp *qp, struct flexio_qp_attr *fatt
 	prm_set(cmd.in, CMD_IN_OPCODE, opcode);
 	prm_set(cmd.in, CMD_IN_NUMBER, qp->number);
 	if (opcode != PRM_OP_2ERR_QP && opcode != PRM_OP_2RST_QP) {
-		if (!qp_check_modify(fattr))
+		if (!qp_check_modify(fattr) || !qp_check_access(__func__, fattr))
 			return FLEXIO_STATUS_FAILED;
 		prm_set(cmd.in, MODIFY_QP_OPT, qp_options(mask));
 		qp_fill_modify(fattr, cmd.in + MODIFY_QP_CONTEXT);

@@ -88,6 +88,7 @@ flexio_status flexio_sq_create(struct flexio_process *process, struct ibv_contex
 		return FLEXIO_STATUS_FAILED;
 	}
 	flx_wq_check_ring(&make, sq->number, LOG_BLOCK);
+	flx_uar_check(process, __func__, "fattr->uar_id", fattr->uar_id, sq->number);
 	sq->object.destroy = sq_drop;
 	flx_object_add(&sq->object, FLX_SQ, process);
 	*flexio_sq_ptr = sq;

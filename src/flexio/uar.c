@@ -48,6 +48,24 @@ bool flx_uar_numbers(uint32_t number)
 	return o != NULL;
 }
 
+void flx_uar_check(const struct flexio_process *process, const char *function, const char *argument,
+		   uint32_t uar, uint32_t number)
+{
+	const struct flexio_process *owner = NULL;
+
+	flx_objects_lock();
+	for (struct flx_object *o = flx_object_next(FLX_UAR, NULL); o && !owner;
+	     o = flx_object_next(FLX_UAR, o))
+		if (container_of(o, struct flexio_uar, object)->number == uar)
+			owner = o->process;
+	flx_objects_unlock();
+	if (owner && owner != process)
+		flx_log(FLEXIO_LOG_LVL_ERR,
+			"%s: %s of queue 0x%x: UAR 0x%x is another process's: outboxes of this one "
+			"do not ring the queue",
+			function, argument, number, uar);
+}
+
 flexio_status flexio_uar_create(struct flexio_process *process, struct flexio_uar **flexio_uar)
 {
 	FLX_HOLD(hold);

@@ -160,4 +160,8 @@ void flx_wq_check_ring(const struct flx_wq_make *make, uint32_t number, uint32_t
 	flx_ring_check(make->process, make->function, "fattr->wq_ring_qmem",
 		       &make->attr->wq_ring_qmem, number,
 		       1ull << (log_stride + make->attr->log_wq_depth));
+	flx_place_check(make->function, "fattr->wq_ring_qmem", &make->attr->wq_ring_qmem, number,
+			FLX_RING_UNIT);
+	flx_place_check(make->function, "fattr->wq_dbr_qmem", &make->attr->wq_dbr_qmem, number,
+			FLX_RECORD_UNIT);
 }

@@ -45,5 +45,5 @@ bool flx_wq_ready(const struct flx_wq_make *make, struct mlx5dv_devx_obj *obj,
 		  enum prm_opcode opcode, uint32_t number);
 /* Makes a transport domain for each queue, because nothing depends on which queues share one. */
 struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *number);
-/* Logs a ring that is longer than its buffer, when there is a queue of that number. */
+/* Logs a ring that is longer than its buffer, or where a card would not take it, when there is a queue of that number. */
 void flx_wq_check_ring(const struct flx_wq_make *make, uint32_t number, uint32_t log_stride);

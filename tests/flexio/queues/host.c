@@ -110,8 +110,8 @@ void bench_down(struct bench *b)
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {queue_cases, handler_cases, thread_cases,
-					       key_cases,   busy_cases,	   eq_cases};
+	const struct host_case *const all[] = {queue_cases, handler_cases, thread_cases, key_cases,
+					       busy_cases,  eq_cases,	   place_cases};
 
 	CHECK(argc > 1);
 	if (!strcmp(argv[1], "as_peer"))

@@ -65,7 +65,7 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case queue_cases[], handler_cases[], thread_cases[], key_cases[],
-	busy_cases[], eq_cases[];
+	busy_cases[], eq_cases[], place_cases[];
 
 /* ---- peer.c: a verbs program without a DPA, and a queue pair that completes on a queue of the DPA ---- */
 

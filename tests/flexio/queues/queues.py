@@ -6,7 +6,7 @@ from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = ("host.c", "host_queue.c", "host_handler.c", "host_thread.c", "host_key.c", "host_busy.c", "host_eq.c",
-           "peer.c", "../../support/verbs_device.c")
+           "host_places.c", "peer.c", "../../support/verbs_device.c")
 
 CASES = (
     ("peer", "completions of messages of a verbs program in the process F92 F95 F97 F98 F101 H136 H139 H145"),
@@ -25,6 +25,7 @@ CASES = (
     ("msix", "a handler raises a vector of the host's by a queue in its memory"),
     ("page", "a queue that the host arms in its page, and pages that cannot be"),
     ("refused", "attributes that cannot be H158 H161"),
+    ("places", "rings, records and UARs that a card would not take are named in the log"),
     ("in_use", "what is in use stays F113 H159 M231"),
     ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F122"),
     ("groups", "handlers of a group share its units F121"),
