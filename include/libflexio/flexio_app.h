@@ -23,9 +23,10 @@ extern "C" {
  * @fattr: its name and its ELF file, which is copied: the caller may free it
  * @app: receives the application
  *
- * Fails if the name is empty, longer than FLEXIO_MAX_NAME_LEN, or if the file is not a device
- * program for this machine.  It is called by the constructor that dpacc makes, and may be called
- * with a file that the program read by itself.
+ * Fails if the name is empty, longer than FLEXIO_MAX_NAME_LEN, or if the file is no ELF file.  One
+ * that is no device program for this machine is refused by flexio_process_create().  It is called
+ * by the constructor that dpacc makes, and may be called with a file that the program read by
+ * itself.
  */
 flexio_status flexio_app_create(struct flexio_app_attr *fattr, struct flexio_app **app);
 
