@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/asan.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"
@@ -213,6 +214,7 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 	} else {
 		t->uar = dpa_outbox_initial(t->process);
 		t->registers.known = false;
+		asan_stack_is_empty(dpa_slot_stack(t->process, t->slot), DPA_STACK_BYTES);
 		t->in_device = true;
 		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
 	}
