@@ -199,7 +199,7 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 		.async = devx_qp_on_async,
 		.user = &qp->obj,
 	};
-	struct uobj *pd, *duar = NULL;
+	struct uobj *pd = NULL, *duar = NULL;
 	int ret = devx_qp_service(qpc, &qp->type);
 
 	if (ret == 0)

@@ -96,7 +96,7 @@ static int devx_rmp_make(struct devx_call *c, struct devx_rmp *rmp)
 		.user = &rmp->obj,
 	};
 	const struct devx_part at = devx_wq_ring(wq), record = devx_wq_record(wq, sizeof(be32));
-	struct uobj *pd, *ring, *dbr;
+	struct uobj *pd = NULL, *ring, *dbr;
 	int ret = devx_rmp_check_features(rmp->context);
 
 	if (ret == 0)

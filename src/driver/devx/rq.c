@@ -112,7 +112,7 @@ static int devx_rq_make(struct devx_call *c, struct devx_rq *rq)
 		.async = devx_rq_on_async,
 		.user = &rq->obj,
 	};
-	struct uobj *cq;
+	struct uobj *cq = NULL;
 	int ret = devx_raw_check_port(c->file);
 
 	if (ret == 0)
