@@ -7,19 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapter/core/device.h"
-#include "adapter/qp/qp.h"
-#include "adapter_device.h"
 #include "check.h"
-#include "test_fabric.h"
+#include "lone_responder.h"
 
 #define MTU	 1024u
 #define LARGE	 (768u << 10) /* more than the ring of one direction */
 #define SMALL	 8u
-#define LID	 7u
 #define PSN	 0xfffff0u
 #define DEPTH	 2u
-#define PEER	 (test_fabric_qpn(1) + 5)
 #define MAX_READ 8u
 
 struct read {
@@ -29,11 +24,7 @@ struct read {
 };
 
 struct repeated_read_case {
-	struct test_fabric *fabric;
-	struct test_process st[2];
-	struct test_device device;
-	struct device_qp qp;
-	struct mkey *mr;
+	struct lone_responder lone;
 	uint8_t memory[LARGE];
 	uint32_t psn; /* of the next new request */
 	struct read read[MAX_READ];
@@ -41,15 +32,6 @@ struct repeated_read_case {
 	unsigned finished[MAX_READ]; /* in which order answers came to their end */
 	unsigned finished_at_nak;
 };
-
-static int64_t chunk_alloc(void *user, enum number_kind kind)
-{
-	struct test_device *r = user;
-
-	if (kind == NUMBER_QPN)
-		return test_fabric_qpn(0);
-	return (int64_t)++r->next_chunk << REGISTRY_CHUNK_SHIFT;
-}
 
 /* An answer's packet: of which request, and are these its bytes? */
 static void note_answer(struct repeated_read_case *t, const struct pkt *p)
@@ -88,67 +70,31 @@ static void receive_packet(void *user, const struct pkt *p)
 	}
 }
 
-static void connect_qp(struct repeated_read_case *t)
-{
-	static const uint32_t masks[] = {
-		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
-		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
-	};
-	struct qp_attr attr;
-
-	device_attr(&t->device, 0, &t->qp, &attr);
-	attr.ah.dlid = LID + 1;
-	attr.dest_qpn = PEER;
-	attr.rq_psn = PSN;
-	attr.max_dest_rd_atomic = DEPTH;
-	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTR; s++) {
-		attr.state = s;
-		CHECK(!qp_modify(t->qp.qp, &attr, masks[s]));
-	}
-}
-
 static void repeated_read_case_up(struct repeated_read_case *t)
 {
-	struct adapter_attr attr = {.number_chunk = chunk_alloc, .user = &t->device};
+	const struct lone_attr attr = {.receive = receive_packet,
+				       .user = t,
+				       .memory = {t->memory, LARGE},
+				       .psn = PSN,
+				       .reads = DEPTH};
 
 	memset(t, 0, sizeof(*t));
-	t->fabric = test_fabric_create();
-	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
-		test_subnet_lid(&t->fabric->subnet, s, (uint16_t)(LID + s));
-		test_process_up(&t->st[s], t->fabric, s, receive_packet, t);
-	}
-	attr.wire = t->st[0].wire;
-	t->device = (struct test_device){.subnet = &t->fabric->subnet, .silent = true};
-	CHECK(!adapter_create(&attr, &t->device.adapter[0]));
 	for (uint32_t i = 0; i < LARGE; i++)
 		t->memory[i] = (uint8_t)(i * 7 + i / MTU);
-	device_qp_up(&t->device, 0, &t->qp, IB_QPT_RC);
-	(void)device_mr(&t->device, 0, t->qp.pdn, t->memory, LARGE, DEVICE_ALL_ACCESS, &t->mr);
-	connect_qp(t);
-	test_process_add_channel(&t->st[0]);
+	lone_responder_up(&t->lone, &attr);
 	t->psn = PSN;
 }
 
 static void repeated_read_case_down(struct repeated_read_case *t)
 {
-	device_qp_down(&t->qp);
-	mkey_destroy(t->device.adapter[0], t->mr);
-	adapter_destroy(t->device.adapter[0]);
-	for (unsigned s = 0; s < TEST_FABRIC_PORTS; s++)
-		test_process_down(&t->st[s]);
-	close(t->fabric->channel_fd);
+	lone_responder_down(&t->lone);
 }
 
 /* The responder's side runs, until it does nothing more. */
 static void respond_all(struct repeated_read_case *t)
 {
-	for (unsigned i = 0; i < 20; i++) {
-		uint64_t never = UINT64_MAX;
-
-		(void)wire_process_progress(t->st[0].host);
-		(void)adapter_progress(t->device.adapter[0], &never);
-	}
+	for (unsigned i = 0; i < 20; i++)
+		lone_responder_progress(&t->lone);
 }
 
 /* And so does the requester's: all answers are taken. */
@@ -156,9 +102,9 @@ static void take_answers(struct repeated_read_case *t)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		respond_all(t);
-		(void)wire_process_progress(t->st[1].host);
+		(void)wire_process_progress(t->lone.st[1].host);
 	}
-	CHECK(t->qp.qp->resp.rd_answered == t->qp.qp->resp.rd_count);
+	CHECK(t->lone.qp.qp->resp.rd_answered == t->lone.qp.qp->resp.rd_count);
 }
 
 /* Asks for a read from its byte from on. */
@@ -166,20 +112,16 @@ static void ask_read(struct repeated_read_case *t, unsigned i, uint32_t from)
 {
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_READ_REQUEST,
-		.pkey = 0xffff,
-		.sqpn = PEER,
-		.dqpn = qp_number(t->qp.qp),
 		.psn = psn_add(t->read[i].psn, from / MTU),
 		.npkts = div_round_up(t->read[i].bytes - from, MTU),
 		.ack_req = true,
-		.path = &t->st[1].path,
 		.va = (uintptr_t)t->memory + from,
-		.rkey = mkey_key(t->mr),
+		.rkey = mkey_key(t->lone.mr),
 		.dma_len = t->read[i].bytes - from,
 	};
 
 	t->read[i].got = from;
-	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	lone_responder_ask(&t->lone, &p);
 	respond_all(t);
 }
 
@@ -192,7 +134,7 @@ static void ask_new(struct repeated_read_case *t, uint32_t bytes)
 
 static void expect_waiting(const struct repeated_read_case *t)
 {
-	CHECK(t->qp.qp->resp.rd_answered != t->qp.qp->resp.rd_count);
+	CHECK(t->lone.qp.qp->resp.rd_answered != t->lone.qp.qp->resp.rd_count);
 }
 
 /* Two have been answered, and the first one is asked for again; the answer does not fit. */
@@ -222,7 +164,7 @@ static void test_more(unsigned turns)
 		ask_read(&t, 2 + 2 * i, 0);
 		expect_waiting(&t);
 	}
-	CHECK(!t.naks && qp_state(t.qp.qp) == IB_QPS_RTR);
+	CHECK(!t.naks && qp_state(t.lone.qp.qp) == IB_QPS_RTR);
 	take_answers(&t);
 	repeated_read_case_down(&t);
 }
@@ -234,15 +176,11 @@ static void ask_write(struct repeated_read_case *t, uint8_t *to)
 	struct run run = {bytes, SMALL};
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_WRITE_ONLY,
-		.pkey = 0xffff,
-		.sqpn = PEER,
-		.dqpn = qp_number(t->qp.qp),
 		.psn = t->psn,
 		.npkts = 1,
 		.ack_req = true,
-		.path = &t->st[1].path,
 		.va = (uintptr_t)to,
-		.rkey = mkey_key(t->mr),
+		.rkey = mkey_key(t->lone.mr),
 		.dma_len = SMALL,
 		.payload_len = SMALL,
 		.nruns = 1,
@@ -250,7 +188,7 @@ static void ask_write(struct repeated_read_case *t, uint8_t *to)
 	};
 
 	t->psn = psn_add(t->psn, 1);
-	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	lone_responder_ask(&t->lone, &p);
 	respond_all(t);
 }
 
@@ -259,26 +197,22 @@ static void send_in_place(struct repeated_read_case *t)
 {
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_SEND_ONLY,
-		.pkey = 0xffff,
-		.sqpn = PEER,
-		.dqpn = qp_number(t->qp.qp),
 		.psn = t->read[t->reads - 1].psn,
 		.npkts = 1,
 		.ack_req = true,
-		.path = &t->st[1].path,
 	};
 
-	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	lone_responder_ask(&t->lone, &p);
 	respond_all(t);
 }
 
 /* A request has been refused, of which the requester hears when so many reads have been answered. */
 static void refused_in_order(struct repeated_read_case *t, unsigned reads)
 {
-	CHECK(qp_state(t->qp.qp) == IB_QPS_RTR);
+	CHECK(qp_state(t->lone.qp.qp) == IB_QPS_RTR);
 	expect_waiting(t);
 	take_answers(t);
-	CHECK(qp_state(t->qp.qp) == IB_QPS_ERR && t->naks == 1);
+	CHECK(qp_state(t->lone.qp.qp) == IB_QPS_ERR && t->naks == 1);
 	for (unsigned i = 0; i < reads; i++)
 		CHECK(t->read[i].rounds && t->finished_at_nak > i);
 }
@@ -291,12 +225,12 @@ static void test_too_many(void)
 	repeat_first(&t, SMALL);
 	ask_new(&t, LARGE);
 	ask_new(&t, SMALL);
-	CHECK(qp_state(t.qp.qp) == IB_QPS_RTR);
+	CHECK(qp_state(t.lone.qp.qp) == IB_QPS_RTR);
 	ask_new(&t, SMALL);
 	/* Nor does anything count that takes its number. */
-	device_recv(&t.qp, t.memory, SMALL, mkey_key(t.mr));
+	device_recv(&t.lone.qp, t.memory, SMALL, mkey_key(t.lone.mr));
 	send_in_place(&t);
-	CHECK(!device_cq_poll(&t.qp.cq));
+	CHECK(!device_cq_poll(&t.lone.qp.cq));
 	refused_in_order(&t, 4);
 	repeated_read_case_down(&t);
 }
@@ -318,7 +252,7 @@ static void test_refusal(void)
 	ask_read(&t, 1, 0);
 	refused_in_order(&t, 2);
 	CHECK(!memcmp(before, t.memory, SMALL));
-	CHECK(t.qp.async[IB_EVENT_QP_ACCESS_ERR] == 1);
+	CHECK(t.lone.qp.async[IB_EVENT_QP_ACCESS_ERR] == 1);
 	repeated_read_case_down(&t);
 }
 

@@ -6,22 +6,16 @@
  * channel.
  */
 #include <string.h>
-#include <unistd.h>
 
-#include "adapter/core/device.h"
-#include "adapter/qp/qp.h"
-#include "adapter_device.h"
 #include "check.h"
-#include "test_fabric.h"
+#include "lone_responder.h"
 #include "wire/payload.h"
 #include "wire/tap.h"
 
 #define REGION	7u
 #define MTU	1024u
 #define BYTES	16384u
-#define LID	7u
 #define PSN	0xfffffcu /* numbers begin again */
-#define PEER	(test_fabric_qpn(1) + 5)
 #define ANSWERS 32u
 
 #define POSITIVE  (AETH_ACK | AETH_NO_CREDIT)
@@ -92,25 +86,12 @@ struct seen {
 
 struct run_of {
 	struct tap tap;
-	struct test_fabric *fabric;
-	struct test_process st[2];
-	struct test_device device;
-	struct device_qp qp;
-	struct mkey *mr;
+	struct lone_responder lone;
 	_Alignas(8) uint8_t memory[BYTES];
 	uint32_t psn;
 	uint32_t steps, count;
 	struct seen seen[ANSWERS];
 };
-
-static int64_t chunk_alloc(void *user, enum number_kind kind)
-{
-	struct test_device *r = user;
-
-	if (kind == NUMBER_QPN)
-		return test_fabric_qpn(0);
-	return (int64_t)++r->next_chunk << REGISTRY_CHUNK_SHIFT;
-}
 
 /* Nobody looks at what arrives: the tap has seen it leave. */
 static void receive_packet(void *user, const struct pkt *p)
@@ -147,77 +128,41 @@ static void record_answer(struct tap *t, enum tap_point at, uint32_t port_row, c
 	if (at != TAP_SENT)
 		return;
 	CHECK(r->count++ < ANSWERS && p->payload_len <= MTU);
-	CHECK(p->sqpn == qp_number(r->qp.qp) && p->dqpn == PEER);
+	CHECK(p->sqpn == qp_number(r->lone.qp.qp) && p->dqpn == LONE_PEER);
 	memcpy(s->field, field, sizeof(field));
 	s->step = r->steps;
 	if (p->payload_len)
 		CHECK(payload_pull(&run, 1, p));
 }
 
-static void connect_qp(struct run_of *r)
-{
-	static const uint32_t masks[] = {
-		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
-		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
-	};
-	struct qp_attr attr;
-
-	device_attr(&r->device, 0, &r->qp, &attr);
-	attr.ah.dlid = LID + 1;
-	attr.dest_qpn = PEER;
-	attr.rq_psn = PSN;
-	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTR; s++) {
-		attr.state = s;
-		CHECK(!qp_modify(r->qp.qp, &attr, masks[s]));
-	}
-}
-
 static void run_up(struct run_of *r, uint32_t region)
 {
-	struct adapter_attr attr = {.number_chunk = chunk_alloc, .user = &r->device};
+	const struct lone_attr attr = {.receive = receive_packet,
+				       .memory = {r->memory, BYTES},
+				       .psn = PSN,
+				       .region = region};
 
 	memset(r, 0, sizeof(*r));
 	r->tap.packet = record_answer;
 	r->psn = PSN;
-	r->fabric = test_fabric_create();
-	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
-		test_subnet_lid(&r->fabric->subnet, s, (uint16_t)(LID + s));
-		test_process_up(&r->st[s], r->fabric, s, receive_packet, NULL);
-	}
-	attr.wire = r->st[0].wire;
-	r->device = (struct test_device){
-		.subnet = &r->fabric->subnet, .silent = true, .region = region};
-	CHECK(!adapter_create(&attr, &r->device.adapter[0]));
 	for (uint32_t i = 0; i < BYTES; i++)
 		r->memory[i] = (uint8_t)(i * 7 + i / 256);
-	device_qp_up(&r->device, 0, &r->qp, IB_QPT_RC);
-	(void)device_mr(&r->device, 0, r->qp.pdn, r->memory, BYTES, DEVICE_ALL_ACCESS, &r->mr);
-	connect_qp(r);
-	test_process_add_channel(&r->st[0]);
-	wire_tap_attach(r->st[0].host, &r->tap);
+	lone_responder_up(&r->lone, &attr);
+	wire_tap_attach(r->lone.st[0].host, &r->tap);
 }
 
 static void run_down(struct run_of *r)
 {
-	wire_tap_detach(r->st[0].host, &r->tap);
-	device_qp_down(&r->qp);
-	mkey_destroy(r->device.adapter[0], r->mr);
-	adapter_destroy(r->device.adapter[0]);
-	for (unsigned s = 0; s < TEST_FABRIC_PORTS; s++)
-		test_process_down(&r->st[s]);
-	close(r->fabric->channel_fd);
+	wire_tap_detach(r->lone.st[0].host, &r->tap);
+	lone_responder_down(&r->lone);
 }
 
 /* Both ends run until nothing more happens. */
 static void run_all(struct run_of *r)
 {
 	for (unsigned i = 0; i < 20; i++) {
-		uint64_t never = UINT64_MAX;
-
-		(void)wire_process_progress(r->st[0].host);
-		(void)adapter_progress(r->device.adapter[0], &never);
-		(void)wire_process_progress(r->st[1].host);
+		lone_responder_progress(&r->lone);
+		(void)wire_process_progress(r->lone.st[1].host);
 	}
 }
 
@@ -228,15 +173,11 @@ static void send_request(struct run_of *r, const struct ask *ask, uint32_t numbe
 	struct run run = {data, ask->bytes};
 	struct pkt p = {
 		.opcode = BTH_RC | ask->op,
-		.pkey = 0xffff,
-		.sqpn = PEER,
-		.dqpn = qp_number(r->qp.qp),
 		.psn = (r->psn + (uint32_t)ask->away) & 0xffffff,
 		.npkts = numbers,
 		.ack_req = ask->answers > 0,
-		.path = &r->st[1].path,
 		.va = (uintptr_t)r->memory + (uint64_t)(int64_t)ask->at,
-		.rkey = mkey_key(r->mr) ^ (ask->foreign ? 0x5a00 : 0),
+		.rkey = mkey_key(r->lone.mr) ^ (ask->foreign ? 0x5a00 : 0),
 		.dma_len = ask->message ? ask->message : ask->bytes,
 		.swap_add = 0x1122334455667788,
 		.imm = 0x01020304,
@@ -248,7 +189,7 @@ static void send_request(struct run_of *r, const struct ask *ask, uint32_t numbe
 		p.nruns = 1;
 		p.runs = &run;
 	}
-	CHECK(wire_xmit(r->st[1].wire, &p) == WIRE_SENT);
+	lone_responder_ask(&r->lone, &p);
 	run_all(r);
 }
 
@@ -261,8 +202,8 @@ static void run_ask(struct run_of *r, const struct ask *ask)
 	if (ask->op == BTH_READ_REQUEST && ask->bytes)
 		numbers = (ask->bytes + MTU - 1) / MTU;
 	if (ask->receives)
-		device_recv(&r->qp, r->memory + BYTES / 2, ask->bytes > 65 ? 2 * MTU : 64,
-			    mkey_key(r->mr));
+		device_recv(&r->lone.qp, r->memory + BYTES / 2, ask->bytes > 65 ? 2 * MTU : 64,
+			    mkey_key(r->lone.mr));
 	send_request(r, ask, numbers);
 	CHECK_SAY(r->count - first == ask->answers, "step %u: %u answers", r->steps,
 		  r->count - first);
@@ -280,7 +221,7 @@ static void run_good(struct run_of *r, uint32_t region)
 	run_up(r, region);
 	for (unsigned i = 0; i < array_size(good); i++)
 		run_ask(r, &good[i]);
-	CHECK(qp_state(r->qp.qp) == IB_QPS_RTR);
+	CHECK(qp_state(r->lone.qp.qp) == IB_QPS_RTR);
 	run_down(r);
 }
 
@@ -293,7 +234,7 @@ static void run_refused(struct run_of *r, uint32_t region, const struct ask *ask
 	run_up(r, region);
 	run_ask(r, &good[0]);
 	run_ask(r, &refusal);
-	CHECK(qp_state(r->qp.qp) == IB_QPS_ERR);
+	CHECK(qp_state(r->lone.qp.qp) == IB_QPS_ERR);
 	run_down(r);
 }
 
