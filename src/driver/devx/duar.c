@@ -9,8 +9,8 @@
 
 #include "dpa/outbox.h"
 #include "driver/devx/duar.h"
-#include "driver/devx/refuse.h"
 #include "driver/devx/eq_ring.h"
+#include "driver/devx/refuse.h"
 #include "driver/emulation/db_bell.h"
 #include "driver/uverbs/objects/uar.h"
 

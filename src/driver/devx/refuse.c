@@ -41,12 +41,17 @@ struct devx_part devx_wq_record(const uint8_t *wq, uint64_t bytes)
 static const struct devx_lack ring_lacks[] = {{WQ_SIGNATURE, "wq_signature"},
 					      {WQ_PAGE_OFFSET, "page_offset"}};
 
+int devx_wq_check_lacks(const uint8_t *wq)
+{
+	return devx_lacks(wq, ring_lacks);
+}
+
 int devx_raw_check_ring(const uint8_t *wq)
 {
 	if (prm_get(wq, WQ_TYPE) != WQ_CYCLIC)
 		return devx_refuse(-EOPNOTSUPP, "wq_type", prm_get(wq, WQ_TYPE),
 				   "the device has 1 (cyclic)");
-	return devx_lacks(wq, ring_lacks);
+	return devx_wq_check_lacks(wq);
 }
 
 int devx_raw_check_port(const struct ufile *f)

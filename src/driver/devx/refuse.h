@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why the device refuses a command: which field it is, its value and what would do.  The line about
- * the refusal (base/explain.h) says so.  Fields have the names that the
- * kernel gives them.
+ * the refusal (base/explain.h) says so.  Fields have the names that the kernel gives them.
  */
 #pragma once
 
@@ -26,6 +25,8 @@ int devx_check_lacks(const uint8_t *context, const struct devx_lack *lacks, size
 /* The ring and the doorbell record that a work queue context (WQ_...) names. */
 struct devx_part devx_wq_ring(const uint8_t *wq);
 struct devx_part devx_wq_record(const uint8_t *wq, uint64_t bytes);
+/* -EOPNOTSUPP if the context wants what no ring here has. */
+int devx_wq_check_lacks(const uint8_t *wq) must_check;
 /* -EOPNOTSUPP unless the context is that of a plain cyclic ring. */
 int devx_raw_check_ring(const uint8_t *wq) must_check;
 /* -EOPNOTSUPP unless frames go through the file's port. */

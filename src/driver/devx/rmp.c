@@ -33,15 +33,12 @@ static void devx_rmp_on_async(void *user, enum ib_event event)
 
 static int devx_rmp_check_features(const uint8_t *rmpc)
 {
-	const uint8_t *wq = rmpc + RMPC_WQ;
-
 	static const struct devx_lack lacks[] = {{RMPC_BASIC_WQE, "basic_cyclic_rcv_wqe"}};
-	static const struct devx_lack wq_lacks[] = {{WQ_SIGNATURE, "wq_signature"},
-						    {WQ_PAGE_OFFSET, "page_offset"}};
+	const uint8_t *wq = rmpc + RMPC_WQ;
 	int ret = devx_lacks(rmpc, lacks);
 
 	if (ret == 0)
-		ret = devx_lacks(wq, wq_lacks);
+		ret = devx_wq_check_lacks(wq);
 	if (ret < 0)
 		return ret;
 	if (prm_get(wq, WQ_TYPE) > WQ_CYCLIC)

@@ -87,7 +87,7 @@ static int devx_sq_check_values(const uint8_t *sqc)
 	if (prm_get32(wq, WQ_LOG_STRIDE) != log2_of(WQE_BLOCK))
 		return devx_refuse(-EINVAL, "log_wq_stride", prm_get(wq, WQ_LOG_STRIDE),
 				   "blocks of send queues have 64 bytes (6)");
-	return devx_at_most("log_wq_sz", prm_get32(wq, WQ_LOG_SIZE), 15);
+	return devx_at_most("log_wq_sz", prm_get32(wq, WQ_LOG_SIZE), log2_of(ADAPTER_MAX_QP_WR));
 }
 
 /* Finds the objects that the queue sends through, completes to and is rung through. */
