@@ -22,8 +22,6 @@ struct dpa_process;
 struct dpa_streams;
 struct dpa_thread;
 
-/* How many threads a process can have, with those that answer calls. */
-#define DPA_THREADS 1024u
 /* The status of a process that ended without an error. */
 #define DPA_CODE_FINISHED 0x40u
 

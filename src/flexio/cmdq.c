@@ -25,9 +25,9 @@ static bool cmdq_attr_check(const struct flexio_cmdq_attr *attr, const char *fun
 {
 	if (!flx_given(attr, function, "fattr"))
 		return false;
-	if (attr->workers < 1 || attr->workers > FLX_THREADS)
-		flx_fail(function, "fattr->workers: %d, not of 1 to %d", attr->workers,
-			 FLX_THREADS);
+	if (attr->workers < 1 || attr->workers > (int)DPA_THREADS)
+		flx_fail(function, "fattr->workers: %d, not of 1 to %u", attr->workers,
+			 DPA_THREADS);
 	else if (attr->batch_size < 1)
 		flx_fail(function, "fattr->batch_size: %d is less than 1", attr->batch_size);
 	else if (attr->state != FLEXIO_CMDQ_STATE_PENDING &&

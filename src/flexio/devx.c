@@ -122,7 +122,7 @@ flexio_status flx_thread_refused(const struct flexio_process *process, const cha
 		return flx_refused(process, function, err);
 	return flx_fail(
 		function,
-		"process: it can have no more threads than %d, which event handlers, workers "
+		"process: it can have no more threads than %u, which event handlers, workers "
 		"of command queues and calls share: destroy some first",
-		FLX_THREADS);
+		DPA_THREADS);
 }

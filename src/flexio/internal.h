@@ -150,10 +150,6 @@ struct flx_address {
 
 /* ---- processes ---- */
 
-/* Threads that a process can have: event handlers, workers of command queues, and those that answer
- * calls. */
-#define FLX_THREADS 1024
-
 struct flexio_process {
 	struct flx_object object;
 	pid_t pid; /* who made it: a forked child has the memory, and none of the device's objects */

@@ -22,6 +22,10 @@
 
 #define DPA_LAYOUT_VERSION 1u
 
+/* How many threads a process can have: event handlers, workers of command queues, and those that
+ * answer calls. */
+#define DPA_THREADS 1024u
+
 /* Where a command names an umem, this plus the number of a DPA process names that process's
  * memory. */
 #define DPA_UMEM 0x800000u
