@@ -142,8 +142,8 @@ struct dpa_door {
 	/*
 	 * The slow way of the checks, for an access outside of the region.  Returns if the thread
 	 * may make it (an acquired window); else the process has a fault at the caller's place, and
-	 * the call does not return.  write: 0 a load, 1 a store,
-	 * DPA_CHECK_CALL a call of what is not the image's code.
+	 * the call does not return.  write: 0 a load, 1 a store, DPA_CHECK_CALL a
+	 * call of what is not the image's code.
 	 */
 	void (*check)(uint64_t addr, uint64_t bytes, uint32_t write);
 

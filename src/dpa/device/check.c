@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Checked mode: the functions that the compiler calls before each load and store of device code, and
- * instead of each call through a pointer, under the names that it gives them.  Image, heap and stacks of a process lie in one range, so the
- * usual access costs one compare; for an access outside of it they ask at the door.
+ * instead of each call through a pointer, under the names that it gives them.  Image, heap and stacks
+ * of a process lie in one range, so the usual access costs one compare; for an access outside of it
+ * they ask at the door.
  *
  * The functions are in both variants of the library: an image that is not checked can have a
  * checked archive in it.
@@ -61,8 +62,7 @@ __attribute__((used)) void __asan_handle_no_return(void)
 }
 
 #ifdef __x86_64__
-#define TEXT_OF(x) #x
-#define TEXT(x)	   TEXT_OF(x)
+_Static_assert(DPA_CHECK_CALL == 2, "the function below says so to the assembler");
 
 /*
  * Checked code calls and jumps through pointers by way of this function; the target is in r11, and
@@ -86,7 +86,7 @@ __attribute__((naked, used)) void __x86_indirect_thunk_r11(void)
 		"popq %rax\n\t"
 		"movq %r11, %rdi\n\t"
 		"movl $1, %esi\n\t"
-		"movl $" TEXT(DPA_CHECK_CALL) ", %edx\n\t"
-					      "jmp dpa_check_outside");
+		"movl $2, %edx\n\t" /* DPA_CHECK_CALL */
+		"jmp dpa_check_outside");
 }
 #endif
