@@ -31,7 +31,7 @@ struct lone_attr {
 	uint8_t reads;	 /* that may be under way; 0: as many as usual */
 };
 
-void lone_responder_up(struct lone_responder *l, const struct lone_attr *attr);
+void lone_responder_up(struct lone_responder *l, const struct lone_attr *how);
 void lone_responder_down(struct lone_responder *l);
 /* Sends a packet to the queue pair. */
 void lone_responder_ask(struct lone_responder *l, struct pkt *p);
