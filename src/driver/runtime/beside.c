@@ -63,5 +63,10 @@ bool beside_woken(struct beside *b, uint32_t waker_plus_1)
 	b->apart = 0;
 	b->moved = true;
 	beside_move(b, waker_plus_1 - 1);
-	return true;
+	return false;
+}
+
+bool beside_moves_soon(const struct beside *b)
+{
+	return b->apart >= (PATIENCE << b->doublings) / 2;
 }

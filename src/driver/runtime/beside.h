@@ -32,5 +32,7 @@ struct beside {
 /* Returns the processor of the calling thread, plus 1; 0: it is not known. */
 uint32_t beside_here_plus_1(void);
 /* Somebody woke the calling thread from that processor (plus 1; 0: nobody did, or it is not known).
- * Returns true if the thread runs on that processor, or was just moved there. */
+ * Returns true if the thread ran on that processor when it woke. */
 bool beside_woken(struct beside *b, uint32_t waker_plus_1);
+/* Does the thread move if a few more wake-ups come from another processor? */
+bool beside_moves_soon(const struct beside *b);

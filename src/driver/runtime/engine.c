@@ -36,7 +36,6 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/spin.h"
-#include "base/starved.h"
 #include "base/thread.h"
 #include "base/trace.h"
 #include "dpa/place.h"
@@ -51,26 +50,7 @@
 
 #define USEC 1000u
 
-#define SPIN_MIN_NS (4 * USEC)
-#define SPIN_MAX_NS (20 * USEC)
-/* On a machine with few CPUs a spinning engine keeps a worker from running, maybe the very one that
- * waits for what the engine has just delivered. */
-#define FEW_CPUS	4
-#define FEW_SPIN_MIN_NS 0u
-#define FEW_SPIN_MAX_NS (8 * USEC)
-#define SPIN_STEP_NS	(2 * USEC)
-/* An engine that has no spin window leaves at once, and never sees that the next packet comes a
- * moment later.  So after so many such looks it stays once. */
-#define LEAVES_AT_ONCE 16u
-
-/* A program that rings by bare stores pays a fault for each sleep of the engine, so the engine
- * spins longer. */
-#define DIRECT_SPIN_NS (20 * USEC)
-
 #define LOOKS_AT_REGISTERS 4u
-
-/* An engine that was away for so long while it was awake is starved (base/starved.h). */
-#define AWAY_NS (1000 * USEC)
 
 /* After so many naps in which nothing comes, the engine sleeps behind its stand-in. */
 #define NAPS_FOR_A_STAND_IN 8u
@@ -285,35 +265,6 @@ static void engine_nap(struct engine *e)
 	engine_watch(e);
 }
 
-/* Are processors scarce, as far as the engine knows? */
-static bool engine_is_scarce(const struct engine *e, uint64_t now)
-{
-	return now < e->starved_until_ns ||
-	       now < atomic_load_explicit(&e->answered_until_ns, memory_order_relaxed);
-}
-
-/*
- * Processors are scarce until then.  Where threads that do not sleep want every processor, the
- * engine gets to run for a moment only, if it asks for no more: staying awake for the next message
- * or doorbell would cost it milliseconds.
- */
-static void engine_reckon(struct engine *e, uint64_t until_ns)
-{
-	if (until_ns <= e->starved_until_ns)
-		return;
-	e->starved_until_ns = until_ns;
-	doorbell_keep_armed(max_u64(until_ns, atomic_load_explicit(&e->answered_until_ns,
-								   memory_order_relaxed)));
-}
-
-/* If a thread that waits for this processor woke the engine, processors are scarce, because the
- * kernel would have taken another one that is free. */
-static void engine_woken(struct engine *e)
-{
-	if (beside_woken(&e->place, atomic_exchange(e->waker_plus_1, 0)))
-		engine_reckon(e, clock_ns() + STARVED_MIN_NS);
-}
-
 /* Sleeps until somebody changes the word, or the deadline.  True: a thread has taken our place
  * meanwhile. */
 static bool engine_wait(struct engine *e, uint64_t deadline)
@@ -380,51 +331,17 @@ static void engine_sleep(struct engine *e)
 		doorbell_wake();
 }
 
-/* Notices when the engine got no processor although it was awake, which it may lose at any moment;
- * nobody else hears of bare stores then. */
-static void watch_for_starvation(struct engine *e, uint64_t now)
-{
-	if (unlikely(now - e->seen_ns > AWAY_NS)) {
-		e->starved_for_ns = starved_ns(now, e->starved_until_ns, e->starved_for_ns);
-		engine_reckon(e, now + e->starved_for_ns);
-	}
-	e->seen_ns = now;
-}
-
-/* Work that came in several batches is a stream, so the engine stays for the next batch. */
-static void adapt_spin(struct engine *e, unsigned batches)
-{
-	if (batches > 1)
-		e->spin_ns = min_u64(2 * e->spin_ns + SPIN_STEP_NS, e->spin_max_ns);
-	else if (e->spin_ns / 2 > e->spin_min_ns)
-		e->spin_ns /= 2;
-	else
-		e->spin_ns = e->spin_min_ns;
-}
-
-static uint64_t engine_window(struct engine *e, uint64_t now)
-{
-	if (engine_is_scarce(e, now))
-		return 0;
-	if (doorbell_any_direct())
-		return max_u64(e->spin_ns, DIRECT_SPIN_NS);
-	if (!e->spin_ns && ++e->left_at_once % LEAVES_AT_ONCE == 0)
-		return SPIN_STEP_NS;
-	return e->spin_ns;
-}
-
 /*
  * Looks for work until there has been none for the spin window.  True: a thread of the program
  * polls, so leave even if there is work: the two would only take it from each other.
  */
 static bool engine_look(struct engine *e)
 {
-	uint64_t idle_since = clock_ns(), window_ns = engine_window(e, idle_since);
+	uint64_t idle_since = clock_ns(), window_ns = engine_window_open(e, idle_since);
 	uint32_t at = beside_here_plus_1();
 	unsigned batches = 0;
 	bool idle = true;
 
-	e->seen_ns = idle_since;
 	if (atomic_load_explicit(e->at_plus_1, memory_order_relaxed) != at)
 		atomic_store_explicit(e->at_plus_1, at, memory_order_relaxed);
 
@@ -432,7 +349,7 @@ static bool engine_look(struct engine *e)
 		bool done = engine_progress(e);
 		uint64_t now = clock_ns();
 
-		watch_for_starvation(e, now);
+		engine_looked(e, now, done);
 		if (engine_is_polled_for(e, now))
 			return true;
 		if (done && engine_is_scarce(e, now) && process_owes_patiently(e->process))
@@ -447,7 +364,7 @@ static bool engine_look(struct engine *e)
 		}
 		idle = !done;
 	}
-	adapt_spin(e, batches);
+	engine_window_close(e, batches);
 	return false;
 }
 
@@ -517,7 +434,6 @@ static void kick_process(void *user)
 int engine_start(struct process *p)
 {
 	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
-	cpu_set_t cpus;
 	int ret;
 
 	if (!e)
@@ -527,19 +443,13 @@ int engine_start(struct process *p)
 		.wake = p->wake,
 		.waker_plus_1 = &p->slot->waker_plus_1,
 		.at_plus_1 = &p->slot->engine_at_plus_1,
-		.spin_min_ns = SPIN_MIN_NS,
-		.spin_max_ns = SPIN_MAX_NS,
 		.distrust_ns = DISTRUST_MIN_NS,
 		.state = ENGINE_PARK,
 		.place.leaves = p->engine_leaves,
 		.door = HIDDEN_NONE,
 		.patience.elsewhere = true,
 	};
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
-		e->spin_min_ns = FEW_SPIN_MIN_NS;
-		e->spin_max_ns = FEW_SPIN_MAX_NS;
-		e->few = true;
-	}
+	engine_window_init(e);
 	patience_init();
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the engine, for its own thread (engine.c) and for the threads that take its place
- * (stand_in.c). */
+/* The inside of the engine, for its own thread (engine.c, engine_window.c) and for the threads that
+ * take its place (stand_in.c). */
 #pragma once
 
 #include <pthread.h>
@@ -58,6 +58,8 @@ struct engine {
 	uint64_t stand_in_slept_ns; /* when that thread went to sleep */
 	uint64_t seen_ns;	    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
+	/* Since the engine woke, or since it was away: when that was, and the looks that found work. */
+	uint64_t turn_began_ns, turn_pieces;
 	struct beside place;
 	struct poller poller;
 	bool few; /* there are few processors */
@@ -88,6 +90,22 @@ bool engine_is_polled_for(struct engine *e, uint64_t now_ns);
 /* Does the poller run or wait for a processor, and has it polled while it ran?  polls: how often,
  * since it was marked. */
 bool engine_poller_goes_on(struct engine *e, uint32_t polls);
+
+/* ---- how long the engine stays awake; for its own thread (engine_window.c) ---- */
+
+void engine_window_init(struct engine *e);
+/* Are processors scarce, as far as the engine knows? */
+bool engine_is_scarce(const struct engine *e, uint64_t now);
+/* Called after a sleep.  If a thread that waits for this processor woke the engine, processors are
+ * scarce, because the kernel would have taken another one that is free. */
+void engine_woken(struct engine *e);
+/* The engine begins to look.  Returns for how long it stays after the last piece of work. */
+uint64_t engine_window_open(struct engine *e, uint64_t now);
+/* The engine has looked.  Notices when it got no processor although it was awake, which it may lose
+ * at any moment; nobody else hears of bare stores then. */
+void engine_looked(struct engine *e, uint64_t now, bool done);
+/* Work that came in several batches is a stream, so the engine stays longer for the next batch. */
+void engine_window_close(struct engine *e, unsigned batches);
 
 /* Does a thread of the program sleep in the engine's place (stand_in.h)? */
 static inline bool engine_is_stood_for(uint32_t word)

@@ -42,9 +42,16 @@ static bool is_allowed(uint32_t processor, int count)
 /* So many times in a row, of which the last moved it; or 0. */
 static unsigned wake_until_moved(struct beside *b, uint32_t from, unsigned most)
 {
-	for (unsigned n = 1; n <= most; n++)
+	for (unsigned n = 1; n <= most; n++) {
+		bool soon = beside_moves_soon(b);
+
 		if (beside_woken(b, from + 1))
-			return n;
+			return 0;
+		if (!b->moved)
+			continue;
+		CHECK(soon && !beside_moves_soon(b));
+		return n;
+	}
 	return 0;
 }
 
