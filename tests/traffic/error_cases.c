@@ -97,6 +97,18 @@ const struct error_case error_cases[] = {
 	 .local_wraps = true,
 	 LOCAL_FAULT(IBV_WC_LOC_PROT_ERR)},
 
+	/* data in the request are sent, and an answer has no place there (ibv_post_send(3)) */
+	{.name = "read into the request",
+	 .opcode = IBV_WR_RDMA_READ,
+	 .length = 8,
+	 .inlined = true,
+	 LOCAL_FAULT(IBV_WC_LOC_QP_OP_ERR)},
+	{.name = "atomic into the request",
+	 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+	 .length = 8,
+	 .inlined = true,
+	 LOCAL_FAULT(IBV_WC_LOC_QP_OP_ERR)},
+
 	/* a message of no bytes asks no key (IBTA 9.7.4.1.4) */
 	{.name = "write of nothing, rkey of wrong variant",
 	 .opcode = IBV_WR_RDMA_WRITE,

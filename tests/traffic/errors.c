@@ -76,7 +76,8 @@ static void post_requests(struct error_pair *s, const struct error_case *c)
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = c->opcode,
-				 .send_flags = IBV_SEND_SIGNALED};
+				 .send_flags =
+					 IBV_SEND_SIGNALED | (c->inlined ? IBV_SEND_INLINE : 0)};
 	uint64_t remote =
 		error_pair_range(peer, c->remote, c->length, c->remote_over) + c->remote_shift;
 	int err;

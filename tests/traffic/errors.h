@@ -60,6 +60,7 @@ struct error_case {
 	bool local_wraps, remote_wraps; /* the range ends past the end of the address space */
 	uint32_t remote_shift;		/* off the natural alignment */
 	uint32_t receive_length;	/* 0: as long as the message */
+	bool inlined;			/* the data stand in the request */
 	bool no_receive;
 	bool no_peer; /* the responder's queue pair is destroyed first */
 	bool wrong_qkey;

@@ -189,6 +189,9 @@ static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t
 	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end) ||
 	    (p->atomic && w->len != sizeof(uint64_t)))
 		return CQE_SYN_LOCAL_QP_OP;
+	/* An answer has no place in the ring (ibv_post_send(3): inline data are sent). */
+	if ((p->read || p->atomic) && w->has_inline)
+		return CQE_SYN_LOCAL_QP_OP;
 	return w->len <= IB_MAX_MSG_BYTES ? 0 : CQE_SYN_LOCAL_LENGTH;
 }
 

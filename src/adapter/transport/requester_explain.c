@@ -52,8 +52,8 @@ static const char *failure_reason(const struct qp *qp, const struct send_op *op,
 	case CQE_SYN_LOCAL_LENGTH:
 		return length_reason(qp, op);
 	case CQE_SYN_LOCAL_QP_OP:
-		return explain_reason("the work request is malformed, or its operation is not one "
-				      "of this type of QP");
+		return explain_reason("the work request is malformed, its operation is not one of "
+				      "this type of QP, or a READ or an atomic has inline data");
 	case CQE_SYN_LOCAL_PROT:
 		return explain_reason("memory of the request cannot be accessed: it is not mapped "
 				      "any more");
