@@ -37,7 +37,7 @@ enum message_kind {
 	MESSAGE_ATOMIC_ANSWER /* its value is in a header */
 };
 
-/* Messages of one kind; answers come one at a time. */
+/* Messages of one kind. */
 struct message_sizes {
 	enum message_kind kind;
 	uint32_t messages;

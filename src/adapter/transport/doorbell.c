@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Executes a send doorbell: first the bursts of plain requests, then the requester for the rest. */
-#include "adapter/bypass/write_burst.h"
+#include "adapter/bypass/rdma_burst.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
 #include "adapter/transport/send_burst.h"
@@ -17,14 +17,14 @@ static bool qp_run_owing(struct qp *qp)
 		return true;
 	if (send_ring_ready(qp, qp->req.next_block) > 0)
 		responder_acknowledge_first(qp);
-	return write_burst_run(qp);
+	return rdma_burst_run(qp);
 }
 
 static bool qp_run_bursts(struct qp *qp)
 {
 	if (unlikely(atomic_load_explicit(&qp->resp.ack_owed, memory_order_relaxed)))
 		return qp_run_owing(qp);
-	return write_burst_run(qp) || send_burst_run(qp);
+	return rdma_burst_run(qp) || send_burst_run(qp);
 }
 
 void qp_run(struct qp *qp)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads plain WRITEs of XRC and of a DCI: the queue or the target that they name stands in front of
- * the address. */
+/* Reads plain requests of XRC and of a DCI: the queue or the target that they name stands in front
+ * of the address. */
 #include <string.h>
 
-#include "adapter/bypass/write_request.h"
+#include "adapter/bypass/rdma_request.h"
 
 /* The segments behind the leading one. */
 struct led_rest {
@@ -12,15 +12,15 @@ struct led_rest {
 };
 
 static bool led_piece(const struct qp *qp, const struct led_rest *rest, const uint8_t *at,
-		      uint32_t led, struct write_request *w)
+		      uint32_t led, struct rdma_request *w)
 {
 	w->seg.remote = rest->remote;
 	w->seg.data = rest->data;
-	return send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at + offsetof(struct led_rest, data),
-			       WRITE_UNITS + led / WQE_UNIT, &w->piece);
+	return rdma_request_piece(qp, at + offsetof(struct led_rest, data),
+				  RDMA_UNITS + led / WQE_UNIT, w);
 }
 
-static bool led_xrc(const struct qp *qp, const uint8_t *at, struct write_request *w)
+static bool led_xrc(const struct qp *qp, const uint8_t *at, struct rdma_request *w)
 {
 	struct {
 		struct wqe_xrc xrc;
@@ -45,7 +45,7 @@ static bool led_connected(const struct qp *qp, const struct wqe_av *av)
 }
 
 static bool led_dc(const struct qp *qp, const uint8_t *at, const uint8_t *next,
-		   struct write_request *w)
+		   struct rdma_request *w)
 {
 	struct led_rest rest;
 	struct wqe_av av;
@@ -58,13 +58,13 @@ static bool led_dc(const struct qp *qp, const uint8_t *at, const uint8_t *next,
 	return led_piece(qp, &rest, next, sizeof(av), w);
 }
 
-bool write_request_led(const struct qp *qp, uint32_t block, struct write_request *w)
+bool rdma_request_led(const struct qp *qp, uint32_t block, struct rdma_request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
 
 	w->srqn = 0;
 	if (!usermem_fetch(&w->seg.ctrl, at, sizeof(w->seg.ctrl)) ||
-	    wqe_opcode(&w->seg.ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->seg.ctrl) != qp->qpn)
+	    !rdma_request_begins(qp, &w->seg.ctrl, w))
 		return false;
 	if (qp->bth == BTH_XRC)
 		return led_xrc(qp, at, w);

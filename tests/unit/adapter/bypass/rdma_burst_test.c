@@ -20,7 +20,7 @@
 #define ROUNDS 3000u
 #define ALL    (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
-struct write_burst_case {
+struct rdma_burst_case {
 	struct test_device device;
 	unsigned dev;
 	struct device_qp a, b;
@@ -42,9 +42,9 @@ static void *map_pages(void)
 	return p;
 }
 
-static void write_burst_case_up(struct write_burst_case *d, unsigned dev)
+static void rdma_burst_case_up(struct rdma_burst_case *d, unsigned dev)
 {
-	*d = (struct write_burst_case){.dev = dev, .rng = {12345 + dev}};
+	*d = (struct rdma_burst_case){.dev = dev, .rng = {12345 + dev}};
 	device_up(&d->device);
 	device_qp_up(&d->device, dev, &d->a, IB_QPT_RC);
 	device_qp_up(&d->device, dev, &d->b, IB_QPT_RC);
@@ -58,7 +58,7 @@ static void write_burst_case_up(struct write_burst_case *d, unsigned dev)
 	d->rkey = device_mr(&d->device, dev, d->b.pdn, d->dst, BUF, ALL, &d->mb);
 }
 
-static void write_burst_case_down(struct write_burst_case *d)
+static void rdma_burst_case_down(struct rdma_burst_case *d)
 {
 	device_qp_down(&d->a);
 	device_qp_down(&d->b);
@@ -79,7 +79,7 @@ static uint64_t header_octets(unsigned dev, uint32_t packets)
 	return packets * each + 16 /* RETH */ + each + 4 /* AETH */;
 }
 
-static uint64_t counter_of(struct write_burst_case *d, enum port_counter c)
+static uint64_t counter_of(struct rdma_burst_case *d, enum port_counter c)
 {
 	uint64_t sum = 0;
 
@@ -97,7 +97,7 @@ static const uint8_t ce_silent[] = {0, CE_ON_ERROR};
 static const uint8_t ce_signaled[] = {WQE_CTRL_CE_ALWAYS, CE_ALWAYS_EVENT};
 
 /* One request of random form; expects what it does. */
-static void put_write(struct write_burst_case *d)
+static void put_write(struct rdma_burst_case *d)
 {
 	static const uint32_t lens[] = {1, 4, 7, 8, 12, 13, 28, 29, 64, 200, MTU - 1, MTU};
 	uint32_t len = lens[rng_below(&d->rng, array_size(lens))];
@@ -128,7 +128,7 @@ static void put_write(struct write_burst_case *d)
 	d->requests++;
 }
 
-static void expect_completions(struct write_burst_case *d)
+static void expect_completions(struct rdma_burst_case *d)
 {
 	for (unsigned i = 0; i < d->nsignaled; i++) {
 		const struct cqe64 *c = device_cq_poll(&d->a.cq);
@@ -145,9 +145,9 @@ static void expect_completions(struct write_burst_case *d)
 static void test_random_lists(unsigned dev)
 {
 	struct qp_attr before, a, b;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 
-	write_burst_case_up(&d, dev);
+	rdma_burst_case_up(&d, dev);
 	qp_query(d.a.qp, &before);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		/* of up to 5 blocks each: never more than the ring holds */
@@ -166,10 +166,10 @@ static void test_random_lists(unsigned dev)
 	CHECK(counter_of(&d, PORT_RCV_PACKETS) == d.packets + d.requests);
 	CHECK(counter_of(&d, PORT_XMIT_DATA) == d.words &&
 	      counter_of(&d, PORT_RCV_DATA) == d.words);
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
-static void put_plain(struct write_burst_case *d, uint64_t va, uint32_t rkey, const void *from,
+static void put_plain(struct rdma_burst_case *d, uint64_t va, uint32_t rkey, const void *from,
 		      uint32_t len, uint32_t lkey)
 {
 	struct device_wqe w;
@@ -198,9 +198,9 @@ static void test_bad_one(uint8_t syndrome, uint64_t va_off, uint32_t rkey_flip, 
 			 uint32_t lkey_flip, uint32_t len)
 {
 	struct cqe64_err e;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	for (unsigned i = 0; i < 3; i++)
 		put_plain(&d, (uintptr_t)d.dst + 8 * i, d.rkey, d.src, 8, d.lkey);
 	put_plain(&d, (uintptr_t)d.dst + va_off, d.rkey ^ rkey_flip, d.src + from_off, len,
@@ -216,16 +216,16 @@ static void test_bad_one(uint8_t syndrome, uint64_t va_off, uint32_t rkey_flip, 
 	for (unsigned i = 0; i < 3; i++)
 		memcpy(d.model + 8 * i, d.src, 8);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 static void test_malformed(uint32_t word, uint32_t flip)
 {
 	struct cqe64_err e;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 	uint32_t *at;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
 	at = (uint32_t *)(void *)d.a.sq + word;
 	*at ^= htobe32(flip);
@@ -233,23 +233,23 @@ static void test_malformed(uint32_t word, uint32_t flip)
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == CQE_SYN_LOCAL_QP_OP);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 /* Memory that has gone, on either side. */
 static void test_unmapped(bool source)
 {
 	struct cqe64_err e;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
 	munmap(source ? d.src : d.dst, BUF);
 	device_ring(&d.a);
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == (source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS));
 	CHECK(!device_cq_poll(&d.a.cq));
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 /* A sender that is ahead of its peer is refused, however plain the request. */
@@ -267,9 +267,9 @@ static void test_sequence(void)
 				     IB_QP_MAX_QP_RD_ATOMIC},
 	};
 	struct qp_attr attr;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	device_attr(&d.device, 0, &d.b, &attr);
 	attr.sq_psn = psn_add(attr.rq_psn, 5);
 	for (size_t i = 0; i < array_size(steps); i++) {
@@ -280,7 +280,7 @@ static void test_sequence(void)
 	device_ring(&d.a);
 	CHECK(!memcmp(d.dst, d.model, BUF));
 	CHECK(counter_of(&d, HW_OUT_OF_SEQUENCE) == 1);
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 /* Its own peer: the responder and the requester are of one queue pair. */
@@ -288,9 +288,9 @@ static void test_self(void)
 {
 	struct mkey *key;
 	uint32_t rkey;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	device_qp_down(&d.a);
 	device_qp_up(&d.device, 0, &d.a, IB_QPT_RC);
 	device_connect(&d.device, 0, &d.a, &d.a);
@@ -309,13 +309,13 @@ static void test_self(void)
 	memcpy(d.model, d.src, 40 * 8);
 	CHECK(!memcmp(d.dst, d.model, BUF));
 	mkey_destroy(d.device.adapter[0], key);
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 /* What is executed in one go, what is executed alone, and what makes packets. */
 enum way { WAY_BURST, WAY_ALONE, WAY_PACKETS, WAY_SEND, WAYS };
 
-static void put_by_way(struct write_burst_case *d, enum way way, uint8_t ce)
+static void put_by_way(struct rdma_burst_case *d, enum way way, uint8_t ce)
 {
 	uint8_t opcode = way == WAY_SEND ? WQE_OP_SEND : WQE_OP_RDMA_WRITE;
 	struct device_wqe w;
@@ -339,11 +339,11 @@ static void test_ce_by_way(enum way way, uint8_t ce)
 		[WAY_SEND] = "bypass.left",
 	};
 	const struct cqe64 *c;
-	struct write_burst_case d;
+	struct rdma_burst_case d;
 	const char *told;
 	uint16_t second;
 
-	write_burst_case_up(&d, 0);
+	rdma_burst_case_up(&d, 0);
 	if (way == WAY_PACKETS)
 		atomic_store(&d.device.slots[0].observers, 1);
 	capture_begin();
@@ -365,7 +365,7 @@ static void test_ce_by_way(enum way way, uint8_t ce)
 	CHECK(!device_cq_poll(&d.a.cq));
 	for (unsigned i = 0; way == WAY_SEND && i < 2; i++)
 		CHECK(device_cq_poll(&d.b.cq));
-	write_burst_case_down(&d);
+	rdma_burst_case_down(&d);
 }
 
 static void test_ce(void)
