@@ -24,8 +24,9 @@
 #define LANES_LIST  16u /* requests posted at once */
 #define LANES_MOST  2u
 #define LANES_BLOCK 65536u
+#define LANES_LARGE (1u << 20)
 /* Of a lane's memory: words that the two sides poll; the rest takes blocks. */
-#define LANES_BYTES    (2u * LANES_BLOCK)
+#define LANES_BYTES    (LANES_BLOCK_AT + LANES_LARGE)
 #define LANES_WORD_AT  0u
 #define LANES_BLOCK_AT LANES_BLOCK
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA WRITE and READ to another process, in the shapes that programs have (lanes.h), and beside each figure
- * what the kernel's own copy between processes (process_vm_writev, process_vm_readv) costs in the
+ * RDMA WRITE, READ and FETCH_ADD to another process, in the shapes that programs have (lanes.h), and beside each
+ * figure what the kernel's own copy between processes (process_vm_writev, process_vm_readv) costs in the
  * same exchange.
  *
  * onesided DEVICE SHAPE MEMORY
  *
  * Prints "name value unit" lines.  A latency is half of a ping-pong for WRITE (either side polls
- * its memory) and from post to completion for READ.  Floors begin with "floor_": a system call and
+ * its memory) and from post to completion for READ.  Of READs and atomics that are posted one by one the last of
+ * a list's number asks for a completion.  Floors begin with "floor_": a system call and
  * the other side's poll of its memory, nothing else; for an atomic while the target polls its memory, for which
  * there is no call, a thread of the target's that is woken and adds.  Whatever a side does while it waits is
  * the same for both.
@@ -23,6 +24,7 @@
 #define ADDS   10000u
 #define BURSTS 4000u
 #define BLOCKS 8000u
+#define LARGES 500u
 #define SMALL  8u
 
 static struct woken_words *words_of_lanes;
@@ -57,21 +59,32 @@ static void reap(const struct lane *l)
 		device_die("completion: %s", n < 0 ? "none" : ibv_wc_status_str(wc.status));
 }
 
-static void post(const struct lane *l, enum ibv_wr_opcode opcode, const void *from, uint64_t to,
-		 uint32_t bytes, unsigned count)
+/* Requests of which the last asks for a completion, if asks says so.  The remote places follow each other. */
+static void post(const struct lane *l, enum ibv_wr_opcode opcode, const void *local,
+		 uint64_t remote, uint32_t bytes, unsigned count, bool asks)
 {
-	struct ibv_sge sge = {(uintptr_t)from, bytes, l->side->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)local, bytes, l->side->mr->lkey};
 	struct ibv_send_wr wr[LANES_LIST], *bad;
 
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t at = remote + (uint64_t)i * bytes;
+
 		wr[i] = (struct ibv_send_wr){
 			.next = i + 1 < count ? &wr[i + 1] : NULL,
 			.sg_list = &sge,
 			.num_sge = 1,
 			.opcode = opcode,
-			.send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma = {to + (uint64_t)i * bytes, l->side->peer.rkey},
+			.send_flags = asks && i + 1 == count ? IBV_SEND_SIGNALED : 0,
 		};
+		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+			wr[i].wr.atomic.remote_addr = at;
+			wr[i].wr.atomic.rkey = l->side->peer.rkey;
+			wr[i].wr.atomic.compare_add = 1;
+		} else {
+			wr[i].wr.rdma.remote_addr = at;
+			wr[i].wr.rdma.rkey = l->side->peer.rkey;
+		}
+	}
 	if (ibv_post_send(l->qp, wr, &bad))
 		device_die("ibv_post_send: %m");
 }
@@ -79,31 +92,39 @@ static void post(const struct lane *l, enum ibv_wr_opcode opcode, const void *fr
 static void device_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
 			 unsigned count)
 {
-	post(l, IBV_WR_RDMA_WRITE, from, to, bytes, count);
+	post(l, IBV_WR_RDMA_WRITE, from, to, bytes, count, true);
 	reap(l);
 }
 
-static void device_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes)
+static void device_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes,
+			unsigned count)
 {
-	post(l, IBV_WR_RDMA_READ, to, from, bytes, 1);
+	post(l, IBV_WR_RDMA_READ, to, from, bytes, count, true);
 	reap(l);
 }
 
-static void device_add(const struct lane *l, void *to, uint64_t at)
+static void device_add(const struct lane *l, void *to, uint64_t at, unsigned count)
 {
-	struct ibv_sge sge = {(uintptr_t)to, SMALL, l->side->mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.atomic = {.remote_addr = at,
-					       .rkey = l->side->peer.rkey,
-					       .compare_add = 1}},
-			   *bad;
-
-	if (ibv_post_send(l->qp, &wr, &bad))
-		device_die("ibv_post_send: %m");
+	post(l, IBV_WR_ATOMIC_FETCH_AND_ADD, to, at, SMALL, count, true);
 	reap(l);
+}
+
+static void device_singly(const struct lane *l, enum ibv_wr_opcode opcode, void *local,
+			  uint64_t remote, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		post(l, opcode, local, remote + i * SMALL, SMALL, 1, i + 1 == count);
+	reap(l);
+}
+
+static void device_read_singly(const struct lane *l, void *to, uint64_t from, unsigned count)
+{
+	device_singly(l, IBV_WR_RDMA_READ, to, from, count);
+}
+
+static void device_add_singly(const struct lane *l, void *to, uint64_t at, unsigned count)
+{
+	device_singly(l, IBV_WR_ATOMIC_FETCH_AND_ADD, to, at, count);
 }
 
 /* ---- through the kernel alone ---- */
@@ -122,37 +143,57 @@ static void kernel_write(const struct lane *l, const void *from, uint64_t to, ui
 		device_die("process_vm_writev: %m");
 }
 
-static void kernel_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes)
+static void kernel_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes,
+			unsigned count)
 {
-	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
+	struct iovec local[LANES_LIST], remote[LANES_LIST];
 
-	if (process_vm_readv(l->side->peer.pid, &local, 1, &remote, 1, 0) != (ssize_t)bytes)
+	for (unsigned i = 0; i < count; i++) {
+		local[i] = (struct iovec){to, bytes};
+		remote[i] = (struct iovec){(void *)(uintptr_t)(from + (uint64_t)i * bytes), bytes};
+	}
+	if (process_vm_readv(l->side->peer.pid, local, count, remote, count, 0) !=
+	    (ssize_t)bytes * count)
 		device_die("process_vm_readv: %m");
 }
 
-static void kernel_read_word(const struct lane *l, void *to, uint64_t at)
+static void kernel_read_words(const struct lane *l, void *to, uint64_t at, unsigned count)
 {
-	kernel_read(l, to, at, SMALL);
+	kernel_read(l, to, at, SMALL, count);
+}
+
+static void kernel_read_singly(const struct lane *l, void *to, uint64_t at, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		kernel_read(l, to, at + i * SMALL, SMALL, 1);
 }
 
 /* A thread of the target's is woken, and adds. */
-static void thread_add(const struct lane *l, void *to, uint64_t at)
+static void thread_add(const struct lane *l, void *to, uint64_t at, unsigned count)
 {
 	(void)to, (void)at;
-	woken_ask(&words_of_lanes[l->number]);
+	for (unsigned i = 0; i < count; i++)
+		woken_ask(&words_of_lanes[l->number]);
 }
 
+/* Each returns when all is done. */
 struct mover {
 	void (*write)(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
 		      unsigned count);
-	void (*read)(const struct lane *l, void *to, uint64_t from, uint32_t bytes);
-	/* Adds 1; the kernel has nothing like it, and reads. */
-	void (*add)(const struct lane *l, void *to, uint64_t at);
+	void (*read)(const struct lane *l, void *to, uint64_t from, uint32_t bytes, unsigned count);
+	/* Adds 1 to as many words; the kernel has nothing like it, and reads. */
+	void (*add)(const struct lane *l, void *to, uint64_t at, unsigned count);
+	/* The same for words, each by a call of its own. */
+	void (*read_singly)(const struct lane *l, void *to, uint64_t from, unsigned count);
+	void (*add_singly)(const struct lane *l, void *to, uint64_t at, unsigned count);
 };
 
-static const struct mover by_device = {device_write, device_read, device_add},
-			  by_kernel = {kernel_write, kernel_read, kernel_read_word},
-			  by_thread = {kernel_write, kernel_read, thread_add};
+static const struct mover by_device = {device_write, device_read, device_add, device_read_singly,
+				       device_add_singly},
+			  by_kernel = {kernel_write, kernel_read, kernel_read_words,
+				       kernel_read_singly, kernel_read_singly},
+			  by_thread = {kernel_write, kernel_read, thread_add, kernel_read_singly,
+				       thread_add};
 
 /* ---- what is measured; each returns its figure ---- */
 
@@ -184,36 +225,45 @@ static double read_latency(struct lane *l, const struct mover *m)
 	uint64_t start = device_now_ns();
 
 	for (unsigned i = 0; l->side->first && i < TRIPS; i++)
-		m->read(l, l->local + 128, l->remote + 128, SMALL);
+		m->read(l, l->local + 128, l->remote + 128, SMALL, 1);
 	return lanes_us_each(start, TRIPS);
 }
 
-/* Where the other side adds. */
-#define ADD_AT 192u
+/* Where the other side adds, and where short requests go. */
+#define ADD_AT	 192u
+#define WORDS_AT 1024u
 
-/* The target waits for the end meanwhile, and asks its completion queue or only its memory. */
-static double add_latency(struct lane *l, const struct mover *m, bool asks)
+/* The target does nothing but wait for the end, and asks its completion queue or only its memory. */
+static void target_waits(struct lane *l, const struct mover *m, bool asks)
 {
-	uint64_t start = device_now_ns();
 	struct woken woken;
 	struct ibv_wc wc;
+
+	if (m == &by_thread)
+		woken_begin(&woken, &words_of_lanes[l->number],
+			    (_Atomic(uint64_t) *)(void *)(l->local + ADD_AT));
+	while (asks && atomic_load(word(l)) != l->token)
+		if (ibv_poll_cq(l->cq, 1, &wc))
+			device_die("a completion that nobody asked for");
+	await_word(l, l->token);
+	if (m == &by_thread)
+		woken_end(&woken);
+}
+
+/* The time of one of them, if so many are done by one call of 'add'. */
+static double add_time(struct lane *l, const struct mover *m, unsigned each, bool asks,
+		       void (*add)(const struct lane *l, void *to, uint64_t at, unsigned count))
+{
+	uint64_t start = device_now_ns();
 	double us;
 
 	l->token++;
 	if (!l->side->first) {
-		if (m == &by_thread)
-			woken_begin(&woken, &words_of_lanes[l->number],
-				    (_Atomic(uint64_t) *)(void *)(l->local + ADD_AT));
-		while (asks && atomic_load(word(l)) != l->token)
-			if (ibv_poll_cq(l->cq, 1, &wc))
-				device_die("a completion that nobody asked for");
-		await_word(l, l->token);
-		if (m == &by_thread)
-			woken_end(&woken);
-		return 0;
+		target_waits(l, m, asks);
+		return 1;
 	}
-	for (unsigned i = 0; i < ADDS; i++)
-		m->add(l, l->local + 128, l->remote + ADD_AT);
+	for (unsigned i = 0; i < ADDS; i += each)
+		add(l, l->local + 128, l->remote + ADD_AT, each);
 	us = lanes_us_each(start, ADDS);
 	ping(l, m);
 	return us;
@@ -221,12 +271,22 @@ static double add_latency(struct lane *l, const struct mover *m, bool asks)
 
 static double atomic_latency(struct lane *l, const struct mover *m)
 {
-	return add_latency(l, m, true);
+	return add_time(l, m, 1, true, m->add);
 }
 
 static double atomic_word_latency(struct lane *l, const struct mover *m)
 {
-	return add_latency(l, m, false);
+	return add_time(l, m, 1, false, m->add);
+}
+
+static double atomic_list_rate(struct lane *l, const struct mover *m)
+{
+	return 1 / add_time(l, m, LANES_LIST, true, m->add);
+}
+
+static double atomic_single_rate(struct lane *l, const struct mover *m)
+{
+	return 1 / add_time(l, m, LANES_LIST, true, m->add_singly);
 }
 
 static double list_rate(struct lane *l, const struct mover *m)
@@ -234,7 +294,7 @@ static double list_rate(struct lane *l, const struct mover *m)
 	uint64_t start = device_now_ns();
 
 	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
-		m->write(l, l->local + 128, l->remote + 1024, SMALL, LANES_LIST);
+		m->write(l, l->local + 128, l->remote + WORDS_AT, SMALL, LANES_LIST);
 	return LANES_LIST / lanes_us_each(start, BURSTS);
 }
 
@@ -243,17 +303,65 @@ static double single_rate(struct lane *l, const struct mover *m)
 	uint64_t start = device_now_ns();
 
 	for (unsigned i = 0; l->side->first && i < TRIPS; i++)
-		m->write(l, l->local + 128, l->remote + 1024, SMALL, 1);
+		m->write(l, l->local + 128, l->remote + WORDS_AT, SMALL, 1);
 	return 1 / lanes_us_each(start, TRIPS);
+}
+
+static double read_list_rate(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
+		m->read(l, l->local + 128, l->remote + WORDS_AT, SMALL, LANES_LIST);
+	return LANES_LIST / lanes_us_each(start, BURSTS);
+}
+
+static double read_single_rate(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
+		m->read_singly(l, l->local + 128, l->remote + WORDS_AT, LANES_LIST);
+	return LANES_LIST / lanes_us_each(start, BURSTS);
+}
+
+static double write_bytes_rate(struct lane *l, const struct mover *m, uint32_t bytes,
+			       unsigned times)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < times; i++)
+		m->write(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, bytes, 1);
+	return bytes / lanes_us_each(start, times);
+}
+
+static double read_bytes_rate(struct lane *l, const struct mover *m, uint32_t bytes, unsigned times)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < times; i++)
+		m->read(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, bytes, 1);
+	return bytes / lanes_us_each(start, times);
 }
 
 static double block_rate(struct lane *l, const struct mover *m)
 {
-	uint64_t start = device_now_ns();
+	return write_bytes_rate(l, m, LANES_BLOCK, BLOCKS);
+}
 
-	for (unsigned i = 0; l->side->first && i < BLOCKS; i++)
-		m->write(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, LANES_BLOCK, 1);
-	return LANES_BLOCK / lanes_us_each(start, BLOCKS);
+static double large_rate(struct lane *l, const struct mover *m)
+{
+	return write_bytes_rate(l, m, LANES_LARGE, LARGES);
+}
+
+static double read_block_rate(struct lane *l, const struct mover *m)
+{
+	return read_bytes_rate(l, m, LANES_BLOCK, BLOCKS);
+}
+
+static double read_large_rate(struct lane *l, const struct mover *m)
+{
+	return read_bytes_rate(l, m, LANES_LARGE, LARGES);
 }
 
 static const struct lanes_measure measures[] = {
@@ -262,7 +370,14 @@ static const struct lanes_measure measures[] = {
 	{"list", "Mmsg/s", list_rate, true, &by_kernel},
 	{"single", "Mmsg/s", single_rate, true, &by_kernel},
 	{"block", "MB/s", block_rate, true, &by_kernel},
+	{"large", "MB/s", large_rate, true, &by_kernel},
+	{"read_list", "Mmsg/s", read_list_rate, true, &by_kernel},
+	{"read_single", "Mmsg/s", read_single_rate, true, &by_kernel},
+	{"read_block", "MB/s", read_block_rate, true, &by_kernel},
+	{"read_large", "MB/s", read_large_rate, true, &by_kernel},
 	{"atomic_lat", "us", atomic_latency, false, &by_kernel},
+	{"atomic_list", "Mmsg/s", atomic_list_rate, true, &by_kernel},
+	{"atomic_single", "Mmsg/s", atomic_single_rate, true, &by_kernel},
 	{"atomic_word_lat", "us", atomic_word_latency, false, &by_thread},
 };
 

@@ -17,6 +17,7 @@
 #define BURSTS	     40000u
 #define SINGLES	     200000u
 #define BLOCKS	     8000u
+#define LARGES	     1000u
 #define SMALL	     8u
 #define WINDOW	     128u
 #define RECEIVES     512u
@@ -34,7 +35,7 @@ static uint64_t word_in(const struct lane *l)
 
 static void receives_post(const struct lane *l, unsigned count)
 {
-	struct ibv_sge sge = {(uintptr_t)(l->local + LANES_BLOCK_AT), LANES_BLOCK,
+	struct ibv_sge sge = {(uintptr_t)(l->local + LANES_BLOCK_AT), LANES_LARGE,
 			      l->side->mr->lkey};
 	struct ibv_recv_wr wr[LANES_LIST], *bad;
 
@@ -161,11 +162,21 @@ static double single_rate(struct lane *l, const struct mover *m)
 	return 1 / stream(l, word_out(l), SMALL, SINGLES, 1, LANES_LIST, WINDOW);
 }
 
+static double bytes_rate(struct lane *l, uint32_t bytes, unsigned times)
+{
+	return bytes * 1e6 / (1 << 20) / stream(l, l->local, bytes, times, 1, 1, BLOCK_WINDOW);
+}
+
 static double block_rate(struct lane *l, const struct mover *m)
 {
 	(void)m;
-	return LANES_BLOCK * 1e6 / (1 << 20) /
-	       stream(l, l->local, LANES_BLOCK, BLOCKS, 1, 1, BLOCK_WINDOW);
+	return bytes_rate(l, LANES_BLOCK, BLOCKS);
+}
+
+static double large_rate(struct lane *l, const struct mover *m)
+{
+	(void)m;
+	return bytes_rate(l, LANES_LARGE, LARGES);
 }
 
 static const struct lanes_measure measures[] = {
@@ -173,6 +184,7 @@ static const struct lanes_measure measures[] = {
 	{"send_list", "Mmsg/s", list_rate, true, NULL},
 	{"send_single", "Mmsg/s", single_rate, true, NULL},
 	{"send_block", "MiB/s", block_rate, true, NULL},
+	{"send_large", "MiB/s", large_rate, true, NULL},
 };
 
 int main(int argc, char **argv)

@@ -28,6 +28,8 @@ def rows(bench):
                     ("single", "SEND 8 B, one by one", "Mmsg/s", "WRITEs, moved, 1 thread",
                      writes("single"), (">=", 0.5)),
                     ("block", "SEND 64 KiB", "MiB/s", "the kernel's copy",
-                     floor(shapes.floor("copy_64")), (">=", 0.8))):
+                     floor(shapes.floor("copy_64")), (">=", 0.8)),
+                    ("large", "SEND 1 MiB", "MiB/s", "the kernel's copy",
+                     floor(shapes.floor("copy_1024")), (">=", 0.8))):
                 yield Row(f"send-{memory}-{threads}-{name}", f"{what}, {memory}, {text}", unit,
                           of(f"send_{name}", threads, memory), peer, measure, target)

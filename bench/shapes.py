@@ -182,6 +182,12 @@ def atomics():
                        f"FETCH_ADD, {memory}, target polls its {polls}{text}", "us",
                        of(shape, memory, name), peer,
                        of(shape, memory, f"floor_{name}"), ("<=", 1.0), True)
+            # On private memory each is a turn of the target's, and a READ is not.
+            target = None if memory == "private" else (">=", 1)
+            for name, how in (("atomic_list", "lists of 16"), ("atomic_single", "one by one")):
+                yield (f"{name.replace('_', '-')}-{memory}-{shape}",
+                       f"FETCH_ADD, {memory}, {how}{text}", "Mmsg/s", of(shape, memory, name),
+                       "the kernel's READ alone", of(shape, memory, f"floor_{name}"), target)
 
 
 def frames():
