@@ -67,6 +67,7 @@ struct pcc_entry {
 	struct slot_flow *row; /* NULL: free */
 	uint32_t begun;	       /* if the row says otherwise, it is another flow's */
 	uint32_t tag, number;
+	uint32_t qpn; /* as the row said at first; it says 0 once the flow ends */
 	uint16_t slot;
 	uint8_t next;	      /* enum pcc_next */
 	uint32_t held;	      /* what has happened while the ring was full, as slot_flow.happened */
@@ -97,29 +98,39 @@ static bool entry_is_live(const struct pcc_entry *e)
 	return e->row && atomic_load(&e->row->begun) == e->begun && atomic_load(&e->row->qpn);
 }
 
-/* Returns the entry of a row; NULL: all entries are taken.  Lock held. */
-static struct pcc_entry *entry_of(struct dpa_pcc *pcc, uint16_t slot, struct slot_flow *row)
+/* Returns the entry of a row; NULL: the row's flow has ended, or all entries are taken, then *full is
+ * set.  Lock held. */
+static struct pcc_entry *entry_of(struct dpa_pcc *pcc, uint16_t slot, struct slot_flow *row,
+				  bool *full)
 {
-	uint32_t known = atomic_load(&row->entry_plus_1) - 1, n;
+	uint32_t known = atomic_load(&row->entry_plus_1) - 1, begun, qpn, n;
 	struct pcc_entry *e = known < PCC_FLOWS ? &pcc->entry[known] : NULL;
 
 	if (e && e->row == row && e->begun == atomic_load(&row->begun))
 		return e;
+	/* In this order: a flow that takes the row says so by its number first (row_take). */
+	begun = atomic_load(&row->begun);
+	qpn = atomic_load(&row->qpn);
+	*full = false;
+	if (!qpn)
+		return NULL;
 	for (n = 1; n <= PCC_FLOWS; n++) {
 		e = &pcc->entry[(pcc->last + n) % PCC_FLOWS];
 		if (!entry_is_live(e))
 			break;
 	}
-	if (n > PCC_FLOWS)
+	*full = n > PCC_FLOWS;
+	if (*full)
 		return NULL;
 	pcc->last = (uint32_t)(e - pcc->entry);
 	*e = (struct pcc_entry){
 		.row = row,
-		.begun = atomic_load(&row->begun),
+		.begun = begun,
 		.tag = ++pcc->tags,
+		.qpn = qpn,
 		.slot = slot,
 	};
-	pcc->flows[pcc->last] = (struct pcc_flow){.tag = e->tag, .qpn = atomic_load(&row->qpn)};
+	pcc->flows[pcc->last] = (struct pcc_flow){.tag = e->tag, .qpn = qpn};
 	atomic_store(&row->entry_plus_1, pcc->last + 1);
 	return e;
 }
@@ -148,7 +159,7 @@ static bool event_of_sent(struct pcc_event *v, struct slot_flow *row)
 	v->sent_bytes = (uint32_t)min_u64(flow_sent_bytes(sent), UINT32_MAX);
 	v->sent_packets = flow_sent_packets(sent);
 	v->counts = count_of_16_bits(v->sent_bytes / 32) | count_of_16_bits(v->sent_packets) << 16;
-	v->qpn = atomic_load(&row->qpn);
+	v->qpn = v->flow_qpn;
 	event_of_first(v, row);
 	return true;
 }
@@ -206,7 +217,7 @@ static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
 		.tag = e->tag,
 		.timestamp = (uint32_t)clock_ns(),
 		.flow = (uint16_t)flow,
-		.flow_qpn = atomic_load(&e->row->qpn),
+		.flow_qpn = e->qpn,
 	};
 
 	/* The flow tells us again only if we have taken what it told us. */
@@ -270,14 +281,15 @@ static void flow_changed(void *user, uint16_t slot, uint32_t row)
 	struct dpa_pcc *pcc = user;
 	struct slot_flow *r = &pcc->slots[slot].flows[row];
 	struct pcc_entry *e;
+	bool full;
 
 	if (atomic_load(&r->port) != pcc->port)
 		return;
 	spin_lock(&pcc->lock);
-	e = entry_of(pcc, slot, r);
+	e = entry_of(pcc, slot, r, &full);
 	if (likely(e))
 		flow_look(pcc, e);
-	else
+	else if (full)
 		/* The flow has to tell us again, because it gets an entry once there is one. */
 		atomic_store(&r->happened, 0);
 	flows_held_look(pcc);
