@@ -103,11 +103,16 @@ bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run 
 
 void usermem_bring_in(const struct run *run, uint32_t n, bool write)
 {
+	uintptr_t page = 1; /* the one that was brought in last */
+
 	for (uint32_t i = 0; i < n; i++) {
 		uintptr_t at = (uintptr_t)run[i].addr, end = at + run[i].len;
 
+		/* Short pieces of a list often lie side by side. */
+		if (at < end && (at & ~PAGE_MASK) == page)
+			at = (at | PAGE_MASK) + 1;
 		for (; at < end && usermem_touch((void *)at, write); at = (at | PAGE_MASK) + 1)
-			;
+			page = at & ~PAGE_MASK;
 	}
 }
 
