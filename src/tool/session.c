@@ -14,6 +14,10 @@
 #include "prm/model.h"
 #include "tool/tool.h"
 
+/* How long a daemon may take to leave after its last user, and how often somebody else may keep it. */
+#define LEAVES_MS    500u
+#define LEAVES_TRIES 10u
+
 /* In the build tree all lies beside the tool; otherwise it lies where make install puts it. */
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
@@ -254,68 +258,50 @@ static void manager_name(const struct msg_info_reply *info, char *name, size_t s
 		snprintf(name, size, "%s", info->external_sm ? "external" : "builtin");
 }
 
-static bool topology_is_as_asked(const struct session *s, struct msg_info_reply *info)
+#define DIFFERS_BYTES 512u
+
+/* Says how a running fabric differs from what is asked for. */
+static bool session_differs(const struct session *s, char *why, const char *has, const char *what)
+{
+	snprintf(why, DIFFERS_BYTES,
+		 "fabric '%s' runs with %s%s; take it down first, or use another (--fabric)",
+		 s->fabric, has, what);
+	return false;
+}
+
+static bool topology_is_as_asked(const struct session *s, struct msg_info_reply *info, char *why)
 {
 	char manager[16];
 
 	manager_name(info, manager, sizeof(manager));
 	info->topology[sizeof(info->topology) - 1] = '\0';
-	if (s->topology && strcmp(info->topology, s->topology) != 0) {
-		tool_error(s->command,
-			   "fabric '%s' runs with %s%s; take it down first, or use another "
-			   "(--fabric)",
-			   s->fabric, info->topology[0] ? "the topology " : "no topology file",
-			   info->topology);
-		return false;
-	}
+	if (s->topology && strcmp(info->topology, s->topology) != 0)
+		return session_differs(s, why,
+				       info->topology[0] ? "the topology " : "no topology file",
+				       info->topology);
 	info->link_types[sizeof(info->link_types) - 1] = '\0';
-	if (s->links && strcmp(info->link_types, s->links) != 0) {
-		tool_error(s->command,
-			   "fabric '%s' runs with %s%s; take it down first, or use another "
-			   "(--fabric)",
-			   s->fabric,
-			   info->link_types[0] ? "devices of link types " : "a topology file",
-			   info->link_types);
-		return false;
-	}
-	if (s->sm && strcmp(s->sm, manager) != 0) {
-		tool_error(s->command,
-			   "fabric '%s' runs with --sm %s; take it down first, or use another "
-			   "(--fabric)",
-			   s->fabric, manager);
-		return false;
-	}
+	if (s->links && strcmp(info->link_types, s->links) != 0)
+		return session_differs(
+			s, why, info->link_types[0] ? "devices of link types " : "a topology file",
+			info->link_types);
+	if (s->sm && strcmp(s->sm, manager) != 0)
+		return session_differs(s, why, "--sm ", manager);
 	return true;
 }
 
-/* Tells whether a running fabric fits: it keeps the model and hosts that it was started with. */
-static bool is_as_asked(const struct session *s, int sock)
+/* Tells whether a running fabric fits: it keeps the model and hosts that it was started with.  why:
+ * DIFFERS_BYTES, filled if not. */
+static bool is_as_asked(const struct session *s, struct msg_info_reply *info, char *why)
 {
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
-	int ret = link_call(sock, &m, MSG_INFO, fds);
+	char hosts[32];
 
-	if (ret) {
-		session_link_error(s, ret);
-		return false;
-	}
-	msg_close_fds(fds);
-	m.info_reply.model[sizeof(m.info_reply.model) - 1] = '\0';
-	if (s->model && strcmp(m.info_reply.model, s->model) != 0) {
-		tool_error(s->command,
-			   "fabric '%s' runs with devices of model %s; take it down first, or use "
-			   "another (--fabric)",
-			   s->fabric, m.info_reply.model);
-		return false;
-	}
-	if (s->hosts && m.info_reply.nhosts != s->nhosts) {
-		tool_error(s->command,
-			   "fabric '%s' runs with %u hosts; take it down first, or use another "
-			   "(--fabric)",
-			   s->fabric, m.info_reply.nhosts);
-		return false;
-	}
-	return topology_is_as_asked(s, &m.info_reply);
+	info->model[sizeof(info->model) - 1] = '\0';
+	if (s->model && strcmp(info->model, s->model) != 0)
+		return session_differs(s, why, "devices of model ", info->model);
+	snprintf(hosts, sizeof(hosts), "%u hosts", info->nhosts);
+	if (s->hosts && info->nhosts != s->nhosts)
+		return session_differs(s, why, hosts, "");
+	return topology_is_as_asked(s, info, why);
 }
 
 static void no_such_host(const struct session *s, int error)
@@ -327,9 +313,66 @@ static void no_such_host(const struct session *s, int error)
 			   s->fabric, s->host ? s->host : "");
 }
 
+/* A fabric leaves with its last user.  If that was another program, which has just ended, the daemon
+ * may not have got round to it.  Waits until it has left, for a while. */
+static void await_leaving(const struct session *s)
+{
+	char path[sizeof(s->dir) + sizeof("/sock")];
+
+	snprintf(path, sizeof(path), "%s/sock", s->dir);
+	for (unsigned ms = 0; ms < LEAVES_MS && !access(path, F_OK); ms++)
+		usleep(1000);
+}
+
+/* Returns whether a fabric fits.  Says why not, unless it is about to leave and this is not the last
+ * try: then *leaves is set. */
+static bool session_fits(const struct session *s, struct msg_info_reply *info, bool last,
+			 bool *leaves)
+{
+	char why[DIFFERS_BYTES];
+
+	if (is_as_asked(s, info, why))
+		return true;
+	*leaves = !last && !info->stay && info->connections == 1;
+	if (!*leaves)
+		tool_error(s->command, "%s", why);
+	return false;
+}
+
+/* One try.  Looks whether the fabric fits before it asks for anything, because that may make the
+ * fabric stay. */
+static int session_try_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
+			    int fds[MSG_MAX_FDS], bool last, bool *leaves)
+{
+	bool asks = s->model || s->hosts || s->topology || s->links || s->sm;
+	struct msg info = {0};
+	int sock, ret;
+
+	if (type == MSG_LEASE && s->host)
+		text_copy(m->lease.host, sizeof(m->lease.host), s->host);
+	sock = link_open(s->dir, start ? s->daemon : NULL, asks ? &info : m, asks ? MSG_INFO : type,
+			 fds);
+	if (asks && sock >= 0) {
+		msg_close_fds(fds);
+		ret = session_fits(s, &info.info_reply, last, leaves)
+			      ? link_call(sock, m, type, fds)
+			      : -ECANCELED;
+		if (ret) {
+			close(sock);
+			sock = ret;
+		}
+	}
+	if ((sock == -ENOENT || sock == -ENOTUNIQ) && type == MSG_LEASE)
+		no_such_host(s, sock);
+	else if (sock < 0 && sock != -ECANCELED)
+		session_link_error(s, sock);
+	return sock < 0 ? -1 : sock;
+}
+
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS])
 {
+	const struct msg request = *m;
 	int sock;
 
 	if (start && !s->daemon[0]) {
@@ -345,22 +388,15 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		tool_error(s->command, "%s", strerror(errno));
 		return -1;
 	}
-	if (type == MSG_LEASE && s->host)
-		text_copy(m->lease.host, sizeof(m->lease.host), s->host);
-	sock = link_open(s->dir, start ? s->daemon : NULL, m, type, fds);
-	if ((sock == -ENOENT || sock == -ENOTUNIQ) && type == MSG_LEASE) {
-		no_such_host(s, sock);
-		return -1;
+	for (unsigned tries = 1;; tries++) {
+		bool leaves = false;
+
+		*m = request;
+		sock = session_try_link(s, start, m, type, fds, tries == LEAVES_TRIES, &leaves);
+		if (sock >= 0 || !leaves)
+			return sock;
+		await_leaving(s);
 	}
-	if (sock < 0) {
-		session_link_error(s, sock);
-		return -1;
-	}
-	if ((s->model || s->hosts || s->topology || s->links || s->sm) && !is_as_asked(s, sock)) {
-		close(sock);
-		return -1;
-	}
-	return sock;
 }
 
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host)

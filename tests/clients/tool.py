@@ -69,8 +69,6 @@ def models(session):
     result = session.tool("run", "--model", "connectx-6dx", "--", "ibv_devinfo", "-d", "mlx5_0")
     expect(result.status == 0 and re.search(r"vendor_part_id:\s+4125\b", result.out) and
            re.search(r"fw_ver:\s+22\.", result.out), result.text())
-    # The last run's daemon may still be leaving.
-    session.expect_clean()
     up = session.tool("fabric", "up", "--model", "connectx-7")
     expect(up.status == 0, up.text())
     try:
@@ -80,6 +78,23 @@ def models(session):
     finally:
         session.tool("fabric", "down")
     complains(session.tool("run", "--model", "connectx-99", "--", "true"), "connectx-99")
+
+
+def next_model(session):
+    """Another card for the next program, also if the last one's daemon has not had time to leave."""
+    program = session.background("sleep", "1000")
+    expect(within(30, lambda: "sleep" in session.processes().values()), "the program does not run")
+    (daemon,) = session.daemons()
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        following = session.background("ibv_devinfo", "-d", "mlx5_0", run_options=("--model", "connectx-7"))
+        time.sleep(0.2)
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    result = session.finish(following)
+    expect(result.status == 0 and re.search(r"vendor_part_id:\s+4129\b", result.out), result.text())
 
 
 def trees(session):
@@ -461,7 +476,7 @@ def ordinary_user(session):
 
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
-        exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
+        exit_status, models, next_model, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
         missing_program, not_executable, static_program, script, help_and_version,
         manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
