@@ -34,8 +34,8 @@
 #include "verbs_device.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
-/* In large pages wherever it lies, as far as the kernel has any: the rows are to differ by what is
- * measured. */
+/* In large pages, as far as the kernel has any, but for memory that is to move: the rows are to differ
+ * by what is measured. */
 enum { LARGE = 2 << 20, MEMORY = (2 * ROOM + DEPTH * DATA + LARGE - 1) / LARGE * LARGE };
 
 #define SLICE_NS 10000000u
@@ -114,6 +114,7 @@ static void side_open(struct side *s, const char *device)
 				MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 		.max_entries = 4,
 	};
+	const char *memory = getenv("SOFTHCA_MEMORY");
 
 	device_port_open_by(&s->port, device, -1, open_devx);
 	s->pd = ibv_alloc_pd(s->port.ctx);
@@ -121,7 +122,9 @@ static void side_open(struct side *s, const char *device)
 	s->data = aligned_alloc(LARGE, MEMORY);
 	if (!s->pd || !s->cq || !s->data)
 		device_die("set-up: %m");
-	(void)madvise(s->data, MEMORY, MADV_HUGEPAGE);
+	/* Memory of which the program says so much does not move (docs/exposed-memory.md). */
+	if (!memory || strcmp(memory, "mapped") != 0)
+		(void)madvise(s->data, MEMORY, MADV_HUGEPAGE);
 	memset(s->data, 0, MEMORY);
 	s->mr = ibv_reg_mr(s->pd, s->data, MEMORY, ACCESS);
 	s->plain = s->data + ROOM;
