@@ -20,7 +20,7 @@
 
 static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct rdma_request *w)
 {
-	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+	const uint8_t *from = rdma_request_at(qp, w);
 	uint8_t *to =
 		mkey_region_at(qp->adapter, be32_get(w->seg.remote.rkey), r->pdn,
 			       IB_ACCESS_REMOTE_WRITE, be64_get(w->seg.remote.va), w->piece.bytes);

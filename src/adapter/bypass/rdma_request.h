@@ -44,11 +44,8 @@ static inline bool rdma_request_piece(const struct qp *qp, const uint8_t *at, ui
 /* Where the data lie in our memory; NULL: its key refuses. */
 static inline uint8_t *rdma_request_at(const struct qp *qp, const struct rdma_request *w)
 {
-	if (w->read)
-		return mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn,
-				      IB_ACCESS_LOCAL_WRITE, be64_get(w->seg.data.addr),
-				      w->piece.bytes);
-	return (uint8_t *)(uintptr_t)send_piece_at(qp, &w->seg.data, &w->piece);
+	return (uint8_t *)(uintptr_t)send_piece_at(qp, &w->seg.data, &w->piece,
+						   w->read ? IB_ACCESS_LOCAL_WRITE : 0);
 }
 
 /*

@@ -35,12 +35,12 @@ static inline bool send_piece_read(const struct qp *qp, const struct wqe_ctrl *c
 	       ds == units - 1 + div_round_up(sizeof(be32) + out->bytes, WQE_UNIT);
 }
 
-/* Where the piece lies in our memory; NULL: its key refuses. */
+/* Where the piece lies in our memory; NULL: its key refuses, or lacks these rights. */
 static inline const uint8_t *send_piece_at(const struct qp *qp, const struct wqe_data *data,
-					   const struct send_piece *p)
+					   const struct send_piece *p, uint32_t access)
 {
 	if (p->inlined)
 		return p->inlined;
-	return mkey_region_at(qp->adapter, be32_get(data->lkey), qp->create.pdn, 0,
+	return mkey_region_at(qp->adapter, be32_get(data->lkey), qp->create.pdn, access,
 			      be64_get(data->addr), p->bytes);
 }

@@ -118,7 +118,7 @@ static bool send_burst_joins(const struct qp *qp, const struct request *w, const
 /* Puts the request into the record, where its payload belongs. */
 static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
 {
-	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece, 0);
 
 	if (unlikely(!from || !usermem_copy(to, from, w->piece.bytes)))
 		return false;
