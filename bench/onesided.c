@@ -89,7 +89,7 @@ static void post(const struct lane *l, enum ibv_wr_opcode opcode, const void *lo
 		device_die("ibv_post_send: %m");
 }
 
-static void device_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+static void device_write(const struct lane *l, void *from, uint64_t to, uint32_t bytes,
 			 unsigned count)
 {
 	post(l, IBV_WR_RDMA_WRITE, from, to, bytes, count, true);
@@ -129,13 +129,13 @@ static void device_add_singly(const struct lane *l, void *to, uint64_t at, unsig
 
 /* ---- through the kernel alone ---- */
 
-static void kernel_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+static void kernel_write(const struct lane *l, void *from, uint64_t to, uint32_t bytes,
 			 unsigned count)
 {
 	struct iovec local[LANES_LIST], remote[LANES_LIST];
 
 	for (unsigned i = 0; i < count; i++) {
-		local[i] = (struct iovec){(void *)(uintptr_t)from, bytes};
+		local[i] = (struct iovec){from, bytes};
 		remote[i] = (struct iovec){(void *)(uintptr_t)(to + (uint64_t)i * bytes), bytes};
 	}
 	if (process_vm_writev(l->side->peer.pid, local, count, remote, count, 0) !=
@@ -177,15 +177,16 @@ static void thread_add(const struct lane *l, void *to, uint64_t at, unsigned cou
 }
 
 /* Each returns when all is done. */
-struct mover {
-	void (*write)(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+typedef void bytes_fn(const struct lane *l, void *local, uint64_t remote, uint32_t bytes,
 		      unsigned count);
-	void (*read)(const struct lane *l, void *to, uint64_t from, uint32_t bytes, unsigned count);
+typedef void words_fn(const struct lane *l, void *local, uint64_t remote, unsigned count);
+
+struct mover {
+	bytes_fn *write, *read;
 	/* Adds 1 to as many words; the kernel has nothing like it, and reads. */
-	void (*add)(const struct lane *l, void *to, uint64_t at, unsigned count);
+	words_fn *add;
 	/* The same for words, each by a call of its own. */
-	void (*read_singly)(const struct lane *l, void *to, uint64_t from, unsigned count);
-	void (*add_singly)(const struct lane *l, void *to, uint64_t at, unsigned count);
+	words_fn *read_singly, *add_singly;
 };
 
 static const struct mover by_device = {device_write, device_read, device_add, device_read_singly,
@@ -252,7 +253,7 @@ static void target_waits(struct lane *l, const struct mover *m, bool asks)
 
 /* The time of one of them, if so many are done by one call of 'add'. */
 static double add_time(struct lane *l, const struct mover *m, unsigned each, bool asks,
-		       void (*add)(const struct lane *l, void *to, uint64_t at, unsigned count))
+		       words_fn *add)
 {
 	uint64_t start = device_now_ns();
 	double us;
@@ -289,31 +290,38 @@ static double atomic_single_rate(struct lane *l, const struct mover *m)
 	return 1 / add_time(l, m, LANES_LIST, true, m->add_singly);
 }
 
-static double list_rate(struct lane *l, const struct mover *m)
+/* Words in so many lists of each. */
+static double words_rate(const struct lane *l, bytes_fn *move, unsigned each, unsigned lists)
 {
 	uint64_t start = device_now_ns();
 
-	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
-		m->write(l, l->local + 128, l->remote + WORDS_AT, SMALL, LANES_LIST);
-	return LANES_LIST / lanes_us_each(start, BURSTS);
+	for (unsigned i = 0; l->side->first && i < lists; i++)
+		move(l, l->local + 128, l->remote + WORDS_AT, SMALL, each);
+	return each / lanes_us_each(start, lists);
+}
+
+static double bytes_rate(const struct lane *l, bytes_fn *move, uint32_t bytes, unsigned times)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < times; i++)
+		move(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, bytes, 1);
+	return bytes / lanes_us_each(start, times);
+}
+
+static double list_rate(struct lane *l, const struct mover *m)
+{
+	return words_rate(l, m->write, LANES_LIST, BURSTS);
 }
 
 static double single_rate(struct lane *l, const struct mover *m)
 {
-	uint64_t start = device_now_ns();
-
-	for (unsigned i = 0; l->side->first && i < TRIPS; i++)
-		m->write(l, l->local + 128, l->remote + WORDS_AT, SMALL, 1);
-	return 1 / lanes_us_each(start, TRIPS);
+	return words_rate(l, m->write, 1, TRIPS);
 }
 
 static double read_list_rate(struct lane *l, const struct mover *m)
 {
-	uint64_t start = device_now_ns();
-
-	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
-		m->read(l, l->local + 128, l->remote + WORDS_AT, SMALL, LANES_LIST);
-	return LANES_LIST / lanes_us_each(start, BURSTS);
+	return words_rate(l, m->read, LANES_LIST, BURSTS);
 }
 
 static double read_single_rate(struct lane *l, const struct mover *m)
@@ -325,43 +333,24 @@ static double read_single_rate(struct lane *l, const struct mover *m)
 	return LANES_LIST / lanes_us_each(start, BURSTS);
 }
 
-static double write_bytes_rate(struct lane *l, const struct mover *m, uint32_t bytes,
-			       unsigned times)
-{
-	uint64_t start = device_now_ns();
-
-	for (unsigned i = 0; l->side->first && i < times; i++)
-		m->write(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, bytes, 1);
-	return bytes / lanes_us_each(start, times);
-}
-
-static double read_bytes_rate(struct lane *l, const struct mover *m, uint32_t bytes, unsigned times)
-{
-	uint64_t start = device_now_ns();
-
-	for (unsigned i = 0; l->side->first && i < times; i++)
-		m->read(l, l->local + LANES_BLOCK_AT, l->remote + LANES_BLOCK_AT, bytes, 1);
-	return bytes / lanes_us_each(start, times);
-}
-
 static double block_rate(struct lane *l, const struct mover *m)
 {
-	return write_bytes_rate(l, m, LANES_BLOCK, BLOCKS);
+	return bytes_rate(l, m->write, LANES_BLOCK, BLOCKS);
 }
 
 static double large_rate(struct lane *l, const struct mover *m)
 {
-	return write_bytes_rate(l, m, LANES_LARGE, LARGES);
+	return bytes_rate(l, m->write, LANES_LARGE, LARGES);
 }
 
 static double read_block_rate(struct lane *l, const struct mover *m)
 {
-	return read_bytes_rate(l, m, LANES_BLOCK, BLOCKS);
+	return bytes_rate(l, m->read, LANES_BLOCK, BLOCKS);
 }
 
 static double read_large_rate(struct lane *l, const struct mover *m)
 {
-	return read_bytes_rate(l, m, LANES_LARGE, LARGES);
+	return bytes_rate(l, m->read, LANES_LARGE, LARGES);
 }
 
 static const struct lanes_measure measures[] = {

@@ -17,6 +17,14 @@ static void engine_on(struct engine *e, _Atomic(uint32_t) *waker_plus_1, bool fe
 	e->spin_min_ns = few ? 0 : 4 * USEC;
 }
 
+/* It is awake, and stays for a while after each piece of work. */
+static void engine_stays(struct engine *e, _Atomic(uint32_t) *waker_plus_1, uint64_t now)
+{
+	engine_on(e, waker_plus_1, false);
+	engine_window_close(e, 2);
+	CHECK(engine_window_open(e, now));
+}
+
 /* The engine looks so often, a microsecond apart, and finds work each time; returns the time then. */
 static uint64_t engine_works(struct engine *e, uint64_t now, unsigned pieces, unsigned apart)
 {
@@ -83,9 +91,7 @@ static void test_away(unsigned apart, bool goes_on)
 	uint64_t now = MSEC;
 	struct engine e;
 
-	engine_on(&e, &waker, false);
-	engine_window_close(&e, 2);
-	CHECK(engine_window_open(&e, now));
+	engine_stays(&e, &waker, now);
 	now = engine_works(&e, now, 200, apart) + 4 * MSEC;
 	engine_looked(&e, now, true);
 	CHECK(engine_is_scarce(&e, now) == !goes_on);
@@ -99,9 +105,7 @@ static void test_turns(void)
 	uint64_t now = MSEC;
 	struct engine e;
 
-	engine_on(&e, &waker, false);
-	engine_window_close(&e, 2);
-	CHECK(engine_window_open(&e, now));
+	engine_stays(&e, &waker, now);
 	now = engine_works(&e, now, 1000, 1) + 4 * MSEC;
 	engine_looked(&e, now, true);
 	CHECK(!engine_is_scarce(&e, now));
@@ -118,9 +122,7 @@ static void test_one_look(unsigned pieces)
 	uint64_t now = MSEC;
 	struct engine e;
 
-	engine_on(&e, &waker, false);
-	engine_window_close(&e, 2);
-	CHECK(engine_window_open(&e, now));
+	engine_stays(&e, &waker, now);
 	now = engine_works(&e, now, pieces, 1) + 4 * MSEC;
 	engine_looked(&e, now, true);
 	CHECK(engine_is_scarce(&e, now));
