@@ -415,14 +415,14 @@ bool channel_room_soon(struct channel *ch, uint16_t peer)
 	return false;
 }
 
-bool channel_unread(struct channel *ch, uint16_t peer)
+bool channel_unread(struct channel *ch, uint16_t peer, uint64_t *up_to)
 {
 	bool unread;
 
 	spin_lock(&ch->tx_lock);
 	unread = ch->mem && ch->peer == peer &&
 		 !atomic_load_explicit(&ch->broken, memory_order_relaxed) &&
-		 ring_is_behind(&ch->tx);
+		 ring_is_behind(&ch->tx, up_to);
 	spin_unlock(&ch->tx_lock);
 	return unread;
 }

@@ -102,9 +102,9 @@ bool channel_withdraw(struct channel *ch, uint16_t peer, const struct record_ref
 /* There was no room: waits a little while for the peer to take something.  False: the peer takes
  * nothing, or took nothing the last time and has taken nothing since. */
 bool channel_room_soon(struct channel *ch, uint16_t peer) must_check;
-/* Has the peer not taken all that was sent?  The first true may only mean that the peer has not
- * said so yet: it says so when it looks next. */
-bool channel_unread(struct channel *ch, uint16_t peer);
+/* Has the peer not taken all that was sent (up_to: as in ring_is_behind)?  The first true may only
+ * mean that the peer has not said so yet: it says so when it looks next. */
+bool channel_unread(struct channel *ch, uint16_t peer, uint64_t *up_to);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 
 /* Called under the receive lock for an attached channel: does channel_drain have anything to do? */

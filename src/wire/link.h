@@ -32,7 +32,9 @@ struct link_ops {
 	 * NULL: the link has no channels. */
 	struct channel *(*hold)(struct link *l, uint32_t to);
 	/* As wire_peer_is_behind.  May be NULL: no peer ever is. */
-	bool (*behind)(struct link *l, uint32_t to);
+	bool (*behind)(struct link *l, uint32_t to, uint64_t *up_to);
+	/* As wire_peer_is_unheard.  May be NULL: no peer ever is. */
+	bool (*unheard)(struct link *l, uint32_t to);
 	/* As wire_room_soon.  May be NULL: there never is room soon. */
 	bool (*room_soon)(struct link *l, uint32_t to);
 	/* As wire_withdraw_key, for what went to one owner or to LINK_ALL.  May be NULL; a link

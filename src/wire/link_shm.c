@@ -250,14 +250,14 @@ static bool shm_has_room(struct link *link, uint32_t to, const struct pkt *p)
 	return channel_has_room(ch, peer, p);
 }
 
-static bool shm_behind(struct link *link, uint32_t to)
+static bool shm_behind(struct link *link, uint32_t to, uint64_t *up_to)
 {
 	no_cancellation();
 	struct link_shm *l = shm_of(link);
 	uint16_t peer = (uint16_t)(to - 1);
 	struct channel *ch = shm_channel(l, peer);
 
-	if (!ch || !channel_unread(ch, peer) || !task_goes_on(l->attr->slots[peer].pid))
+	if (!ch || !channel_unread(ch, peer, up_to) || !task_goes_on(l->attr->slots[peer].pid))
 		return false;
 	/* The peer was told already; telling it again costs nothing. */
 	inbox_raise(&l->attr->slots[peer], l->attr->slot);
@@ -293,6 +293,7 @@ static const struct link_ops link_shm_ops = {
 	.has_room = shm_has_room,
 	.hold = shm_hold,
 	.behind = shm_behind,
+	.unheard = link_shm_unheard,
 	.room_soon = shm_room_soon,
 	.withdraw = shm_withdraw,
 	.drain = link_shm_drain,

@@ -66,5 +66,6 @@ void link_shm_free_remotes(struct remote *f);
 struct remote *remote_at(const struct link_shm *l, uint16_t peer);
 /* Maps what the process in that slot opens to us, unless we have tried that before. */
 void remote_find(struct link_shm *l, uint16_t peer);
-/* The link's drain operation; see link_shm_receive.c. */
+/* Operations of the link; see link_shm_receive.c. */
 bool link_shm_drain(struct link *link);
+bool link_shm_unheard(struct link *link, uint32_t to);

@@ -254,6 +254,21 @@ static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 	return did;
 }
 
+bool link_shm_unheard(struct link *link, uint32_t to)
+{
+	struct link_shm *l = container_of(link, struct link_shm, link);
+	struct channel *ch;
+	bool unheard;
+
+	/* Whoever has the lock takes what is there. */
+	if (!spin_try(&l->rx_lock))
+		return true;
+	ch = atomic_load_explicit(&l->channels[to - 1], memory_order_acquire);
+	unheard = ch && channel_has_news(ch);
+	spin_unlock(&l->rx_lock);
+	return unheard;
+}
+
 bool link_shm_drain(struct link *link)
 {
 	struct link_shm *l = container_of(link, struct link_shm, link);

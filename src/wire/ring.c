@@ -146,14 +146,21 @@ uint64_t ring_read_up_to(struct ring *r)
 	return r->tail;
 }
 
-bool ring_is_behind(struct ring *r)
+bool ring_is_behind(struct ring *r, uint64_t *up_to)
 {
-	if (refresh_tail(r) || r->tail == r->head)
+	/* A cursor in front of the head is one of a ring that was there before. */
+	uint64_t to = *up_to && *up_to <= r->head ? *up_to : r->head;
+
+	*up_to = 0;
+	if (refresh_tail(r) || r->tail >= to)
 		return false;
 	/* The consumer shows its cursor in steps, or if the producer wishes for room. */
 	atomic_store_explicit(&r->shared->want_room, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	return !refresh_tail(r) && r->tail != r->head;
+	if (refresh_tail(r) || r->tail >= to)
+		return false;
+	*up_to = to;
+	return true;
 }
 
 void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32_t bytes),

@@ -86,11 +86,12 @@ void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32
 /* Producer: returns the cursor up to which the consumer has finished. */
 uint64_t ring_read_up_to(struct ring *r);
 /*
- * Producer: has the consumer not taken all records?  At the first question the answer may be true
- * although it has: the consumer then shows its cursor at its next look, for which the caller has to
- * provide.
+ * Producer: has the consumer not taken all records up to the cursor *up_to (0: all records)?  True
+ * leaves in *up_to what to ask for the next time, so that records which follow meanwhile do not
+ * count; false leaves 0.  At the first question the answer may be true although it has: the
+ * consumer then shows its cursor at its next look, for which the caller has to provide.
  */
-bool ring_is_behind(struct ring *r);
+bool ring_is_behind(struct ring *r, uint64_t *up_to);
 
 /* Consumer: might there be a record?  This reads one cache line, the record's own. */
 static inline bool ring_has_news(const struct ring *r)

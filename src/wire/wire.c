@@ -179,13 +179,21 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
 
-bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn)
+bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn, uint64_t *up_to)
 {
 	/* Walk: only the requester may use the queue pair's memory of the route. */
 	uint32_t to = route_walk(w, path, dqpn);
 	struct link *l = w->host->link_to[to];
 
-	return l->ops->behind && l->ops->behind(l, to);
+	return l->ops->behind && l->ops->behind(l, to, up_to);
+}
+
+bool wire_peer_is_unheard(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	uint32_t to = route_walk(w, path, dqpn);
+	struct link *l = w->host->link_to[to];
+
+	return l->ops->unheard && l->ops->unheard(l, to);
 }
 
 bool wire_room_soon(struct wire *w, const struct path *path, uint32_t dqpn)

@@ -191,9 +191,13 @@ const _Atomic(uint32_t) *wire_observers(const struct wire *w);
 
 /*
  * True if the process of dqpn has not taken all packets of this one yet although it is neither
- * stopped nor dead: then it waits for a processor.  Reads /proc.
+ * stopped nor dead: then it waits for a processor.  Reads /proc.  *up_to is 0 at the first question;
+ * the next ones ask for what the first one found, not for what was sent since.
  */
-bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
+bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn,
+			 uint64_t *up_to) must_check;
+/* True if the process of dqpn has sent something that this one has not taken yet, or takes now. */
+bool wire_peer_is_unheard(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
 
 /*
  * Called after WIRE_BUSY.  Waits some microseconds for the process of dqpn to take out what is

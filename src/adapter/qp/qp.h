@@ -116,6 +116,10 @@ struct completer {
 	uint32_t asked_psn;
 	/* Since when (ns) the peer's process lacks a processor; 0: it does not. */
 	uint64_t behind_since;
+	/* What the peer's process has to take until its silence counts; see wire_peer_is_behind. */
+	uint64_t behind_up_to;
+	/* The last timeout did not count, because the answer may have been here already. */
+	bool unheard;
 	/* Since the timer was started, an answer has come, or a request was sent while none was
 	 * outstanding. */
 	_Atomic(bool) fresh;

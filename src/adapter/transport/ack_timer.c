@@ -12,7 +12,7 @@
 #define PEER_BEHIND_NS 10000000000u
 
 /* What we know of the peer's process when the timer fires. */
-enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_SILENT };
+enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_UNHEARD, PEER_SILENT };
 
 void ack_timer_arm(struct qp *qp)
 {
@@ -26,17 +26,30 @@ void ack_timer_arm(struct qp *qp)
 }
 
 /*
+ * True if the answer may be here: this process had no processor to take it, where a device would
+ * have taken it at once.  It is taken before the timer fires again, so this holds once.
+ */
+static bool timeout_is_unheard(struct qp *qp, enum peer_progress peer)
+{
+	struct completer *c = &qp->comp;
+
+	c->unheard = peer == PEER_UNHEARD && !c->unheard;
+	if (c->unheard)
+		trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "answer-not-taken");
+	return c->unheard;
+}
+
+/*
  * True if a timeout does not count as a loss.  Nothing is lost if the peer's process has not taken
  * our packets yet: it waits for a processor, where a device would answer at once.  Such a time does
- * not count, within reason; nor does the first one, in which we ask how far the process is (IBTA
- * 9.7.6.1.3 allows four times the timeout).  A process that is stopped or dead is another matter.
+ * not count, within reason.  A process that is stopped or dead is another matter.
  */
-static bool behind_counts(struct qp *qp, bool behind)
+static bool timeout_is_behind(struct qp *qp, enum peer_progress peer)
 {
 	struct completer *c = &qp->comp;
 	uint64_t now = clock_ns();
 
-	if (!behind) {
+	if (peer != PEER_BEHIND) {
 		c->behind_since = 0;
 		return false;
 	}
@@ -79,10 +92,10 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 		return true;
 	/* While the rest of a message waits for its rate, the peer cannot answer either. */
 	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
-		qp->comp.behind_since = 0;
+		completer_peer_lives(qp);
 	} else if (peer == PEER_UNASKED) {
 		return false;
-	} else if (!behind_counts(qp, peer == PEER_BEHIND)) {
+	} else if (!timeout_is_behind(qp, peer) && !timeout_is_unheard(qp, peer)) {
 		shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
 		if (!completer_retry(qp, "timeout"))
 			return true;
@@ -92,28 +105,38 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 }
 
 /* Opens files and allocates, so it runs without the lock: nobody should spin for that. */
-static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest)
+static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest,
+				   uint64_t *up_to)
 {
-	return wire_peer_is_behind(qp->adapter->wire, path, dest) ? PEER_BEHIND : PEER_SILENT;
+	struct wire *w = qp->adapter->wire;
+
+	if (wire_peer_is_behind(w, path, dest, up_to))
+		return PEER_BEHIND;
+	*up_to = 0;
+	return wire_peer_is_unheard(w, path, dest) ? PEER_UNHEARD : PEER_SILENT;
 }
 
 void ack_timer_fired(struct timer *t)
 {
 	struct qp *qp = container_of(t, struct qp, timer);
 	enum peer_progress peer = PEER_UNASKED;
+	uint64_t up_to = 0;
 	struct path path;
 	uint32_t dest;
 	bool done;
 
 	do {
 		spin_lock(&qp->comp.lock);
+		if (peer != PEER_UNASKED)
+			qp->comp.behind_up_to = up_to;
 		done = fired_locked(qp, peer);
 		if (!done) {
 			path = qp->path;
 			dest = qp->attr.dest_qpn;
+			up_to = qp->comp.behind_up_to;
 		}
 		spin_unlock(&qp->comp.lock);
 		if (!done)
-			peer = peer_ask(qp, &path, dest);
+			peer = peer_ask(qp, &path, dest, &up_to);
 	} while (!done);
 }

@@ -124,6 +124,13 @@ uint32_t completer_oldest(struct qp *qp)
 	return n;
 }
 
+void completer_peer_lives(struct qp *qp)
+{
+	qp->comp.behind_since = 0;
+	qp->comp.behind_up_to = 0;
+	qp->comp.unheard = false;
+}
+
 void completer_go_back(struct qp *qp, const char *why)
 {
 	trace(retry, begin, qp->qpn, qp->attr.dest_qpn, why, atomic_load(&qp->comp.acked_psn),
@@ -212,6 +219,13 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 
 	trace(rnr, received, qp->qpn, pkt->sqpn, pkt->psn, us, qp->comp.rnr_left);
 	flow_refused(qp, FLOW_NACK_RNR);
+	/*
+	 * The request has arrived, and has been answered: it was not lost, however often a packet or
+	 * its answer was late before.  A receiver may be without receives for long, on a machine
+	 * where each process waits for a processor now and then.
+	 */
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	completer_peer_lives(qp);
 	if (explaining())
 		explain_not_ready(qp, qp_send_op(qp, completer_oldest(qp)), us,
 				  qp->attr.rnr_retry == RNR_RETRY_FOREVER);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A peer that takes no packets.  While its process could go on, it waits for a processor, and the
- * request waits with it; a process that is stopped does not answer.
+ * Answers that are late.  While the peer's process could go on, it waits for a processor, and the
+ * request waits with it; a process that is stopped does not answer.  Nor is anything lost while the
+ * answer lies here, or while the peer says that it is not ready.  But what is lost, is: whatever
+ * else goes on between the two processes.
  */
 #include <signal.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 #define BYTES 512u
 /* The requester's whole patience is 8 times 1.05 ms. */
 #define LONG_NS 200000000u
+/* Longer than one timeout. */
+#define WAIT_US 1500u
 
 static struct signed_pair pair;
 static unsigned asked;
@@ -39,6 +43,15 @@ static void post_write(void)
 
 	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory, pair.side[1].lkey);
+	device_wqe_data(&w, pair.side[0].memory, BYTES, pair.side[0].lkey);
+	device_wqe_end(&w);
+}
+
+static void post_send(void)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_data(&w, pair.side[0].memory, BYTES, pair.side[0].lkey);
 	device_wqe_end(&w);
 }
@@ -96,11 +109,114 @@ static void test_is_stopped(void)
 	signed_pair_down(&pair);
 }
 
+static void hear(unsigned side)
+{
+	(void)wire_process_progress(pair.process[side].host);
+}
+
+/* Runs the timers that are due, and what they ask for. */
+static void go_on(unsigned side)
+{
+	uint64_t deadline = UINT64_MAX;
+
+	(void)adapter_progress(pair.device.adapter[side], &deadline);
+}
+
+static void answer(void)
+{
+	hear(1);
+	go_on(1);
+}
+
+static void set_patience(uint8_t retry_cnt)
+{
+	const struct qp_attr sqd = {.state = IB_QPS_SQD}, rts = {.state = IB_QPS_RTS};
+	const struct qp_attr retry = {.state = IB_QPS_SQD, .retry_cnt = retry_cnt};
+	struct qp *qp = pair.side[0].q.qp;
+
+	CHECK(!qp_modify(qp, &sqd, IB_QP_STATE));
+	CHECK(!qp_modify(qp, &retry, IB_QP_STATE | IB_QP_RETRY_CNT));
+	CHECK(!qp_modify(qp, &rts, IB_QP_STATE));
+}
+
+/* The timer fires while the answer is here, and nobody has had the time to take it. */
+static void test_answer_is_here(void)
+{
+	pair_up(getpid());
+	set_patience(0);
+	for (unsigned i = 0; i < 20; i++) {
+		post_write();
+		/* The timer forgives the first time, in which the request was sent; and the second
+		 * one, in which the peer has not said yet how far it is. */
+		for (unsigned late = 0; late < 3; late++) {
+			answer();
+			usleep(WAIT_US);
+			go_on(0);
+		}
+		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	}
+	signed_pair_down(&pair);
+}
+
+/* Now and then an answer is late, and what comes at last is that there is no receive. */
+static void test_not_ready(void)
+{
+	pair_up(getpid());
+	post_send();
+	for (unsigned i = 0; i < 20; i++) {
+		go_on(0);
+		answer();
+		for (unsigned late = 0; late < 3; late++) {
+			usleep(WAIT_US);
+			go_on(0);
+		}
+		hear(0);
+		usleep(WAIT_US);
+	}
+	CHECK(!device_cq_poll(&pair.side[0].q.cq));
+	device_recv(&pair.side[1].q, pair.side[1].memory, BYTES, pair.side[1].lkey);
+	CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	signed_pair_down(&pair);
+}
+
+/* What a queue pair sends is lost, while another one keeps the peer's process busy. */
+static void test_lost_beside_a_stream(void)
+{
+	static struct device_qp lost;
+	const struct cqe64_err *err = NULL;
+	struct device_wqe w;
+	struct qp_attr attr;
+
+	pair_up(getpid());
+	device_qp_up(&pair.device, 0, &lost, IB_QPT_RC);
+	device_attr(&pair.device, 0, &pair.side[1].q, &attr);
+	attr.ah.dlid = 9; /* the peer's */
+	attr.dest_qpn++;  /* nobody */
+	device_qp_ready(&lost, &attr);
+	device_wqe_begin(&lost, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_inline(&w, "lost", 4);
+	device_wqe_end(&w);
+	for (unsigned i = 0; !err; i++) {
+		CHECK(i < 100);
+		post_write();
+		usleep(WAIT_US);
+		go_on(0);
+		err = (const struct cqe64_err *)device_cq_poll(&lost.cq);
+		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	}
+	CHECK(err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == CQE_SYN_RETRY_EXC);
+	device_qp_down(&lost);
+	signed_pair_down(&pair);
+}
+
 int main(void)
 {
 	alarm(120); /* nothing may hang */
 	test_waits_for_a_processor();
 	test_is_stopped();
+	test_answer_is_here();
+	test_not_ready();
+	test_lost_beside_a_stream();
 	CHECK(asked);
 	return 0;
 }
