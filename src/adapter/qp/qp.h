@@ -118,8 +118,8 @@ struct completer {
 	uint64_t behind_since;
 	/* What the peer's process has to take until its silence counts; see wire_peer_is_behind. */
 	uint64_t behind_up_to;
-	/* The last timeout did not count, because the answer may have been here already. */
-	bool unheard;
+	/* Why the last timeout did not count (transport/ack_timer.c). */
+	uint8_t grace;
 	/* Since the timer was started, an answer has come, or a request was sent while none was
 	 * outstanding. */
 	_Atomic(bool) fresh;

@@ -104,7 +104,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.withdrawn, 0);
 	qp->comp.behind_since = 0;
 	qp->comp.behind_up_to = 0;
-	qp->comp.unheard = false;
+	qp->comp.grace = 0;
 	qp->comp.asked = false;
 	atomic_store(&qp->comp.error_told, false);
 	atomic_store(&qp->waiting, 0);

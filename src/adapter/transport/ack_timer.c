@@ -14,6 +14,17 @@
 /* What we know of the peer's process when the timer fires. */
 enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_UNHEARD, PEER_SILENT };
 
+/*
+ * Why the last timeout did not count as a loss.  A device answers at once, where a process may have
+ * to wait for a processor.  Each reason holds once, and then the next one, so that a loss is
+ * noticed however busy both processes are with other things:
+ *
+ *	BEHIND	the peer's process had not taken what we had sent when the timer fired first
+ *	TAKEN	it has now, and may answer
+ *	UNHEARD	something of it has come, and this process has not taken that yet
+ */
+enum ack_grace { GRACE_NONE, GRACE_BEHIND, GRACE_TAKEN, GRACE_UNHEARD };
+
 void ack_timer_arm(struct qp *qp)
 {
 	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
@@ -25,40 +36,37 @@ void ack_timer_arm(struct qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
-/*
- * True if the answer may be here: this process had no processor to take it, where a device would
- * have taken it at once.  It is taken before the timer fires again, so this holds once.
- */
-static bool timeout_is_unheard(struct qp *qp, enum peer_progress peer)
+/* A process that is stopped or dead is not behind. */
+static enum ack_grace grace_of(struct completer *c, enum peer_progress peer)
 {
-	struct completer *c = &qp->comp;
-
-	c->unheard = peer == PEER_UNHEARD && !c->unheard;
-	if (c->unheard)
-		trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "answer-not-taken");
-	return c->unheard;
-}
-
-/*
- * True if a timeout does not count as a loss.  Nothing is lost if the peer's process has not taken
- * our packets yet: it waits for a processor, where a device would answer at once.  Such a time does
- * not count, within reason.  A process that is stopped or dead is another matter.
- */
-static bool timeout_is_behind(struct qp *qp, enum peer_progress peer)
-{
-	struct completer *c = &qp->comp;
 	uint64_t now = clock_ns();
 
-	if (peer != PEER_BEHIND) {
-		c->behind_since = 0;
-		return false;
+	if (c->grace <= GRACE_BEHIND && peer == PEER_BEHIND) {
+		if (!c->behind_since)
+			c->behind_since = now;
+		return now - c->behind_since > PEER_BEHIND_NS ? GRACE_NONE : GRACE_BEHIND;
 	}
-	if (!c->behind_since)
-		c->behind_since = now;
-	if (now - c->behind_since > PEER_BEHIND_NS)
-		return false;
-	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "peer-has-no-processor");
-	return true;
+	c->behind_since = 0;
+	if (c->grace == GRACE_BEHIND)
+		return GRACE_TAKEN;
+	return c->grace != GRACE_UNHEARD && peer == PEER_UNHEARD ? GRACE_UNHEARD : GRACE_NONE;
+}
+
+/* True if a timeout counts as a loss. */
+static bool timeout_counts(struct qp *qp, enum peer_progress peer)
+{
+	static const char *const why[] = {
+		[GRACE_BEHIND] = "peer-has-no-processor",
+		[GRACE_TAKEN] = "peer-had-no-processor",
+		[GRACE_UNHEARD] = "answer-not-taken",
+	};
+	struct completer *c = &qp->comp;
+
+	c->grace = grace_of(c, peer);
+	if (c->grace == GRACE_NONE)
+		return true;
+	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, why[c->grace]);
+	return false;
 }
 
 static bool rnr_wait_over(struct qp *qp)
@@ -95,7 +103,7 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 		completer_peer_lives(qp);
 	} else if (peer == PEER_UNASKED) {
 		return false;
-	} else if (!timeout_is_behind(qp, peer) && !timeout_is_unheard(qp, peer)) {
+	} else if (timeout_counts(qp, peer)) {
 		shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
 		if (!completer_retry(qp, "timeout"))
 			return true;
@@ -106,11 +114,11 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 
 /* Opens files and allocates, so it runs without the lock: nobody should spin for that. */
 static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest,
-				   uint64_t *up_to)
+				   enum ack_grace grace, uint64_t *up_to)
 {
 	struct wire *w = qp->adapter->wire;
 
-	if (wire_peer_is_behind(w, path, dest, up_to))
+	if (grace <= GRACE_BEHIND && wire_peer_is_behind(w, path, dest, up_to))
 		return PEER_BEHIND;
 	*up_to = 0;
 	return wire_peer_is_unheard(w, path, dest) ? PEER_UNHEARD : PEER_SILENT;
@@ -120,6 +128,7 @@ void ack_timer_fired(struct timer *t)
 {
 	struct qp *qp = container_of(t, struct qp, timer);
 	enum peer_progress peer = PEER_UNASKED;
+	enum ack_grace grace = GRACE_NONE;
 	uint64_t up_to = 0;
 	struct path path;
 	uint32_t dest;
@@ -133,10 +142,11 @@ void ack_timer_fired(struct timer *t)
 		if (!done) {
 			path = qp->path;
 			dest = qp->attr.dest_qpn;
+			grace = qp->comp.grace;
 			up_to = qp->comp.behind_up_to;
 		}
 		spin_unlock(&qp->comp.lock);
 		if (!done)
-			peer = peer_ask(qp, &path, dest, &up_to);
+			peer = peer_ask(qp, &path, dest, grace, &up_to);
 	} while (!done);
 }

@@ -128,7 +128,7 @@ void completer_peer_lives(struct qp *qp)
 {
 	qp->comp.behind_since = 0;
 	qp->comp.behind_up_to = 0;
-	qp->comp.unheard = false;
+	qp->comp.grace = 0;
 }
 
 void completer_go_back(struct qp *qp, const char *why)

@@ -37,14 +37,20 @@ bool __wrap_task_goes_on(pid_t pid)
 	return __real_task_goes_on(pid);
 }
 
-static void post_write(void)
+static void put_write(void)
 {
 	struct device_wqe w;
 
 	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory, pair.side[1].lkey);
 	device_wqe_data(&w, pair.side[0].memory, BYTES, pair.side[0].lkey);
-	device_wqe_end(&w);
+	device_wqe_put(&w);
+}
+
+static void post_write(void)
+{
+	put_write();
+	device_ring(&pair.side[0].q);
 }
 
 static void post_send(void)
@@ -122,6 +128,12 @@ static void go_on(unsigned side)
 	(void)adapter_progress(pair.device.adapter[side], &deadline);
 }
 
+static void time_out(void)
+{
+	usleep(WAIT_US);
+	go_on(0);
+}
+
 static void answer(void)
 {
 	hear(1);
@@ -146,13 +158,34 @@ static void test_answer_is_here(void)
 	set_patience(0);
 	for (unsigned i = 0; i < 20; i++) {
 		post_write();
-		/* The timer forgives the first time, in which the request was sent; and the second
-		 * one, in which the peer has not said yet how far it is. */
-		for (unsigned late = 0; late < 3; late++) {
+		/* The timer forgives the first time, in which the request was sent; the second one,
+		 * in which the peer has not said yet how far it is; and the third one, in which it
+		 * has. */
+		for (unsigned late = 0; late < 4; late++) {
 			answer();
-			usleep(WAIT_US);
-			go_on(0);
+			time_out();
 		}
+		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	}
+	signed_pair_down(&pair);
+}
+
+/* The peer's process takes what was sent just before the timer fires, and then has no processor. */
+static void test_answer_is_owed(void)
+{
+	pair_up(getpid());
+	set_patience(0);
+	for (unsigned i = 0; i < 20; i++) {
+		/* The answer to several waits for the end of what has come. */
+		put_write();
+		post_write();
+		time_out();
+		time_out();
+		hear(1);
+		hear(1);
+		time_out();
+		go_on(1);
+		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
 		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
 	}
 	signed_pair_down(&pair);
@@ -166,10 +199,8 @@ static void test_not_ready(void)
 	for (unsigned i = 0; i < 20; i++) {
 		go_on(0);
 		answer();
-		for (unsigned late = 0; late < 3; late++) {
-			usleep(WAIT_US);
-			go_on(0);
-		}
+		for (unsigned late = 0; late < 4; late++)
+			time_out();
 		hear(0);
 		usleep(WAIT_US);
 	}
@@ -199,8 +230,7 @@ static void test_lost_beside_a_stream(void)
 	for (unsigned i = 0; !err; i++) {
 		CHECK(i < 100);
 		post_write();
-		usleep(WAIT_US);
-		go_on(0);
+		time_out();
 		err = (const struct cqe64_err *)device_cq_poll(&lost.cq);
 		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
 	}
@@ -215,6 +245,7 @@ int main(void)
 	test_waits_for_a_processor();
 	test_is_stopped();
 	test_answer_is_here();
+	test_answer_is_owed();
 	test_not_ready();
 	test_lost_beside_a_stream();
 	CHECK(asked);
