@@ -587,3 +587,14 @@ bool channel_has_news(const struct channel *ch)
 	return ring_has_news(&ch->rx) || ring_wants_room(&ch->rx) ||
 	       atomic_load_explicit(&ch->starved, memory_order_relaxed);
 }
+
+uint64_t channel_taken_up_to(const struct channel *ch)
+{
+	return ch->rx.tail;
+}
+
+uint64_t channel_come_up_to(const struct channel *ch)
+{
+	/* The peer's word for it may be false. */
+	return ch->rx.tail + ch->rx.size;
+}

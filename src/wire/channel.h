@@ -109,6 +109,10 @@ uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 
 /* Called under the receive lock for an attached channel: does channel_drain have anything to do? */
 bool channel_has_news(const struct channel *ch);
+/* Called under the receive lock: the cursor up to which channel_drain has taken, and the one behind
+ * all that may have come. */
+uint64_t channel_taken_up_to(const struct channel *ch);
+uint64_t channel_come_up_to(const struct channel *ch);
 
 enum channel_news {
 	CHANNEL_DELIVERED = 1 << 0,

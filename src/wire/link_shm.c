@@ -297,6 +297,7 @@ static const struct link_ops link_shm_ops = {
 	.room_soon = shm_room_soon,
 	.withdraw = shm_withdraw,
 	.drain = link_shm_drain,
+	.catch_up = link_shm_catch_up,
 };
 
 void link_shm_open(struct link_shm *l, const struct wire_process_attr *attr)

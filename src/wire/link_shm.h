@@ -68,4 +68,5 @@ struct remote *remote_at(const struct link_shm *l, uint16_t peer);
 void remote_find(struct link_shm *l, uint16_t peer);
 /* Operations of the link; see link_shm_receive.c. */
 bool link_shm_drain(struct link *link);
+void link_shm_catch_up(struct link *link);
 bool link_shm_unheard(struct link *link, uint32_t to);

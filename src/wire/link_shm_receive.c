@@ -281,3 +281,25 @@ bool link_shm_drain(struct link *link)
 	spin_unlock(&l->rx_lock);
 	return did;
 }
+
+/* A peer that goes on sending does not keep us: we take as much as can be there now. */
+static void link_shm_catch_up_one(struct link_shm *l, uint16_t peer)
+{
+	const struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
+	uint64_t end = ch ? channel_come_up_to(ch) : 0;
+
+	while (ch && channel_taken_up_to(ch) < end && link_shm_drain_one(l, peer))
+		;
+}
+
+void link_shm_catch_up(struct link *link)
+{
+	struct link_shm *l = container_of(link, struct link_shm, link);
+
+	/* Whoever has the lock may have begun before something came, so we wait for it. */
+	spin_lock(&l->rx_lock);
+	(void)link_shm_reap(l);
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++)
+		link_shm_catch_up_one(l, (uint16_t)peer);
+	spin_unlock(&l->rx_lock);
+}

@@ -228,3 +228,8 @@ uint16_t wire_slot(const struct wire *w)
 {
 	return w->host->attr.slot;
 }
+
+void wire_catch_up(struct wire *w)
+{
+	wire_process_catch_up(w->host);
+}

@@ -251,6 +251,7 @@ struct qp {
 	 * turns to another peer. */
 	_Atomic(bool) drain_notify;
 	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
+	bool was_ready;		    /* it has been in RTR since it was made */
 
 	/* Where accesses to signed keys stopped.  They lie apart from the fields of the plain data
 	 * path. */

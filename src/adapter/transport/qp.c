@@ -383,6 +383,8 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 			dci_reset(qp->dci);
 		qp_set_drain_sigerr(qp, false);
 	}
+	if (to == IB_QPS_RTR)
+		qp->was_ready = true;
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE) {
 		qp->req.stopped = false;
 		atomic_store(&qp->comp.error_told, false);
@@ -396,6 +398,18 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	trace(qp, state, qp->qpn, qp_state_name(from), qp_state_name(to), "modify");
 }
 
+/*
+ * Takes what an earlier connection has left on the way.  A device drops a packet that comes while the
+ * queue pair is not ready; here it lies until somebody looks, and then it may fit the next
+ * connection, if that uses the same numbers.  A queue pair that is new has left nothing, and leaves
+ * its peer's first requests where they are.
+ */
+static void drop_old_packets(struct qp *qp)
+{
+	if (qp->was_ready)
+		wire_catch_up(qp->adapter->wire);
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	enum ib_qp_state cur, next = IB_QPS_RESET;
@@ -407,6 +421,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
 		(void)responder_continue(qp); /* as in qp_destroy */
+	if (mask & IB_QP_STATE && attr->state == IB_QPS_RTR)
+		drop_old_packets(qp);
 	qp_lock(qp);
 	cur = qp_state(qp);
 	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur) {

@@ -17,14 +17,19 @@
 
 static struct signed_pair pair;
 
-static void post_request(uint8_t opcode, uint32_t at, uint32_t bytes)
+static void post_request_of(uint8_t opcode, uint32_t at, uint32_t bytes, uint32_t rkey)
 {
 	struct device_wqe w;
 
 	device_wqe_begin(&pair.side[0].q, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
-	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory + at, pair.side[1].lkey);
+	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory + at, rkey);
 	device_wqe_data(&w, pair.side[0].memory + at, bytes, pair.side[0].lkey);
 	device_wqe_end(&w);
+}
+
+static void post_request(uint8_t opcode, uint32_t at, uint32_t bytes)
+{
+	post_request_of(opcode, at, bytes, pair.side[1].lkey);
 }
 
 static void side_0_runs(void)
@@ -114,11 +119,59 @@ static void implied_losses(void)
 	signed_pair_down(&pair);
 }
 
+static void post_send(void)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_inline(&w, "message", 8);
+	device_wqe_end(&w);
+}
+
+/* Side 1 answers, side 0 does not look; both connect again, with the same numbers. */
+static void connect_again(void)
+{
+	(void)wire_process_progress(pair.process[1].host);
+	(void)adapter_progress(pair.device.adapter[1], NULL);
+	signed_pair_connect(&pair, IB_MTU_1024);
+	while (device_cq_poll(&pair.side[0].q.cq) || device_cq_poll(&pair.side[1].q.cq))
+		;
+}
+
+/* The answer to the SENDs of an earlier connection must not complete one that nobody has received. */
+static void earlier_acknowledgement(void)
+{
+	make_pair();
+	device_recv(&pair.side[1].q, pair.side[1].memory, BYTES, pair.side[1].lkey);
+	post_send();
+	connect_again();
+	post_send();
+	side_0_runs();
+	device_recv(&pair.side[1].q, pair.side[1].memory, BYTES, pair.side[1].lkey);
+	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[0].q.cq)) == CQE_OP_REQ);
+	CHECK(!memcmp(pair.side[1].memory, "message", 8));
+	signed_pair_down(&pair);
+}
+
+/* Nor does an earlier refusal. */
+static void earlier_refusal(void)
+{
+	make_pair();
+	post_request_of(WQE_OP_RDMA_READ, 0, BYTES, pair.side[1].lkey ^ 1);
+	connect_again();
+	post_request(WQE_OP_RDMA_READ, 0, BYTES);
+	side_0_runs();
+	requests_end(1);
+	signed_pair_down(&pair);
+}
+
 int main(void)
 {
 	alarm(120); /* nothing may hang */
 	test_fault_catch();
 	later_answers();
 	implied_losses();
+	earlier_acknowledgement();
+	earlier_refusal();
 	return 0;
 }
