@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/thread.h"
 
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -15,6 +16,28 @@ static const char *const own_thread_names[OWN_THREADS] = {
 	[OWN_THREAD_KEEPER] = "softhca-keep",	[OWN_THREAD_FEEDER] = "softhca-feeder",
 	[OWN_THREAD_DPA] = "softhca-dpa",
 };
+
+/* The C library takes thread-local storage out of each thread's stack, as much as there was when the
+ * program started.  A program may have megabytes of it. */
+static size_t tls_bytes;
+
+static int tls_add(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	(void)size;
+	for (size_t i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &object->dlpi_phdr[i];
+
+		if (h->p_type == PT_TLS)
+			*(size_t *)arg += h->p_memsz + h->p_align;
+	}
+	return 0;
+}
+
+/* At the start, because later another thread may have the lock that this takes. */
+static __attribute__((constructor)) void tls_init(void)
+{
+	(void)dl_iterate_phdr(tls_add, &tls_bytes);
+}
 
 static void own_thread_sigmask(sigset_t *mask, bool faults)
 {
@@ -35,7 +58,7 @@ int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void
 	if (ret)
 		return -ret;
 	own_thread_sigmask(&mask, attr->faults);
-	ret = pthread_attr_setstacksize(&how, attr->stack_bytes);
+	ret = pthread_attr_setstacksize(&how, attr->stack_bytes + tls_bytes);
 	if (!ret)
 		ret = pthread_sigmask(SIG_SETMASK, &mask, &saved);
 	if (!ret) {

@@ -24,8 +24,7 @@ enum own_thread {
 /* What a thread needs besides its function. */
 struct own_thread_attr {
 	enum own_thread name;
-	/* The program's static TLS takes its room from the stack, too. */
-	size_t stack_bytes;
+	size_t stack_bytes; /* without the thread-local storage of the program and its libraries */
 	/* Faults stay unblocked: the thread touches memory that may no longer exist, and a blocked
 	 * fault kills the process. */
 	bool faults;

@@ -9,6 +9,9 @@
 
 #define STACK_BYTES (256u << 10)
 
+/* More than a whole stack of ours. */
+static _Thread_local volatile char own_storage[2 * STACK_BYTES];
+
 struct seen {
 	sigset_t blocked;
 	size_t stack;
@@ -18,10 +21,14 @@ static void *look_around(void *arg)
 {
 	struct seen *s = arg;
 	pthread_attr_t attr;
+	size_t bytes;
+	void *stack;
 
 	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &s->blocked));
 	CHECK(!pthread_getattr_np(pthread_self(), &attr));
-	CHECK(!pthread_attr_getstacksize(&attr, &s->stack));
+	CHECK(!pthread_attr_getstack(&attr, &stack, &bytes));
+	s->stack = (size_t)((char *)__builtin_frame_address(0) - (char *)stack);
+	CHECK(s->stack < bytes && !own_storage[0]);
 	pthread_attr_destroy(&attr);
 	return s;
 }
@@ -43,7 +50,8 @@ static void test_signals(bool faults)
 		CHECK(sigismember(&seen.blocked, of_faults[i]) == !faults);
 	for (size_t i = 0; i < array_size(of_program); i++)
 		CHECK(sigismember(&seen.blocked, of_program[i]));
-	CHECK(seen.stack >= STACK_BYTES && seen.stack < 2 * STACK_BYTES);
+	/* The C library and a sanitizer have used a little of it. */
+	CHECK(seen.stack >= STACK_BYTES - (32u << 10) && seen.stack < 2 * STACK_BYTES);
 	/* who starts it keeps its own mask */
 	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &after));
 	for (int sig = 1; sig < NSIG; sig++)
