@@ -57,9 +57,12 @@ class Session:
     # ---- starting programs ----
 
     def start(self, argv, env=None, stdin=subprocess.DEVNULL, **options):
-        return subprocess.Popen(argv, env=env or self.env, stdin=stdin,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                errors="replace", start_new_session=True, **options)
+        process = subprocess.Popen(argv, env=env or self.env, stdin=stdin,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=0,
+                                   errors="replace", start_new_session=True, **options)
+        # A line is read byte by byte.  communicate() would not see what readline() has read ahead.
+        process.stdout._CHUNK_SIZE = 1
+        return process
 
     def finish(self, process, limit=TIME_LIMIT):
         try:
