@@ -5,7 +5,7 @@ import re
 import nets
 from checklist import path_of
 from harness import expect, within
-from life import both_ends, pingpong
+from life import end_well, failure_of, pingpong
 from records import ask
 from subnet import Subnet
 
@@ -71,7 +71,7 @@ def every_port_counts(session):
         asking = less(now, before)
         for command, sent, received in TRAFFIC:
             before = now
-            expect(both_ends(subnet, *command), f"{command[0]} fails")
+            end_well(subnet, command[0], *command)
             now = counted(subnet, lid)
             data = less(less(now, before), asking)
             words = data["H1", 1]
@@ -82,16 +82,16 @@ def every_port_counts(session):
 def links_have_mtus(session):
     """Links of ibsim's files take 2,048 bytes: larger packets are lost."""
     with Subnet(session, nets.chain(2)) as subnet:
-        expect(pingpong(subnet, "-m", "2048"), "a path MTU of 2048")
-        expect(not pingpong(subnet, "-m", "4096"), "a path MTU of 4096")
+        end_well(subnet, "a path MTU of 2048", *pingpong("-m", "2048"))
+        expect(failure_of(subnet, *pingpong("-m", "4096")), "a path MTU of 4096")
 
 
 def groups_reach_those_who_join(session):
     """Both ends join a group at OpenSM's SA; its tree carries the data, and its links count it."""
     with Subnet(session, nets.chain(2), "external") as subnet:
         subnet.opensm_resident("H1")
-        expect(both_ends(subnet, "ib_send_bw", "-c", "UD", "-g", "-d", "mlx5_0", "-F",
-                         "-s", "1024", "-n", "1000"), "no data of the group arrives")
+        end_well(subnet, "data of the group", "ib_send_bw", "-c", "UD", "-g", "-d", "mlx5_0", "-F",
+                 "-s", "1024", "-n", "1000")
         out = subnet.ok("H1", "perfquery", "-x", str(lids(subnet)["S2"]), "7")
         packets = re.search(r"PortMulticastRcvPkts:\.*(\d+)", out)
         expect(packets and int(packets[1]) >= 1000, out)
@@ -113,7 +113,7 @@ def levels_are_told_apart(session):
     with Subnet(session, nets.chain(SWITCHES)) as subnet:
         lid = lids(subnet)
         for level in ("3", "9"):
-            expect(both_ends(subnet, "ib_write_bw", *PERFTEST, "-S", level), f"level {level}")
+            end_well(subnet, f"level {level}", "ib_write_bw", *PERFTEST, "-S", level)
         for port, words in levels_counted(subnet, lid).items():
             others = [level for level in range(1, 16) if words[level] and level not in (3, 9)]
             expect(not others and words[3] == words[9] >= 65536000 // 4, f"{port}: {words}")
@@ -134,7 +134,7 @@ def one_lid_for_two(session):
         for lid in (own["H2"], own["H3"]):
             subnet.ok("H1", "ibportstate", "-D", "0,1,3", "1", "lid", str(int(lid, 0)))
             expect(subnet.ok("H3", "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid").strip() == lid, lid)
-            expect(pingpong(subnet), f"H3 has LID {lid}, H2 {own['H2']}")
+            end_well(subnet, f"H3 has LID {lid}, H2 {own['H2']}", *pingpong())
 
 
 def bad_keys_are_told(session):

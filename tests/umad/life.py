@@ -65,13 +65,8 @@ def daemon_dies(session):
         subnet.end(process)
 
 
-def ends_well(process):
-    process.communicate(timeout=60)
-    return process.returncode == 0
-
-
-def both_ends(subnet, *command):
-    """A program of verbs at both ends of the subnet; whether both end well."""
+def failure_of(subnet, *command):
+    """A program of verbs at both ends of the subnet; what they say if one does not end well, else nothing."""
     port = str(18700 + os.getpid() % 1000)
     listener = subnet.begin("H2", *command, "-p", port)
     client = None
@@ -84,12 +79,18 @@ def both_ends(subnet, *command):
     expect(within(30, connected), client and client.text())
     if client.status != 0:
         subnet.end(listener)  # it would wait for messages that do not come
-        return False
-    return ends_well(listener)
+        return f"status {client.status}\n{client.text()}"
+    out, err = listener.communicate(timeout=60)
+    return f"status {listener.returncode} of the listener\n{out}{err}" if listener.returncode else ""
 
 
-def pingpong(subnet, *options):
-    return both_ends(subnet, "ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20", *options)
+def end_well(subnet, what, *command):
+    failure = failure_of(subnet, *command)
+    expect(not failure, f"{what}: {failure}")
+
+
+def pingpong(*options):
+    return "ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20", *options
 
 
 def data_obeys(session):
@@ -99,19 +100,19 @@ def data_obeys(session):
             result = session.tool("fabric", "link", "--fabric", NAME, state, "S2", "8")
             expect(result.status == 0, result.text())
 
-        expect(pingpong(subnet), "over three switches")
+        end_well(subnet, "over three switches", *pingpong())
         link("down")
-        expect(not pingpong(subnet), "over a cable that is out")
+        expect(failure_of(subnet, *pingpong()), "over a cable that is out")
         link("up")
-        expect(within(30, lambda: pingpong(subnet)), "after the cable is back")
+        expect(within(30, lambda: not failure_of(subnet, *pingpong())), "after the cable is back")
 
 
 def data_waits_for_opensm(session):
     """Without a subnet manager no data arrives; OpenSM lets it."""
     with Subnet(session, nets.chain(2), "external") as subnet:
-        expect(not pingpong(subnet), "without LIDs")
+        expect(failure_of(subnet, *pingpong()), "without LIDs")
         subnet.opensm_once("H1")
-        expect(pingpong(subnet), "after OpenSM")
+        end_well(subnet, "after OpenSM", *pingpong())
 
 
 def no_descriptor_left(session):
