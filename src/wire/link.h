@@ -43,7 +43,7 @@ struct link_ops {
 			 void (*lost)(void *user, uint32_t sqpn), void *user);
 	/* As wire_process_progress.  May be NULL. */
 	bool (*drain)(struct link *l);
-	/* As wire_process_catch_up.  May be NULL: nothing is ever under way. */
+	/* As wire_catch_up.  May be NULL: nothing is ever under way. */
 	void (*catch_up)(struct link *l);
 };
 

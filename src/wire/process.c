@@ -138,10 +138,3 @@ bool wire_process_progress(struct wire_process *h)
 		did |= (*l)->ops->drain(*l);
 	return did;
 }
-
-void wire_process_catch_up(struct wire_process *h)
-{
-	for (unsigned i = 0; i < h->nlinks; i++)
-		if (h->links[i]->ops->catch_up)
-			h->links[i]->ops->catch_up(h->links[i]);
-}

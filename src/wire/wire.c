@@ -231,5 +231,10 @@ uint16_t wire_slot(const struct wire *w)
 
 void wire_catch_up(struct wire *w)
 {
-	wire_process_catch_up(w->host);
+	for (unsigned i = 0; i < w->host->nlinks; i++) {
+		struct link *l = w->host->links[i];
+
+		if (l->ops->catch_up)
+			l->ops->catch_up(l);
+	}
 }

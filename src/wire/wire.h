@@ -105,9 +105,6 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
  * delivered, or if the caller should try again what was told WIRE_BUSY: a peer that makes room
  * raises our inbox. */
 bool wire_process_progress(struct wire_process *h);
-/* Delivers all that has come until the call; it may also deliver what comes meanwhile.  Control
- * path: waits for a thread that is delivering. */
-void wire_process_catch_up(struct wire_process *h);
 
 /* The number of links of a process that drain (wire/link.h). */
 #define WIRE_PROCESS_LINKS 4u
@@ -188,7 +185,8 @@ uint32_t wire_process_ends(const struct wire *w);
 /* All slots, and our own index. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);
-/* As wire_process_catch_up, for the wire's process. */
+/* Delivers all that has come to the wire's process until the call; it may also deliver what comes
+ * meanwhile.  Control path: waits for a thread that is delivering. */
 void wire_catch_up(struct wire *w);
 
 /* Not 0: somebody observes, so requests have to make packets (wire/tap.h). */

@@ -104,6 +104,16 @@ struct requester {
 	uint64_t executed_before;
 };
 
+/* Why timeouts did not count since the peer's last sign of life (transport/ack_timer.c); zeros: none
+ * has been due. */
+struct ack_lateness {
+	/* Since when (ns) the peer's process lacks a processor; 0: it does not. */
+	uint64_t behind_since;
+	/* What the peer's process has to take until its silence counts; see wire_peer_is_behind. */
+	uint64_t behind_up_to;
+	uint8_t grace; /* why the last one did not */
+};
+
 struct completer {
 	struct spin lock;
 	_Atomic(uint32_t) head;
@@ -114,12 +124,7 @@ struct completer {
 	/* Answers from asked_psn on were missing, and we have asked for them again. */
 	bool asked;
 	uint32_t asked_psn;
-	/* Since when (ns) the peer's process lacks a processor; 0: it does not. */
-	uint64_t behind_since;
-	/* What the peer's process has to take until its silence counts; see wire_peer_is_behind. */
-	uint64_t behind_up_to;
-	/* Why the last timeout did not count (transport/ack_timer.c). */
-	uint8_t grace;
+	struct ack_lateness late;
 	/* Since the timer was started, an answer has come, or a request was sent while none was
 	 * outstanding. */
 	_Atomic(bool) fresh;

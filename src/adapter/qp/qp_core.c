@@ -102,9 +102,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.rd_outstanding, 0);
 	atomic_store(&qp->comp.resend, false);
 	atomic_store(&qp->comp.withdrawn, 0);
-	qp->comp.behind_since = 0;
-	qp->comp.behind_up_to = 0;
-	qp->comp.grace = 0;
+	qp->comp.late = (struct ack_lateness){0};
 	qp->comp.asked = false;
 	atomic_store(&qp->comp.error_told, false);
 	atomic_store(&qp->waiting, 0);

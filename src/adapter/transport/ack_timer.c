@@ -37,19 +37,19 @@ void ack_timer_arm(struct qp *qp)
 }
 
 /* A process that is stopped or dead is not behind. */
-static enum ack_grace grace_of(struct completer *c, enum peer_progress peer)
+static enum ack_grace grace_of(struct ack_lateness *late, enum peer_progress peer)
 {
 	uint64_t now = clock_ns();
 
-	if (c->grace <= GRACE_BEHIND && peer == PEER_BEHIND) {
-		if (!c->behind_since)
-			c->behind_since = now;
-		return now - c->behind_since > PEER_BEHIND_NS ? GRACE_NONE : GRACE_BEHIND;
+	if (late->grace <= GRACE_BEHIND && peer == PEER_BEHIND) {
+		if (!late->behind_since)
+			late->behind_since = now;
+		return now - late->behind_since > PEER_BEHIND_NS ? GRACE_NONE : GRACE_BEHIND;
 	}
-	c->behind_since = 0;
-	if (c->grace == GRACE_BEHIND)
+	late->behind_since = 0;
+	if (late->grace == GRACE_BEHIND)
 		return GRACE_TAKEN;
-	return c->grace != GRACE_UNHEARD && peer == PEER_UNHEARD ? GRACE_UNHEARD : GRACE_NONE;
+	return late->grace != GRACE_UNHEARD && peer == PEER_UNHEARD ? GRACE_UNHEARD : GRACE_NONE;
 }
 
 /* True if a timeout counts as a loss. */
@@ -60,12 +60,12 @@ static bool timeout_counts(struct qp *qp, enum peer_progress peer)
 		[GRACE_TAKEN] = "peer-had-no-processor",
 		[GRACE_UNHEARD] = "answer-not-taken",
 	};
-	struct completer *c = &qp->comp;
+	enum ack_grace grace = grace_of(&qp->comp.late, peer);
 
-	c->grace = grace_of(c, peer);
-	if (c->grace == GRACE_NONE)
+	qp->comp.late.grace = grace;
+	if (grace == GRACE_NONE)
 		return true;
-	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, why[c->grace]);
+	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, why[grace]);
 	return false;
 }
 
@@ -100,7 +100,7 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 		return true;
 	/* While the rest of a message waits for its rate, the peer cannot answer either. */
 	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
-		completer_peer_lives(qp);
+		qp->comp.late = (struct ack_lateness){0};
 	} else if (peer == PEER_UNASKED) {
 		return false;
 	} else if (timeout_counts(qp, peer)) {
@@ -114,13 +114,13 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 
 /* Opens files and allocates, so it runs without the lock: nobody should spin for that. */
 static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest,
-				   enum ack_grace grace, uint64_t *up_to)
+				   struct ack_lateness *late)
 {
 	struct wire *w = qp->adapter->wire;
 
-	if (grace <= GRACE_BEHIND && wire_peer_is_behind(w, path, dest, up_to))
+	if (late->grace <= GRACE_BEHIND && wire_peer_is_behind(w, path, dest, &late->behind_up_to))
 		return PEER_BEHIND;
-	*up_to = 0;
+	late->behind_up_to = 0;
 	return wire_peer_is_unheard(w, path, dest) ? PEER_UNHEARD : PEER_SILENT;
 }
 
@@ -128,8 +128,7 @@ void ack_timer_fired(struct timer *t)
 {
 	struct qp *qp = container_of(t, struct qp, timer);
 	enum peer_progress peer = PEER_UNASKED;
-	enum ack_grace grace = GRACE_NONE;
-	uint64_t up_to = 0;
+	struct ack_lateness late = {0};
 	struct path path;
 	uint32_t dest;
 	bool done;
@@ -137,16 +136,15 @@ void ack_timer_fired(struct timer *t)
 	do {
 		spin_lock(&qp->comp.lock);
 		if (peer != PEER_UNASKED)
-			qp->comp.behind_up_to = up_to;
+			qp->comp.late.behind_up_to = late.behind_up_to;
 		done = fired_locked(qp, peer);
 		if (!done) {
 			path = qp->path;
 			dest = qp->attr.dest_qpn;
-			grace = qp->comp.grace;
-			up_to = qp->comp.behind_up_to;
+			late = qp->comp.late;
 		}
 		spin_unlock(&qp->comp.lock);
 		if (!done)
-			peer = peer_ask(qp, &path, dest, grace, &up_to);
+			peer = peer_ask(qp, &path, dest, &late);
 	} while (!done);
 }

@@ -124,13 +124,6 @@ uint32_t completer_oldest(struct qp *qp)
 	return n;
 }
 
-void completer_peer_lives(struct qp *qp)
-{
-	qp->comp.behind_since = 0;
-	qp->comp.behind_up_to = 0;
-	qp->comp.grace = 0;
-}
-
 void completer_go_back(struct qp *qp, const char *why)
 {
 	trace(retry, begin, qp->qpn, qp->attr.dest_qpn, why, atomic_load(&qp->comp.acked_psn),
@@ -225,7 +218,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	 * where each process waits for a processor now and then.
 	 */
 	qp->comp.retry_left = qp->attr.retry_cnt;
-	completer_peer_lives(qp);
+	qp->comp.late = (struct ack_lateness){0};
 	if (explaining())
 		explain_not_ready(qp, qp_send_op(qp, completer_oldest(qp)), us,
 				  qp->attr.rnr_retry == RNR_RETRY_FOREVER);

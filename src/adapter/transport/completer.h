@@ -47,8 +47,6 @@ uint32_t rnr_timer_us(uint8_t aeth);
 uint32_t completer_oldest(struct qp *qp);
 /* Makes the requester send again what is not acknowledged. */
 void completer_go_back(struct qp *qp, const char *why);
-/* Notes that the peer takes our packets and answers: earlier timeouts do not count. */
-void completer_peer_lives(struct qp *qp);
 /*
  * Notes that a packet was lost: the timer, a sequence error or a missing answer shows it.  Sends
  * again while the one retry count lasts that all three share (IBTA 9.9.2.4.1); false: it is
