@@ -55,10 +55,8 @@ def two(programs, name, device, *arguments):
 def idle(programs, device):
     """Neither the process nor the daemon uses the CPU while nothing happens."""
     def test(session):
-        process = subprocess.Popen([session.softhca, "run", "--", str(programs / "idle"), device],
-                                   env=session.env, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   start_new_session=True)
+        process = session.start([session.softhca, "run", "--", str(programs / "idle"), device],
+                                stdin=subprocess.PIPE)
         expect(process.stdout.readline() == "idle\n", "it did not start")
         time.sleep(1)  # what the traffic left to do
         pids = list(session.processes())
