@@ -79,15 +79,26 @@ static void carrier_on_gone(void *user, uint16_t peer)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Both threads do this, so the state is looked up under the lock: the newest is told last. */
+static void carrier_port_settle(struct carrier *c)
+{
+	struct tie_end *end = c->attr.end;
+
+	if (!end->ops->port)
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		end->ops->port(end, subnet_port_active(fabric_subnet(c->fabric), c->attr.row));
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void carrier_on_port(void *user, uint32_t port_row, enum ib_event event)
 {
 	struct carrier *c = user;
-	struct tie_end *end = c->attr.end;
 
-	if (port_row != c->attr.row || !end->ops->port)
-		return;
-	if (event == IB_EVENT_PORT_ACTIVE || event == IB_EVENT_PORT_ERR)
-		end->ops->port(end, event == IB_EVENT_PORT_ACTIVE);
+	if (port_row == c->attr.row &&
+	    (event == IB_EVENT_PORT_ACTIVE || event == IB_EVENT_PORT_ERR))
+		carrier_port_settle(c);
 }
 
 /* The port was untied, or the daemon has gone: the carrier ends. */
@@ -418,8 +429,7 @@ static int carrier_tie(struct carrier *c)
 	if (ret)
 		return ret;
 	wire_listen(c->wire, WIRE_GROUP_FRAMES);
-	if (end->ops->port)
-		end->ops->port(end, subnet_port_active(fabric_subnet(c->fabric), c->attr.row));
+	carrier_port_settle(c);
 	return 0;
 }
 
