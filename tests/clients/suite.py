@@ -10,6 +10,12 @@ from harness import Failure, Session, Skip
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def reason_of(text):
+    """The line that says most; where a program in Python broke off, that is the last."""
+    lines = text.strip().splitlines() or [""]
+    return lines[-1 if lines[0].startswith("Traceback ") else 0]
+
+
 def one_test(session, test):
     """Outcome, reason, and the whole story of a failure."""
     try:
@@ -19,7 +25,7 @@ def one_test(session, test):
         return "SKIP", str(skip), ""
     except Failure as failure:
         text = str(failure)
-        return "FAIL", text.splitlines()[0], text
+        return "FAIL", reason_of(text), text
     except Exception as error:  # a test that breaks is a failed test, not the end of the rest
         return "FAIL", f"{type(error).__name__}: {error}".splitlines()[0], repr(error)
     finally:
