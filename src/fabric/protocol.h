@@ -19,7 +19,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 11u		/* version of all that follows, and of registry/registry.h */
+#define MSG_VERSION 12u		/* version of all that follows, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
@@ -50,7 +50,8 @@ enum msg_type {
 	MSG_LEASE,    /* hold the daemon without a slot, and have a host's device tree */
 	MSG_NUMBERS,  /* get a chunk of QPNs, SRQNs or mkey indices */
 	MSG_CHANNEL,  /* get shared memory with a peer; as a notification: a peer opened it */
-	MSG_FUNCTION, /* get the memory of a PCI function that our host's card emulates */
+	MSG_FUNCTION, /* get the memory of a PCI function that our host's card emulates; as a
+			 notification: a process that had one is gone */
 	MSG_GONE,     /* notification: a peer is gone; as a request: we have forgotten it */
 	MSG_PORT,     /* notification: a port changed */
 	MSG_VIOLATED, /* a packet had a bad key; this has no reply */

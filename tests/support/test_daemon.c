@@ -114,7 +114,11 @@ static void on_lost(void *user)
 
 struct fabric_client_ops test_client_ops(void *user)
 {
-	return (struct fabric_client_ops){on_channel, on_gone, on_port, on_lost, user};
+	return (struct fabric_client_ops){.channel = on_channel,
+					  .gone = on_gone,
+					  .port = on_port,
+					  .lost = on_lost,
+					  .user = user};
 }
 
 struct fabric_client *test_client_open(struct client_told *t)

@@ -100,6 +100,7 @@ static void functions_look(void)
 {
 	spin_lock(&list.lock);
 	for (struct function *f = list.first; f; f = f->next) {
+		(void)function_look_at_bells(f); /* those of a driver that was killed */
 		function_look_at_contexts(f);
 		for (struct function_driver *d = f->drivers; d; d = d->next)
 			d->interrupt(d);

@@ -33,6 +33,7 @@
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
+#include "wire/inbox.h"
 #include "wire/knock.h"
 
 struct running {
@@ -96,6 +97,17 @@ static void on_gone(void *user, uint16_t peer)
 	pthread_mutex_lock(&r->host_lock);
 	if (r->process.wire_process)
 		wire_process_drop_channel(r->process.wire_process, peer);
+	pthread_mutex_unlock(&r->host_lock);
+}
+
+/* What that process has rung is looked at as if the function had told us itself. */
+static void on_function(void *user)
+{
+	struct running *r = user;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		inbox_raise_emulated(r->process.slot);
 	pthread_mutex_unlock(&r->host_lock);
 }
 
@@ -223,6 +235,7 @@ static int process_connect(struct running *r)
 	const struct fabric_client_ops ops = {
 		.channel = on_channel,
 		.gone = on_gone,
+		.function = on_function,
 		.port = on_port,
 		.lost = on_lost,
 		.user = r,

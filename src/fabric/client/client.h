@@ -31,6 +31,9 @@ struct fabric_client_ops {
 	void (*channel)(void *user, uint16_t peer, int fd, size_t bytes, int side);
 	/* That process is gone; its channel will carry nothing more. */
 	void (*gone)(void *user, uint16_t peer);
+	/* A process that had the memory of a function of our host's card is gone.  NULL: we have
+	 * no such memory. */
+	void (*function)(void *user);
 	/* A port of the subnet changed state or LID. */
 	void (*port)(void *user, uint32_t port_row, enum ib_event event);
 	/* The daemon is gone: treat every port as down. */

@@ -112,6 +112,10 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 		if (m->peer.peer < REGISTRY_SLOTS)
 			on_gone(c, (uint16_t)m->peer.peer);
 		break;
+	case MSG_FUNCTION:
+		if (c->ops.function)
+			c->ops.function(c->ops.user);
+		break;
 	case MSG_PORT:
 		if (m->port.row < c->segments.subnet.nports) {
 			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),

@@ -148,6 +148,21 @@ static void conn_note_gone(void *user, uint32_t to, uint32_t peer)
 	conn_send(s, c, &note, NULL, 0);
 }
 
+/*
+ * A driver that was killed may have rung doorbells that it has not looked at any more.  Whoever
+ * has the memory of its host's functions can do that.
+ */
+static void conn_functions_left(struct server *s, const struct conn *left)
+{
+	const struct slot_row *rows = s->fabric->rows;
+	struct msg note = {0};
+
+	msg_prepare(&note, MSG_FUNCTION, MSG_NOTE, 0, 0);
+	for (struct conn *c = s->conns; c; c = c->next)
+		if (c->functions && rows[c->slot].host == rows[left->slot].host)
+			conn_send(s, c, &note, NULL, 0);
+}
+
 void conn_end(struct server *s, struct conn *c)
 {
 	const struct slot_notes notes = {conn_note_gone, s};
@@ -167,6 +182,8 @@ void conn_end(struct server *s, struct conn *c)
 		if (c->carrier_ended)
 			c->carrier_ended(c);
 		slot_release(s->fabric, (uint32_t)c->slot, &notes);
+		if (c->functions)
+			conn_functions_left(s, c);
 	}
 	conn_close(c);
 }

@@ -162,6 +162,7 @@ static int answer_function(struct server *s, struct conn *c, struct msg *m, stru
 	fd = function_memory(s->fabric, s->fabric->rows[c->slot].host, m->index.index);
 	if (fd < 0)
 		return fd;
+	c->functions = true;
 	*a = (struct attached){{fd}, 1, false};
 	return 0;
 }

@@ -27,6 +27,7 @@ struct conn {
 	int slot;
 	bool dead;
 	bool dismissed;	    /* as a carrier: it is to end */
+	bool functions;	    /* it has the memory of an emulated PCI function */
 	uint32_t no_memory; /* how often in a row there was no memory for a message of it */
 	struct outgoing *queue;
 	struct outgoing **queue_end;

@@ -45,8 +45,8 @@ class Device:
         self.process.stdin.flush()
         return int(self.process.stdout.readline())
 
-    def waits_for(self, taken):
-        left = settled(lambda: taken - self.taken(0), 0)
+    def waits_for(self, taken, queue=0):
+        left = settled(lambda: taken - self.taken(queue), 0)
         expect(left <= 0, f"of {taken} doorbells {left} were not heard")
 
     def is_quiet(self):
@@ -59,7 +59,7 @@ class Device:
                 heard[:] = [now]
             else:
                 heard.append(now)
-            return len(heard) > 30
+            return len(heard) > 50
 
         expect(within(60, quiet), "doorbells of nobody")
 
@@ -95,10 +95,18 @@ def killed_driver(session):
         device.waits_for(before + 10)
         storm.send_signal(signal.SIGKILL)
         session.finish(storm)
-    # The last doorbells may lie in the registers until the next driver comes.
-    session.run_ok(str(PROGRAMS.host(session)), "ring_once", env=session.env)
     device.is_quiet()
     session.run_ok(str(PROGRAMS.host(session)), "echo", env=session.env)
+    device.end()
+
+
+def killed_at_once(session):
+    """What it has rung last is heard, and no other driver is there to look."""
+    device = Device(session)
+    for number in range(20):
+        result = session.run(str(PROGRAMS.host(session)), "ring_and_die", env=session.env)
+        expect(result.status in (-signal.SIGKILL, 128 + signal.SIGKILL), f"status {result.status}\n{result.text()}")
+        device.waits_for(number + 1, 1)
     device.end()
 
 
@@ -141,5 +149,6 @@ def cases():
     yield from ((f"emulation: {title}", driver(name)) for name, title in DRIVERS)
     yield "emulation: drivers that end at once", short_drivers
     yield "emulation: drivers that are killed", killed_driver
+    yield "emulation: drivers that are killed at once", killed_at_once
     yield "emulation: devices that are killed", killed_device
     yield "emulation: a device that is stopped", stopped_device

@@ -212,6 +212,18 @@ static void storm(void)
 		driver_ring(&d, i % DOORBELLS, i);
 }
 
+/* The last doorbell is rung by a driver that has no instruction left to look at it. */
+static void ring_and_die(void)
+{
+	struct driver d;
+
+	driver_open(&d, O_NONBLOCK);
+	for (unsigned i = 0; i < 1000; i++)
+		driver_ring(&d, 0, i);
+	driver_ring(&d, 1, 1);
+	kill(getpid(), SIGKILL);
+}
+
 /* One doorbell, and no time for anybody to notice it. */
 static void ring_once(void)
 {
@@ -250,6 +262,7 @@ const struct emulation_case driver_cases[] = {
 	{"interrupted", interrupted},
 	{"both", both},
 	{"storm", storm},
+	{"ring_and_die", ring_and_die},
 	{"ring_once", ring_once},
 	{"ring_and_end", ring_and_end},
 	{"ring_closed", ring_closed},
