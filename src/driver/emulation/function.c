@@ -100,11 +100,19 @@ static void functions_look(void)
 {
 	spin_lock(&list.lock);
 	for (struct function *f = list.first; f; f = f->next) {
-		(void)function_look_at_bells(f); /* those of a driver that was killed */
 		function_look_at_contexts(f);
 		for (struct function_driver *d = f->drivers; d; d = d->next)
 			d->interrupt(d);
 	}
+	spin_unlock(&list.lock);
+}
+
+/* A driver that was killed may have left its last doorbells in the registers; the control thread. */
+static void functions_left(void)
+{
+	spin_lock(&list.lock);
+	for (struct function *f = list.first; f; f = f->next)
+		(void)function_look_at_bells(f);
 	spin_unlock(&list.lock);
 }
 
@@ -151,6 +159,7 @@ static int function_make(uint32_t device, struct function **out)
 	f->slots = wire_process_slots(f->process->wire_process);
 	f->word = slot_word(f->slots, (uint32_t)(f->process->slot - f->slots));
 	wire_process_hear_emulated(f->process->wire_process, functions_look);
+	process_on_function_left(functions_left);
 	*out = f;
 	return 0;
 }

@@ -33,7 +33,6 @@
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
-#include "wire/inbox.h"
 #include "wire/knock.h"
 
 struct running {
@@ -50,6 +49,7 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static unsigned references;
 static _Atomic(struct process *) current;
 static _Atomic(port_listener *) listener;
+static void (*_Atomic function_listener)(void);
 
 struct process *process_current(void)
 {
@@ -61,6 +61,11 @@ struct process *process_current(void)
 void process_on_port_event(port_listener *fn)
 {
 	atomic_store(&listener, fn);
+}
+
+void process_on_function_left(void (*fn)(void))
+{
+	atomic_store(&function_listener, fn);
 }
 
 static void port_listener_tell(uint32_t port_row, enum ib_event event)
@@ -100,15 +105,13 @@ static void on_gone(void *user, uint16_t peer)
 	pthread_mutex_unlock(&r->host_lock);
 }
 
-/* What that process has rung is looked at as if the function had told us itself. */
 static void on_function(void *user)
 {
-	struct running *r = user;
+	void (*fn)(void) = atomic_load(&function_listener);
 
-	pthread_mutex_lock(&r->host_lock);
-	if (r->process.wire_process)
-		inbox_raise_emulated(r->process.slot);
-	pthread_mutex_unlock(&r->host_lock);
+	(void)user;
+	if (fn)
+		fn();
 }
 
 static void on_port(void *user, uint32_t port_row, enum ib_event event)

@@ -79,6 +79,10 @@ void process_resume(struct process *p);
  * calls it. */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));
 
+/* From now on fn hears that a process with the memory of one of our host's emulated functions is gone;
+ * the control thread calls it. */
+void process_on_function_left(void (*fn)(void));
+
 /* Starts the fabric's daemon unless it runs, so that the device tree exists.  Returns 0 or a
  * negative errno. */
 int process_ensure_fabric(void);
