@@ -51,15 +51,11 @@ class Device:
 
     def is_quiet(self):
         """Waits until it has heard of all doorbells: for long, nothing more comes while it answers us."""
-        heard = [-1]
+        heard = []
 
         def quiet():
-            now = self.taken(0) + self.taken(1)
-            if now != heard[0]:
-                heard[:] = [now]
-            else:
-                heard.append(now)
-            return len(heard) > 50
+            heard.append(self.taken(0) + self.taken(1))
+            return len(heard) > 50 and heard[-1] == heard[-51]
 
         expect(within(60, quiet), "doorbells of nobody")
 
