@@ -113,7 +113,8 @@ static const struct topic topics[] = {
 	  "the peer's queue pair is not yet in RTR, or has gone to the error state",
 	  "wrong address: dest_qp_num, LID, GID, or a GID index of another network or RoCE version",
 	  "wrong sequence number: rq_psn here must be sq_psn there, and the other way about",
-	  "a port is down", "the P_Keys of both sides do not match"},
+	  "the peer is in another fabric: another user, --fabric or XDG_RUNTIME_DIR",
+	  "a port is down, or the P_Keys of both sides do not match"},
 	 "softhca status: is the peer's process there, what state is its queue pair in, and does "
 	 "it expect this side's PSN?  softhca fabric status: is the port up?  " RUN_EXPLAIN
 	 " says where the packets went"},

@@ -109,6 +109,46 @@ def link_types(session):
     expect(both.status == 2 and "exclude each other" in both.err, both.text())
 
 
+def numbers(session, *options, env=None):
+    """QP number and rkey that a program of the fabric gets."""
+    result = session.tool("run", "--explain", *options, "--",
+                          str(session.build / "tests/tools/mistakes"), "behind_region", env=env)
+    found = re.search(r"QP (0x[0-9a-f]+) RDMA_WRITE psn .* behind the MR of rkey (0x[0-9a-f]+)", result.err)
+    expect(found, result.text())
+    return found.groups()
+
+
+def fabrics_apart(session):
+    """Numbers differ by fabric, and come again; a peer of another fabric is not the QP itself."""
+    elsewhere = session.env | {"XDG_RUNTIME_DIR": str(session.runtime / "elsewhere")}
+    os.mkdir(elsewhere["XDG_RUNTIME_DIR"])
+    try:
+        seen = [numbers(session), numbers(session, "--fabric", "one"),
+                numbers(session, "--fabric", "two"), numbers(session, env=elsewhere)]
+    finally:
+        session.tool("fabric", "down", env=elsewhere)
+        os.rmdir(elsewhere["XDG_RUNTIME_DIR"])
+    expect(all(len(set(column)) == len(seen) for column in zip(*seen)), f"alike: {seen}")
+    expect(numbers(session, "--fabric", "one") == seen[1], "not the same again")
+    for device in ("mlx5_0", "mlx5_1"):
+        port = str(20000 + os.getpid() % 10000)
+        words = ["--", "ibv_rc_pingpong", "-d", device, "-g", "0", "-p", port]
+        server = session.start([session.softhca, "run", "--fabric", "one", *words])
+        try:
+            def client():
+                return session.tool("run", "--explain", "--fabric", "two", *words, "127.0.0.1")
+            result = client()
+            while "Couldn't connect" in result.err:
+                result = client()
+            expect("no process of the fabric has a QP of that number" in result.err and
+                   "another fabric (another user, --fabric or XDG_RUNTIME_DIR" in result.err and
+                   "with the same PSN" not in result.err, f"{device}: {result.text()}")
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.communicate()
+    session.expect_clean()
+
+
 def completed(session, *words):
     """What bash offers for the last word."""
     script = pathlib.Path(__file__).resolve().parents[2] / "completion/softhca.bash"
@@ -151,4 +191,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, env_undone, link_types, completion)]
+        list_and_down_all, env_undone, link_types, fabrics_apart, completion)]

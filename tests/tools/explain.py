@@ -60,6 +60,9 @@ MISTAKES = {
     "psn-behind": ("SEND", "transport retry", "connected to this one with the same PSN",
                    "psn 0x1000 is expected, so this one, 5 before it, counts as a repetition and "
                    "is acknowledged, not executed"),
+    "psn-itself": ("SEND", "transport retry",
+                   "this QP is connected to itself: if the peer is another program, that is in "
+                   "another fabric", None),
     "ud-long": ("SEND", "local length", r"a datagram at most 4096, the largest MTU \(904 too many",
                 None),
     "ud-qkey": ("SEND", "success", None,

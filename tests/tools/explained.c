@@ -44,8 +44,9 @@ struct mistake {
 	uint64_t remote_add;
 	uint32_t psn_add;
 	uint32_t qkey_add;
-	uint32_t qpn_add;
-	int gives_up; /* soon: nobody answers */
+	uint32_t qpn_flip;
+	int to_itself; /* connected to its own number */
+	int gives_up;  /* soon: nobody answers */
 	int read_depth;
 	int local_rights; /* taken from the MR */
 	int local_gone;
@@ -92,9 +93,10 @@ static const struct mistake mistakes[] = {
 	{.name = "no-receive", SEND},
 	{.name = "peer-state", SEND, .peer_not_ready = 1, .gives_up = 1},
 	{.name = "peer-ended", SEND, .peer_ends = 1, .gives_up = 1},
-	{.name = "peer-number", SEND, .qpn_add = 0x8000, .gives_up = 1},
+	{.name = "peer-number", SEND, .qpn_flip = 0x8000, .gives_up = 1},
 	{.name = "psn-ahead", SEND, .receive = 512, .psn_add = 5, .gives_up = 1},
 	{.name = "psn-behind", SEND, .receive = 512, .psn_add = 0xfffffb, .gives_up = 1},
+	{.name = "psn-itself", SEND, .to_itself = 1, .psn_add = 0xfffffb, .gives_up = 1},
 	{.name = "flush", WRITE, .rkey_add = 0x100000, .posts = 20, .forks = 1},
 	{.name = "ud-qkey", UD, .receive = 4096, .qkey_add = 1, .farewell = 1},
 	{.name = "ud-long", UD, .bytes = 5000},
@@ -326,7 +328,9 @@ static void be_requester(const struct mistake *m, int other)
 	peer = tell(&s);
 	if (m->peer_ends)
 		must(wait(&status) > 0);
-	peer.qpn += m->qpn_add;
+	peer.qpn ^= m->qpn_flip;
+	if (m->to_itself)
+		peer.qpn = s.qp->qp_num;
 	to_rtr(&s, &peer, 1);
 	to_rts(&s, PSN + m->psn_add);
 	/* The first datagram opens the way between the processes.  Later ones are there at once. */

@@ -121,7 +121,7 @@ void mistake_number_of_nobody(void)
 	struct scene s = prepared();
 
 	scene_make(&s);
-	s.b.address.qpn = s.b.qp->qp_num + 0x1000;
+	s.b.address.qpn = s.b.qp->qp_num ^ 0x1000;
 	scene_connect(&s);
 	request(&s, IBV_WR_SEND, 64);
 	tell_completion("send", &s.a);

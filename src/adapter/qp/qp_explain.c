@@ -45,6 +45,15 @@ static bool is_connected(const struct qp *qp)
 	return qp->bth != BTH_UD && qp->bth != BTH_RAW && qp->attr.dest_qpn;
 }
 
+const char *qp_self_hint(const struct qp *qp)
+{
+	if (!is_connected(qp) || qp->attr.dest_qpn != qp->qpn ||
+	    qp->path.dst_port != wire_port_row(qp->adapter->wire))
+		return "";
+	return "; this QP is connected to itself: if the peer is another program, that is in "
+	       "another fabric (another user, --fabric, XDG_RUNTIME_DIR or container)";
+}
+
 static void sent_head(const struct qp *qp, const struct send_op *op, char head[HEAD_BYTES])
 {
 	char here[SUBNET_PORT_TEXT], there[SUBNET_PORT_TEXT];
@@ -153,7 +162,8 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 {
 	static const char *const words[][2] = {
 		{"port-down", "our port is down"},
-		{"peer-port-down", "the peer's port is down, or its address belongs to no port"},
+		{"peer-port-down", "the peer's port is down, or its address belongs to no port of "
+				   "this fabric"},
 		{"link-down", "a link on the way to the peer's port is down"},
 		{"no-route", "the tables of a switch do not lead to the peer's LID"},
 		{"route-loop", "the tables of the switches lead in a circle"},
@@ -161,9 +171,13 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 					"pass: its port enforces partitions and its table does "
 					"not have the P_Key"},
 		{"mtu-of-a-link", "a link on the way takes only packets smaller than the path MTU"},
-		{"no-owner-of-number", "no process of the fabric has a QP of that number"},
+		{"no-owner-of-number",
+		 "no process of the fabric has a QP of that number: the peer's process has ended, "
+		 "the number is wrong, or the peer is in another fabric (another user, --fabric or "
+		 "XDG_RUNTIME_DIR; see softhca fabric list on both sides)"},
 		{"number-of-another-host", "the QP of that number is on another host: the address "
-					   "(GID or LID) and the number do not belong together"},
+					   "(GID or LID) and the number do not belong together, "
+					   "or the peer is in another fabric"},
 		{"no-device-at-port", "the peer's process has not opened that device"},
 		{"process-gone", "the peer's process has ended"},
 	};

@@ -39,5 +39,10 @@ static inline const char *qp_failed_by(const struct qp *qp)
 
 /* The name of a completion status, such as "IBV_WC_REM_ACCESS_ERR". */
 const char *qp_wc_name(uint8_t syndrome);
+/*
+ * Words to put behind a sentence about PSNs that do not fit, if the QP is connected to itself;
+ * otherwise "".
+ */
+const char *qp_self_hint(const struct qp *qp);
 /* Why nothing that goes this way arrives at a QP with that number; NULL: it arrives. */
 const char *qp_way_missing(const struct adapter *a, const struct path *path, uint32_t dqpn);

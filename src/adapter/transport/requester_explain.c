@@ -29,13 +29,14 @@ static const char *silence_reason(const struct qp *qp)
 	const char *missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
 
 	explain_because("no answer after %u retries (retry_cnt), each after %llu us (timeout %u): "
-			"%s",
+			"%s%s",
 			qp->attr.retry_cnt, (unsigned long long)(qp->ack_timeout_ns / 1000),
 			qp->attr.timeout,
 			missing ? missing
 				: "packets arrive at the peer's process, which drops them: is its "
 				  "QP in RTR or RTS, and connected to this one with the same PSN? "
-				  "Its own line says why");
+				  "Its own line says why",
+			qp_self_hint(qp));
 	return explain_reason("");
 }
 
@@ -125,9 +126,9 @@ void explain_foreign_psn(struct qp *qp, const struct pkt *pkt)
 		qp_explain(qp,
 			   "dropped: an answer %s for psn 0x%x of QP 0x%x, of which nothing is "
 			   "outstanding; sent and not answered is psn 0x%x: is rq_psn of the peer "
-			   "sq_psn of this QP?",
+			   "sq_psn of this QP?%s",
 			   aeth_nak_name(pkt->aeth), pkt->psn, pkt->sqpn,
-			   atomic_load(&qp->comp.acked_psn));
+			   atomic_load(&qp->comp.acked_psn), qp_self_hint(qp));
 }
 
 void explain_answer_dropped(struct qp *qp, uint32_t sqpn, const char *why)

@@ -54,8 +54,8 @@ static void explain_psn(struct qp *qp, const struct pkt *pkt)
 	qp_explain_received(qp, pkt,
 			    "NAK PSN sequence error: psn 0x%x is expected, so %d packets are "
 			    "missing: they were lost, or sq_psn of the peer is not rq_psn of "
-			    "this QP",
-			    r->epsn, psn_diff(pkt->psn, r->epsn));
+			    "this QP%s",
+			    r->epsn, psn_diff(pkt->psn, r->epsn), qp_self_hint(qp));
 }
 
 static void explain_not_ready(struct qp *qp, const struct pkt *pkt)
@@ -173,8 +173,9 @@ void resp_explain_duplicate(struct qp *qp, const struct pkt *pkt)
 	qp_explain_received(qp, pkt,
 			    "psn 0x%x is expected, so this one, %d before it, counts as a "
 			    "repetition and is %s, not executed: it was sent again, or sq_psn of "
-			    "the peer is not rq_psn of this QP",
+			    "the peer is not rq_psn of this QP%s",
 			    r->epsn, -psn_diff(pkt->psn, r->epsn),
 			    pkt_props(pkt)->read || pkt_props(pkt)->atomic ? "answered from memory"
-									   : "acknowledged");
+									   : "acknowledged",
+			    qp_self_hint(qp));
 }

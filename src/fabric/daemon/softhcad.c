@@ -310,6 +310,21 @@ static void home_leave(const char *dir, int lock)
 		rundir_remove(dir);
 }
 
+/*
+ * Where the numbers of a fabric's objects begin.  Two programs may believe that they are in one
+ * fabric, and are not: the user, --fabric or XDG_RUNTIME_DIR is another one.  If their queue pairs
+ * had the same number, each would take the connection to the other for one to itself.  So numbers
+ * follow from the fabric's directory, which differs, and are the same on each run (FNV-1a).
+ */
+static uint32_t first_number(const char *dir)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *dir; dir++)
+		hash = (hash ^ (uint8_t)*dir) * 16777619u;
+	return hash;
+}
+
 static int daemon_serve(const struct options *o)
 {
 	bool remains;
@@ -329,13 +344,10 @@ static int daemon_serve(const struct options *o)
 	rundir_clear(o->dir); /* removes what a killed daemon left */
 	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
 	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
-	/*
-	 * Programs of the killed daemon may live on.  If two queue pairs, each in the fabric of
-	 * another daemon, had the same number, each would take a connection to the other for one to
-	 * itself.  So this daemon begins where the former one is unlikely to have begun.
-	 */
+	fabric.first_number = first_number(o->dir);
+	/* Programs of the killed daemon may live on with numbers that it gave out from there. */
 	if (remains)
-		fabric.first_number = (uint32_t)(clock_ns() / 1000);
+		fabric.first_number += (uint32_t)(clock_ns() / 1000);
 	ret = fabric_create(&fabric);
 	if (ret)
 		goto remove;
