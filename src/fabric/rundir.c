@@ -14,18 +14,56 @@
 
 #include "fabric/protocol.h"
 
-#define PARENT_PREFIX "softhca-"
+#define PARENT_PREFIX	  "softhca-"
+#define RUNDIR_NAME_BYTES 32u
+
+/*
+ * Gives the ID by which the parent of this user namespace knows the user.  False in the initial
+ * namespace, which maps all IDs to themselves, and where the map cannot be read.
+ */
+static bool uid_outside(unsigned uid, unsigned *out)
+{
+	unsigned inside, outside, count;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	bool found = false;
+
+	while (map && !found && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3) {
+		if (count == UINT32_MAX)
+			break;
+		found = uid >= inside && uid - inside < count;
+		*out = outside + (uid - inside);
+	}
+	if (map)
+		fclose(map);
+	return found;
+}
+
+/*
+ * User namespaces may share /tmp and yet not their user IDs: "softhca-0" would be the directory of
+ * root in each of them.  So the name has the ID outside too, where there is one.
+ */
+static void parent_name(char buf[static RUNDIR_NAME_BYTES])
+{
+	unsigned uid = geteuid(), outside;
+
+	if (uid_outside(uid, &outside))
+		snprintf(buf, RUNDIR_NAME_BYTES, PARENT_PREFIX "%u-%u", uid, outside);
+	else
+		snprintf(buf, RUNDIR_NAME_BYTES, PARENT_PREFIX "%u", uid);
+}
 
 int rundir_path(const char *fabric, char *buf, size_t size)
 {
 	const char *base = getenv("XDG_RUNTIME_DIR");
+	char parent[RUNDIR_NAME_BYTES];
 	int n;
 
 	if (!fabric_name_ok(fabric))
 		return -EINVAL;
 	if (!base || base[0] != '/' || access(base, W_OK | X_OK))
 		base = "/tmp";
-	n = snprintf(buf, size, "%s/" PARENT_PREFIX "%u/%s", base, (unsigned)geteuid(), fabric);
+	parent_name(parent);
+	n = snprintf(buf, size, "%s/%s/%s", base, parent, fabric);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
@@ -146,12 +184,30 @@ int rundir_lock(const char *dir, bool create)
 	}
 }
 
-bool rundir_is_locked(const char *dir)
+int rundir_check(const char *dir)
 {
 	char parent[RUNDIR_BYTES];
+	int ret = parent_of(dir, parent, sizeof(parent));
+
+	if (!ret)
+		ret = parent_check(parent);
+	return ret ? ret : dir_check(dir);
+}
+
+bool rundir_is_named_ours(const char *dir)
+{
+	char parent[RUNDIR_BYTES], name[RUNDIR_NAME_BYTES];
+
+	parent_name(name);
+	return !parent_of(dir, parent, sizeof(parent)) && strrchr(parent, '/') &&
+	       !strcmp(strrchr(parent, '/') + 1, name);
+}
+
+bool rundir_is_locked(const char *dir)
+{
 	int lock;
 
-	if (parent_of(dir, parent, sizeof(parent)) || parent_check(parent) || dir_check(dir))
+	if (rundir_check(dir))
 		return false;
 	lock = rundir_lock(dir, false);
 	if (lock >= 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The run-time directory of a fabric: <base>/softhca-<uid>/<fabric>, holding
+ * The run-time directory of a fabric: <base>/softhca-<uid>/<fabric>, or, in a user namespace,
+ * <base>/softhca-<uid>-<uid outside>/<fabric>, holding
  *   lock   flock'ed by the daemon for as long as it lives; who has the lock owns the directory
  *   sock   where the daemon listens
  *   hosts  the device trees
@@ -33,6 +34,13 @@ int rundir_make(const char *dir) must_check;
 int rundir_lock(const char *dir, bool create) must_check;
 /* Tells whether the lock is still the one that others find there. */
 bool rundir_lock_stands(const char *dir, int lock) must_check;
+/*
+ * 0: directory and parent are there, and only this user and root can change what is in them; a
+ * negative errno, -EPERM if others can.
+ */
+int rundir_check(const char *dir) must_check;
+/* Tells whether the directory's parent has the name that rundir_path gives it for this user. */
+bool rundir_is_named_ours(const char *dir);
 /*
  * Tells whether somebody holds the lock.  False if directory or parent belong, or are open, to
  * others.

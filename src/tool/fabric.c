@@ -252,11 +252,11 @@ int command_fabric_status(struct session *s, int argc, char **argv)
 	sock = link_open(s->dir, NULL, &m, MSG_INFO, fds);
 	if (sock == -ECONNREFUSED)
 		return status_absent(s);
-	if (sock >= 0) {
-		msg_close_fds(fds);
-		close(sock);
+	if (sock < 0) {
+		session_link_error(s, sock);
+		return EXIT_OURS;
 	}
-	if (!view_open(s, false, &v))
+	if (!view_take(s, sock, &m, fds, &v))
 		return EXIT_OURS;
 	loaded = view_load(s, &v);
 	if (loaded && s->json)

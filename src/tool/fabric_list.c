@@ -20,6 +20,7 @@ struct found {
 	int error; /* 0: it runs */
 	struct msg_info_reply info;
 	uint32_t programs;
+	const char *state;	 /* if it does not: */
 	char why[TROUBLE_BYTES]; /* what is wrong with it */
 };
 
@@ -73,19 +74,40 @@ static uint32_t programs_count(int fd)
 	return n;
 }
 
-static void found_trouble(const struct session *s, struct found *f)
+/* Tells whether a file of that name is in the fabric's directory. */
+static bool found_has(const struct found *f, const char *name)
+{
+	char path[RUNDIR_BYTES + 8];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	return !access(path, F_OK);
+}
+
+/* False: there is no fabric, or no more. */
+static bool found_trouble(const struct session *s, struct found *f)
 {
 	struct trouble t = {.dir = f->dir, .daemon = s->daemon, .error = f->error};
+	bool refused = f->error == -ECONNREFUSED;
 
-	if (f->error != -ECONNREFUSED)
+	f->state = "broken";
+	if (refused && rundir_check(f->dir))
+		t.error = -EPERM;
+	if (!refused || t.error == -EPERM)
 		trouble_text(&t, f->why, sizeof(f->why));
-	else if (rundir_is_locked(f->dir))
-		snprintf(f->why, sizeof(f->why), "its daemon lives and does not answer");
-	else
+	else if (!found_has(f, "lock"))
+		return false;
+	else if (found_has(f, "sock"))
 		snprintf(f->why, sizeof(f->why),
 			 "its daemon was killed; softhca fabric down --fabric %s removes what it "
 			 "left",
 			 f->name);
+	else {
+		f->state = "left";
+		snprintf(f->why, sizeof(f->why),
+			 "its daemon has gone, and programs that it served may go on without it");
+	}
+	/* The fabric may have left while we looked. */
+	return !access(f->dir, F_OK);
 }
 
 /* Looks at a fabric.  False: there is no such directory. */
@@ -102,9 +124,7 @@ static bool fabric_look(const struct session *s, const char *parent, const char 
 	sock = link_open(f->dir, NULL, &m, MSG_INFO, fds);
 	if (sock < 0) {
 		f->error = sock;
-		found_trouble(s, f);
-		/* The fabric may have left while we looked. */
-		return !access(f->dir, F_OK);
+		return found_trouble(s, f);
 	}
 	f->info = m.info_reply;
 	f->programs = programs_count(fds[HELLO_FD_REGISTRY]);
@@ -118,7 +138,7 @@ static bool fabric_look(const struct session *s, const char *parent, const char 
 static void found_print(const struct found *f)
 {
 	if (f->error)
-		printf("%-16s broken: %s; in %s\n", f->name, f->why, f->dir);
+		printf("%-16s %s: %s; in %s\n", f->name, f->state, f->why, f->dir);
 	else
 		printf("%-16s %u hosts, %u programs, pid %d%s, in %s\n", f->name, f->info.nhosts,
 		       f->programs, f->info.pid, f->info.stay ? ", stays up" : "", f->dir);
@@ -184,8 +204,13 @@ int command_fabric_list(struct session *s, int argc, char **argv)
 /* Cleans up after a daemon that was killed and could not do so itself. */
 static int fabric_sweep(const struct session *s)
 {
-	int lock = rundir_lock(s->dir, false);
+	int lock = rundir_check(s->dir);
 
+	if (lock == -EPERM) {
+		session_link_error(s, lock);
+		return EXIT_OURS;
+	}
+	lock = rundir_lock(s->dir, false);
 	for (unsigned i = 0; lock == -EAGAIN && i < LOCK_NAPS; i++) {
 		usleep(LOCK_NAP_US);
 		lock = rundir_lock(s->dir, false);
@@ -198,6 +223,8 @@ static int fabric_sweep(const struct session *s)
 	if (lock >= 0) {
 		rundir_remove(s->dir);
 		close(lock);
+	} else {
+		rundir_abandon(s->dir); /* a daemon was killed before it had a lock */
 	}
 	printf("fabric %s is not running\n", s->fabric);
 	return 0;

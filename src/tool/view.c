@@ -17,14 +17,20 @@ bool view_open(const struct session *s, bool start, struct view *v)
 {
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
+	int sock = session_link(s, start, &m, MSG_INFO, fds);
+
+	return sock >= 0 && view_take(s, sock, &m, fds, v);
+}
+
+bool view_take(const struct session *s, int sock, const struct msg *m, int fds[MSG_MAX_FDS],
+	       struct view *v)
+{
 	int ret = -EBADMSG;
 	void *p;
 
 	memset(v, 0, sizeof(*v));
-	v->sock = session_link(s, start, &m, MSG_INFO, fds);
-	if (v->sock < 0)
-		return false;
-	v->info = m.info_reply;
+	v->sock = sock;
+	v->info = m->info_reply;
 	v->info.release[sizeof(v->info.release) - 1] = '\0';
 	v->info.model[sizeof(v->info.model) - 1] = '\0';
 	p = mmap(NULL, v->info.subnet_bytes, PROT_READ, MAP_SHARED, fds[HELLO_FD_SUBNET], 0);

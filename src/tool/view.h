@@ -17,6 +17,9 @@ struct view {
 
 /* Opens the view.  False after it has printed the error. */
 bool view_open(const struct session *s, bool start, struct view *v);
+/* The same with a connection and its answer to MSG_INFO.  Takes them over in any case. */
+bool view_take(const struct session *s, int sock, const struct msg *m, int fds[MSG_MAX_FDS],
+	       struct view *v);
 void view_close(struct view *v);
 /* Gets all hosts and counters, faster than one by one.  False after it has printed the error. */
 bool view_load(const struct session *s, struct view *v);

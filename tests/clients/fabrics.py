@@ -25,10 +25,8 @@ def list_and_down_all(session):
                "the program is not counted")
         found = fabrics_listed(session)
         os.kill(found["dead"]["pid"], signal.SIGKILL)
-        # until it has let go of its lock, it lives
-        expect(within(30, lambda: "was killed" in fabrics_listed(session)["dead"].get("why", "")),
-               "it is dead")
         found = fabrics_listed(session)
+        expect("was killed" in found["dead"].get("why", ""), found)
         expect({n: (f["running"], f.get("hosts"), f.get("stay")) for n, f in found.items()} ==
                {"one": (True, 2, False), "two": (True, 3, True), "dead": (False, None, None)},
                found)
@@ -48,6 +46,45 @@ def list_and_down_all(session):
         session.tool("fabric", "down", "--all")
     session.expect_clean()
     expect(fabrics_listed(session) == {}, "fabrics after the last")
+
+
+def coming_and_going(session):
+    """A daemon that is just leaving is waited for; one that has left programs behind is no failure."""
+    for _ in range(5):
+        session.run("true")
+        expect(fabrics_listed(session) == {}, "a fabric that nobody uses")
+        session.run("true")
+        result = session.tool("fabric", "status")
+        expect(result.status == 1 and "is not running" in result.out and not result.err, result.text())
+        session.run("true")
+        result = session.tool("fabric", "down")
+        expect(result.status == 0 and not result.err, result.text())
+    program = session.start([session.softhca, "run", "--", "ibv_asyncwatch"])
+    try:
+        expect(within(30, lambda: fabrics_listed(session).get("default", {}).get("programs") == 1),
+               "the program is not counted")
+        expect("is down" in session.tool("fabric", "down").out, "it does not go down")
+        result = session.tool("fabric", "list")
+        expect("left: its daemon has gone, and programs" in result.out, result.text())
+        expect("is not running" in session.tool("fabric", "status").out, "it runs")
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        session.tool("fabric", "down")
+    # what a daemon leaves that is killed before it has a lock
+    (session.fabrics_directory() / "default").mkdir(mode=0o700, parents=True)
+    expect(fabrics_listed(session) == {}, "an empty directory")
+    session.tool("fabric", "down")
+    session.expect_clean()
+    up = session.tool("fabric", "up")
+    pid = fabrics_listed(session)["default"]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        expect("does not answer" in fabrics_listed(session)["default"].get("why", ""), up.text())
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        session.tool("fabric", "down")
+    session.expect_clean()
 
 
 def env_undone(session):
@@ -191,4 +228,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, env_undone, link_types, fabrics_apart, completion)]
+        list_and_down_all, coming_and_going, env_undone, link_types, fabrics_apart, completion)]

@@ -54,6 +54,15 @@ class Session:
         self.kill_strays()
         shutil.rmtree(self.runtime, ignore_errors=True)
 
+    def fabrics_directory(self):
+        """Where the tool keeps this user's fabrics: in a user namespace, the name has both IDs."""
+        uid = os.geteuid()
+        for line in pathlib.Path("/proc/self/uid_map").read_text().splitlines():
+            inside, outside, count = map(int, line.split())
+            if count < 2**32 - 1 and inside <= uid < inside + count:
+                return self.runtime / f"softhca-{uid}-{outside + uid - inside}"
+        return self.runtime / f"softhca-{uid}"
+
     # ---- starting programs ----
 
     def start(self, argv, env=None, stdin=subprocess.DEVNULL, **options):

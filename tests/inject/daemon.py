@@ -21,10 +21,6 @@ def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def runtime_directory(session):
-    return session.runtime / f"softhca-{os.geteuid()}"
-
-
 def wait_for(condition, what):
     if not within(REST_LIMIT, condition):
         raise Failure(what)
@@ -32,7 +28,7 @@ def wait_for(condition, what):
 
 class Daemon:
     def __init__(self, session, page, number, last, library, env=None):
-        self.directory = runtime_directory(session) / FABRIC
+        self.directory = session.fabrics_directory() / FABRIC
         self.directory.parent.mkdir(mode=0o700, exist_ok=True)
         switches = injector.environment(page, "softhcad", number, last)
         self.read, write = os.pipe()
@@ -139,7 +135,7 @@ class Serve:
         if self.mode == "on" or "flock" in str(page):
             session.tool("run", "--fabric", FABRIC, "--", "true")
         try:
-            runtime_directory(session).rmdir()
+            session.fabrics_directory().rmdir()
         except OSError:  # a daemon has removed it, or is about to
             pass
         session.expect_clean()

@@ -111,17 +111,54 @@ def refused_tool(session):
 def foreign_parent(session):
     """Somebody else has made the directory of our fabrics."""
     needs_root()
-    parent = session.runtime / "softhca-0"
+    parent = session.fabrics_directory()
     parent.mkdir(mode=0o700)
     os.chown(parent, STRANGER, STRANGER)
     result = session.run("true")
-    expect(result.status == 125 and f"{parent} belongs to user {STRANGER}" in result.err,
-           result.text())
-    parent.rmdir()
+    expect(result.status == 125 and f"{parent} belongs to user {STRANGER}" in result.err and
+           "have it removed" in result.err, result.text())
+    (parent / "default").mkdir(mode=0o700)
+    (parent / "default/lock").touch()
+    result = session.tool("fabric", "list")
+    expect(f"broken: {parent} belongs to user {STRANGER}" in result.out, result.text())
+    result = session.tool("fabric", "down")
+    expect(result.status == 125 and f"{parent} belongs to user {STRANGER}" in result.err and
+           (parent / "default/lock").exists(), result.text())
+    shutil.rmtree(parent)
+
+
+def user_namespace(session):
+    """Root of a user namespace and real root do not get into each other's way."""
+    needs_root()
+    os.chmod(session.runtime, 0o1777)
+    with reachable(session) as build:
+        def run(*command):
+            return session.call(*command, str(build / "softhca"), "run", "--", "sh", "-c",
+                                f"{build}/hello; dirname $SOFTHCA_DIR")
+        stranger = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups",
+                    "unshare", "-Ur")
+        first = run(*stranger)
+        if "unshare" in first.err:
+            raise Skip("no user namespaces here")
+        real, inner = session.fabrics_directory(), session.runtime / f"softhca-0-{STRANGER}"
+        expect(first.status == 0 and first.out.endswith(f"{inner}\n"), first.text())
+        expect(within(30, lambda: not inner.exists()), "the daemon stays")
+        inner.mkdir(mode=0o700)  # one that was left behind
+        os.chown(inner, STRANGER, STRANGER)
+        result = run()
+        expect(result.status == 0 and result.out.endswith(f"{real}\n"), result.text())
+        shutil.rmtree(inner)
+        expect(within(30, lambda: not real.exists()), "the daemon stays")
+        real.mkdir(mode=0o700)
+        result = run(*stranger)
+        expect(result.status == 0 and result.out.endswith(f"{inner}\n"), result.text())
+        real.rmdir()
+        expect(within(30, lambda: not inner.exists()), "the daemon stays")
+    os.chmod(session.runtime, 0o700)
 
 
 def open_directory(session):
-    directory = session.runtime / f"softhca-{os.geteuid()}" / "default"
+    directory = session.fabrics_directory() / "default"
     directory.mkdir(parents=True)
     directory.chmod(0o755)
     result = session.run("true")
@@ -154,6 +191,6 @@ def without_proc(session):
 
 def cases():
     tests = (dropped_root, without_daemon, unknown_host, no_host, no_fabric, few_descriptors,
-             refused_calls, refused_tool, foreign_parent, open_directory, read_only_tmp,
+             refused_calls, refused_tool, foreign_parent, user_namespace, open_directory, read_only_tmp,
              without_proc)
     yield from (("no devices: " + test.__name__.replace("_", " "), test) for test in tests)

@@ -80,8 +80,8 @@ static bool explain_if_gone(struct adapter *a, const struct mkey_refusal *r)
 		gone = *g;
 	spin_unlock(&a->gone.lock);
 	if (g)
-		explain_because("%s 0x%x was deregistered (ibv_dereg_mr); it was of 0x%llx, %llu "
-				"bytes " ACCESS_FORMAT,
+		explain_because("%s 0x%x was deregistered (ibv_dereg_mr, ibv_rereg_mr); it was of "
+				"0x%llx, %llu bytes " ACCESS_FORMAT,
 				key_word(r), r->use.key, (unsigned long long)gone.iova,
 				(unsigned long long)gone.length, ACCESS_OF(r));
 	return g;
@@ -101,11 +101,11 @@ static void explain_unknown(struct adapter *a, const struct mkey_refusal *r)
 				key_word(r), r->use.key, swapped, ACCESS_OF(r));
 	else if (m && m->region_key != MKEY_NO_REGION)
 		explain_because("%s 0x%x is not valid; its index belongs to the MR of key 0x%x, "
-				"so it is that of a former MR " ACCESS_FORMAT,
+				"so it is wrong, or an earlier MR had it " ACCESS_FORMAT,
 				key_word(r), r->use.key, (uint32_t)m->region_key, ACCESS_OF(r));
 	else if (m)
-		explain_because("%s 0x%x is that of a memory window or mkey that is not bound, "
-				"or has been invalidated or bound anew " ACCESS_FORMAT,
+		explain_because("%s 0x%x is not valid; its index belongs to a memory window or "
+				"mkey, which is not bound or has another key now " ACCESS_FORMAT,
 				key_word(r), r->use.key, ACCESS_OF(r));
 	else
 		explain_because("%s 0x%x is unknown: no MR of this process on this device has "
@@ -168,8 +168,9 @@ void mkey_explain(struct adapter *a, const struct mkey_refusal *r)
 	else if (r->verdict == MKEY_OUT_OF_RANGE)
 		explain_range(m, r);
 	else if (r->verdict == MKEY_GONE)
-		explain_because("the memory of %s 0x%x is not mapped any more: the program has "
-				"unmapped it while it is registered " ACCESS_FORMAT,
+		explain_because("the memory of %s 0x%x cannot be accessed: it is not mapped any "
+				"more (with on-demand paging it may never have been), its rights "
+				"have changed (mprotect) or its file was truncated " ACCESS_FORMAT,
 				key_word(r), r->use.key, ACCESS_OF(r));
 	else if (r->verdict == MKEY_TOO_MANY_RUNS)
 		explain_because("the mkey of %s 0x%x has too many pieces for one "

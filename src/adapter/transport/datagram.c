@@ -37,7 +37,7 @@ static void refuse_place(struct qp *qp, const struct pkt *pkt)
 {
 	if (explaining())
 		qp_explain_received(qp, pkt, "the receive completes with IBV_WC_LOC_PROT_ERR: %s",
-				    explain_reason("its memory is not mapped any more"));
+				    explain_reason("its memory cannot be accessed"));
 	fail_recv(qp, CQE_SYN_LOCAL_PROT);
 }
 

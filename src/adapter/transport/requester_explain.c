@@ -33,8 +33,9 @@ static const char *silence_reason(const struct qp *qp)
 			qp->attr.retry_cnt, (unsigned long long)(qp->ack_timeout_ns / 1000),
 			qp->attr.timeout,
 			missing ? missing
-				: "packets arrive at the peer's process, which drops them: is its "
-				  "QP in RTR or RTS, and connected to this one with the same PSN? "
+				: "packets arrive at the peer's process, which drops them or is "
+				  "stopped: is its QP in RTR or RTS, and connected to this one "
+				  "with the same PSN? "
 				  "Its own line says why",
 			qp_self_hint(qp));
 	return explain_reason("");
@@ -57,7 +58,7 @@ static const char *failure_reason(const struct qp *qp, const struct send_op *op,
 				      "this type of QP, or a READ or an atomic has inline data");
 	case CQE_SYN_LOCAL_PROT:
 		return explain_reason("memory of the request cannot be accessed: it is not mapped "
-				      "any more");
+				      "any more, or not with these rights");
 	case CQE_SYN_MW_BIND:
 		return explain_reason("the memory window or mkey cannot be changed so");
 	case CQE_SYN_REM_INVAL_REQ:

@@ -108,7 +108,7 @@ void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s)
 		break;
 	case RESP_ERR_LOCAL_PROT:
 		qp_explain_received(qp, pkt, "the receive completes with IBV_WC_LOC_PROT_ERR: %s",
-				    explain_reason("its memory is not mapped any more"));
+				    explain_reason("its memory cannot be accessed"));
 		break;
 	case RESP_ERR_SENDER:
 		qp_explain_received(qp, pkt, "the sender's memory cannot be read any more");

@@ -95,15 +95,16 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 
 	do {
 		sock = sock_connect(dir);
+		/*
+		 * A daemon is coming up or leaving, and will serve or be gone in a moment.  Another
+		 * one would only find that out, and twenty programs that start at once would start
+		 * twenty.
+		 */
+		if (sock == -ECONNREFUSED && rundir_is_locked(dir)) {
+			nanosleep(&nap, NULL);
+			continue;
+		}
 		if (sock == -ECONNREFUSED && daemon) {
-			/*
-			 * A daemon is coming up or leaving.  Another one would only find that out,
-			 * and twenty programs that start at once would start twenty.
-			 */
-			if (rundir_is_locked(dir)) {
-				nanosleep(&nap, NULL);
-				continue;
-			}
 			ret = fabric_start(daemon, dir);
 			if (ret)
 				return ret;
@@ -121,5 +122,5 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 		if (ret != -ECONNRESET)
 			return ret;
 	} while (clock_ns() < deadline);
-	return daemon ? -ETIMEDOUT : -ECONNREFUSED;
+	return -ETIMEDOUT;
 }

@@ -6,9 +6,10 @@
 
 /*
  * Connects to the daemon of 'dir' and makes a first request, whose reply replaces it in *m.  If
- * 'daemon' is given, starts a missing daemon; waits for one that is just leaving.  Returns the
- * connected descriptor, or negative errno: -ECONNREFUSED nothing answers, -ETIMEDOUT not in time,
- * -EPROTO another version, -EPERM not ours, or the status of the reply.
+ * 'daemon' is given, starts a missing daemon.  Waits for one that is just coming up or leaving.
+ * Returns the connected descriptor, or negative errno: -ECONNREFUSED no daemon lives, -ETIMEDOUT
+ * one does and has not answered in time, -EPROTO another version, -EPERM not ours, or the status of
+ * the reply.
  */
 int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type type,
 	      int fds[MSG_MAX_FDS]) must_check;

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/rundir.h"
+
 /* Gives the part of 'dir' that ends before the last 'up' components. */
 static bool path_above(const char *dir, unsigned up, char *out, size_t size)
 {
@@ -44,9 +46,12 @@ static bool directory_is_foreign(const char *dir, char *buf, size_t size)
 		}
 		if (st.st_uid != geteuid() && (st.st_uid || !up)) {
 			snprintf(buf, size,
-				 "%s belongs to user %u, and this is user %u; start 'softhca run' "
-				 "as that user, or set XDG_RUNTIME_DIR to a directory of its own",
-				 path, (unsigned)st.st_uid, (unsigned)geteuid());
+				 "%s belongs to user %u, and this is user %u; %s, or set "
+				 "XDG_RUNTIME_DIR to a directory of its own",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid(),
+				 rundir_is_named_ours(dir) ? "have it removed (its name is that of "
+							     "this user's fabrics)"
+							   : "start 'softhca run' as that user");
 			return true;
 		}
 		if (st.st_mode & (up ? S_IWGRP | S_IWOTH : 077) && !(up && st.st_mode & S_ISVTX)) {
