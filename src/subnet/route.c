@@ -65,6 +65,7 @@ bool subnet_gid(const struct subnet *s, uint32_t row, uint32_t index, struct sub
 bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to)
 {
 	return subnet_port_active(s, from) && subnet_port_active(s, to) &&
+	       s->ports[from].ethernet == s->ports[to].ethernet &&
 	       subnet_node_of(s, from)->kind == SUBNET_HCA &&
 	       subnet_node_of(s, to)->kind == SUBNET_HCA;
 }

@@ -108,6 +108,18 @@ bool route_is_refused(const struct wire *w, const struct path *path)
 	return path_way(w, path) == SUBNET_PARTITION;
 }
 
+/* Why an address leads to no port that could take the packet. */
+static const char *port_missing(const struct wire *w, const struct path *path)
+{
+	const struct subnet *s = w->host->attr.subnet;
+	bool ethernet = s->ports[w->port_row].ethernet;
+	uint32_t row = path->grh ? subnet_port_by_gid(s, &path->dgid) : SUBNET_NONE;
+
+	if (row < s->nports && s->ports[row].ethernet != ethernet)
+		return "other-link-type";
+	return ethernet || path->dlid ? "peer-port-down" : "lid-0";
+}
+
 /* Why the subnet has no way there; NULL: it has one. */
 static const char *subnet_missing(const struct wire *w, const struct path *path)
 {
@@ -117,7 +129,7 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
 	case SUBNET_ARRIVES:
 		return NULL;
 	case SUBNET_DOWN:
-		return subnet_port_active(s, w->port_row) ? "peer-port-down" : "port-down";
+		return subnet_port_active(s, w->port_row) ? port_missing(w, path) : "port-down";
 	case SUBNET_LINK_DOWN:
 		return "link-down";
 	case SUBNET_LOOP:

@@ -76,6 +76,7 @@ void tell_event(struct scene *s);
 						address_handle_without_grh) m(reads_not_allowed)      \
 						m(atomic_not_aligned) m(psn_of_other) m(              \
 							number_of_nobody) m(gid_of_nobody)            \
+							m(port_of_other_link_type)            \
 							m(peer_not_connected) m(peer_destroyed) m(    \
 								timeout_zero) m(not_in_rts)           \
 								m(posted_after_error) m(              \

@@ -140,6 +140,23 @@ void mistake_gid_of_nobody(void)
 	tell_completion("send", &s.a);
 }
 
+void mistake_port_of_other_link_type(void)
+{
+	struct scene s = {0}, other = {0};
+
+	scene_prepare(&s, MISTAKE_ETHERNET, IBV_QPT_RC);
+	scene_make(&s);
+	scene_prepare(&other, MISTAKE_INFINIBAND, IBV_QPT_RC);
+	scene_make(&other);
+	s.b.address = other.b.address;
+	if (ibv_query_gid(other.port.ctx, 1, 0, &s.b.address.gid))
+		device_die("ibv_query_gid: %m");
+	s.b.reset = true;
+	scene_connect(&s);
+	request(&s, IBV_WR_SEND, 64);
+	tell_completion("send", &s.a);
+}
+
 void mistake_peer_not_connected(void)
 {
 	struct scene s = prepared();

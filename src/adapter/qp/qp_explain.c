@@ -164,6 +164,12 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 		{"port-down", "our port is down"},
 		{"peer-port-down", "the peer's port is down, or its address belongs to no port of "
 				   "this fabric"},
+		{"other-link-type",
+		 "the address is that of a port of the other link type, and InfiniBand and "
+		 "Ethernet (RoCE) do not reach each other; softhca devices says which device has "
+		 "which, --link-types chooses"},
+		{"lid-0", "the LID is 0: the peer's port is an Ethernet port (RoCE), or has no LID "
+			  "yet"},
 		{"link-down", "a link on the way to the peer's port is down"},
 		{"no-route", "the tables of a switch do not lead to the peer's LID"},
 		{"route-loop", "the tables of the switches lead in a circle"},

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/uverbs/core/port.h"
 #include "base/explain.h"
+#include "base/log.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/ah.h"
 #include "driver/uverbs/objects/pd.h"
@@ -61,6 +63,27 @@ static int resolve_mac(const struct subnet *subnet, uint32_t from, const union i
 	return explained(-ENETUNREACH, "ah_attr.grh.dgid is the GID of no port of the fabric");
 }
 
+/*
+ * A library that picks a device for each process (libfabric's providers by rank) may mix the two
+ * link types.  Cards say nothing: datagrams are lost and the program waits for ever.  So we do, once.
+ */
+static void warn_of_link_type(const struct ufile *f, const struct ib_ah *ah)
+{
+	static atomic_bool warned;
+	const struct subnet *subnet = f->process->subnet;
+	bool ethernet = ufile_port(f)->ethernet;
+	uint32_t row = ah->is_global ? subnet_port_by_gid(subnet, &ah->dgid) : SUBNET_NONE;
+	char text[SUBNET_PORT_TEXT];
+
+	if (row >= subnet->nports || subnet->ports[row].ethernet == ethernet ||
+	    atomic_exchange(&warned, true))
+		return;
+	log_warn("%s has an %s port and is given the address of %s, an %s port: nothing will "
+		 "arrive; use devices of one link type on both sides, or see --link-types",
+		 f->hca->name, ethernet ? "Ethernet" : "InfiniBand",
+		 subnet_port_text(subnet, row, text), ethernet ? "InfiniBand" : "Ethernet");
+}
+
 int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct ib_ah *out)
 {
 	const struct subnet_port *port = ufile_port(f);
@@ -94,6 +117,7 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 		out->sgid_index = in->grh.sgid_index;
 		out->hop_limit = in->grh.hop_limit;
 		out->traffic_class = in->grh.traffic_class;
+		warn_of_link_type(f, out);
 	}
 	return port->ethernet ? resolve_mac(f->process->subnet, ufile_port_row(f, in->port_num),
 					    &out->dgid, out->dmac)
