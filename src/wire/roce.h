@@ -46,6 +46,11 @@ struct roce_packet {
  */
 uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
 		     uint8_t *frame, uint32_t room) must_check;
+/*
+ * Writes what the receiver of a datagram finds in front of it: the GRH as it is on the wire or, for
+ * RoCE v2 over IPv4, 20 zeros and the IP header.
+ */
+void roce_global_header(const struct pkt *p, uint8_t out[IB_GRH_BYTES]);
 /* Takes a frame apart, and reads no byte behind its end.  If the frame has headers up to the IP
  * header or GRH, 'out' holds what these say, whatever the verdict is, so that the caller can tell
  * whose spoiled frame it is. */

@@ -46,9 +46,10 @@ static uint16_t ipv4_checksum(const uint8_t *header)
 	return (uint16_t)~sum;
 }
 
+/* On Ethernet the kernel fills in a hop limit where the program gives none. */
 static uint8_t path_hops(const struct path *path)
 {
-	return path->hop_limit ? path->hop_limit : DEFAULT_HOPS;
+	return path->hop_limit || path->dlid ? path->hop_limit : DEFAULT_HOPS;
 }
 
 static uint8_t *put_ipv4(uint8_t *at, const struct path *path, uint32_t behind)
@@ -74,10 +75,17 @@ static uint8_t *put_ipv6(uint8_t *at, const struct path *path, uint32_t behind)
 	at = octets_put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 |
 				      (path->flow_label & 0xfffff));
 	at = octets_put16(at, behind);
-	*at++ = path->roce_v1 ? GRH_NEXT_HEADER : IP_PROTOCOL_UDP;
+	*at++ = path_is_roce_v2(path) ? IP_PROTOCOL_UDP : GRH_NEXT_HEADER;
 	*at++ = path_hops(path);
 	at = octets_put(at, path->sgid.raw, 16);
 	return octets_put(at, path->dgid.raw, 16);
+}
+
+/* Puts the IP header or GRH in front of 'behind' octets. */
+static uint8_t *put_ip(uint8_t *at, const struct path *path, uint32_t behind)
+{
+	behind += path_is_roce_v2(path) ? UDP_OCTETS : 0;
+	return path_has_ipv4(path) ? put_ipv4(at, path, behind) : put_ipv6(at, path, behind);
 }
 
 static uint8_t *put_udp(uint8_t *at, const struct path *path, uint32_t behind)
@@ -123,6 +131,27 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 	return at;
 }
 
+/* Octets of the payload; operations without one ignore what the packet says. */
+static uint32_t payload_octets(const struct pkt *p)
+{
+	return pkt_props(p)->payload ? p->payload_len : 0;
+}
+
+/* Octets from the BTH to the invariant CRC. */
+static uint32_t transport_octets(const struct pkt *p)
+{
+	return BTH_OCTETS + bth_transport_octets(p->opcode) + bth_ext_octets(pkt_props(p)) +
+	       (uint32_t)align_up(payload_octets(p), 4) + ICRC_OCTETS;
+}
+
+void roce_global_header(const struct pkt *p, uint8_t out[IB_GRH_BYTES])
+{
+	bool ipv4 = path_has_ipv4(p->path);
+
+	memset(out, 0, IB_GRH_BYTES);
+	put_ip(out + (ipv4 ? IB_GRH_BYTES - IPV4_OCTETS : 0), p->path, transport_octets(p));
+}
+
 /* True if the packet has a form on a cable. */
 static bool roce_has_frame(const struct pkt *p)
 {
@@ -137,26 +166,19 @@ uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t d
 		     uint8_t *frame, uint32_t room)
 {
 	const struct path *path = p->path;
-	bool v2 = !path->roce_v1, ipv4 = v2 && ib_gid_is_ipv4(&path->dgid);
-	uint32_t payload = pkt_props(p)->payload ? p->payload_len : 0, pad = -payload & 3;
-	uint32_t ip_bytes = ipv4 ? IPV4_OCTETS : IPV6_OCTETS;
-	uint32_t behind =
-		BTH_OCTETS + bth_transport_octets(p->opcode) + bth_ext_octets(pkt_props(p));
+	bool v2 = path_is_roce_v2(path), ipv4 = path_has_ipv4(path);
+	uint32_t payload = payload_octets(p), pad = -payload & 3;
 	uint8_t *at, *ip;
 	uint32_t icrc;
 
 	if (!roce_has_frame(p) || payload > room || room < ROCE_HEADERS_MAX + payload)
 		return 0;
-	behind += payload + pad + ICRC_OCTETS;
 	at = octets_put(octets_put(frame, dmac, 6), smac, 6);
 	at = octets_put16(at, v2 ? (ipv4 ? 0x0800u : 0x86ddu) : ROCE_V1_ETHERTYPE);
 	ip = at;
-	if (ipv4)
-		at = put_ipv4(at, path, UDP_OCTETS + behind);
-	else
-		at = put_ipv6(at, path, (v2 ? UDP_OCTETS : 0) + behind);
+	at = put_ip(at, path, transport_octets(p));
 	if (v2)
-		at = put_udp(at, path, behind);
+		at = put_udp(at, path, transport_octets(p));
 	at = put_extended(put_bth(at, p, pad), p);
 	if (payload) {
 		const struct run to = {at, payload};
@@ -167,7 +189,7 @@ uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t d
 	}
 	memset(at, 0, pad);
 	at += pad;
-	icrc = roce_icrc(ip, ip_bytes, v2, (uint32_t)(at - ip));
+	icrc = roce_icrc(ip, ipv4 ? IPV4_OCTETS : IPV6_OCTETS, v2, (uint32_t)(at - ip));
 	for (unsigned i = 0; i < ICRC_OCTETS; i++)
 		*at++ = (uint8_t)(icrc >> 8 * i);
 	return (uint32_t)(at - frame);

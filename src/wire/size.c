@@ -8,7 +8,7 @@ uint32_t path_routing_octets(const struct path *path, bool ethernet)
 		return LRH_OCTETS + (path->grh ? GRH_OCTETS : 0);
 	if (path->roce_v1)
 		return ETHERNET_OCTETS + GRH_OCTETS + ETHERNET_FCS;
-	return ETHERNET_OCTETS + (ib_gid_is_ipv4(&path->dgid) ? IPV4_OCTETS : IPV6_OCTETS) +
+	return ETHERNET_OCTETS + (ib_gid_is_ipv4(&path->sgid) ? IPV4_OCTETS : IPV6_OCTETS) +
 	       UDP_OCTETS + ETHERNET_FCS;
 }
 

@@ -22,6 +22,18 @@
 #define IPV6_OCTETS	40u
 #define UDP_OCTETS	8u
 
+/* True if UDP stands in front of the BTH.  On InfiniBand each path has a LID. */
+static inline bool path_is_roce_v2(const struct path *path)
+{
+	return !path->dlid && !path->roce_v1;
+}
+
+/* True if the packets have an IPv4 header, as the type of the sender's GID says. */
+static inline bool path_has_ipv4(const struct path *path)
+{
+	return path_is_roce_v2(path) && ib_gid_is_ipv4(&path->sgid);
+}
+
 /* The number of packets on the wire; a read request that stands for many responses is one. */
 uint32_t pkt_wire_packets(const struct pkt *p);
 /* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */

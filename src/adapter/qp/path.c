@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes paths from address vectors, and makes the headers that a datagram's receiver sees from
- * paths. */
+/* Makes paths from address vectors. */
 #include <string.h>
 
 #include "adapter/qp/path.h"
@@ -101,64 +100,9 @@ void path_reverse(const struct path *path, struct path *back)
 	back->route = NULL;
 }
 
-static uint16_t ipv4_checksum(const uint8_t *header, unsigned bytes)
-{
-	uint32_t sum = 0;
-
-	for (unsigned i = 0; i < bytes; i += 2)
-		sum += (uint32_t)header[i] << 8 | header[i + 1];
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
-
-static void path_put16(uint8_t *at, uint32_t v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-/* Writes the IPv4 header (RFC 791) into the last 20 of the 40 bytes, where hardware puts it. */
-static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *ip)
-{
-	memset(ip, 0, IPV4_OCTETS);
-	ip[0] = 0x45;
-	ip[1] = path->traffic_class;
-	path_put16(ip + 2, IPV4_OCTETS + ip_payload);
-	path_put16(ip + 6, 0x4000); /* don't fragment */
-	ip[8] = path->hop_limit;
-	ip[9] = 17; /* UDP */
-	memcpy(ip + 12, path->sgid.raw + 12, 4);
-	memcpy(ip + 16, path->dgid.raw + 12, 4);
-	path_put16(ip + 10, ipv4_checksum(ip, IPV4_OCTETS));
-}
-
 enum cqe_roce_header path_header_type(const struct path *path)
 {
 	if (path->roce_v1)
 		return CQE_ROCE_GRH;
-	return ib_gid_is_ipv4(&path->sgid) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
-}
-
-void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
-{
-	/* The length of a datagram's IP payload; RoCE v2 adds UDP. */
-	uint32_t bytes = BTH_OCTETS + bth_transport_octets(BTH_UD) +
-			 (uint32_t)align_up(payload_bytes, 4) + ICRC_OCTETS;
-	bool v2 = !path->dlid && !path->roce_v1;
-
-	memset(out, 0, IB_GRH_BYTES);
-	if (v2 && ib_gid_is_ipv4(&path->sgid)) {
-		ipv4_header(path, bytes + UDP_OCTETS, out + IPV4_OCTETS);
-		return;
-	}
-	/* IBTA 8.3: version 6, traffic class, flow label. */
-	out[0] = (uint8_t)(0x60 | path->traffic_class >> 4);
-	out[1] = (uint8_t)(path->traffic_class << 4 | (path->flow_label >> 16 & 0xf));
-	path_put16(out + 2, path->flow_label);
-	path_put16(out + 4, bytes + (v2 ? UDP_OCTETS : 0));
-	out[6] = v2 ? 17 : 0x1b; /* next header: UDP, or IBA */
-	out[7] = path->hop_limit;
-	memcpy(out + 8, path->sgid.raw, 16);
-	memcpy(out + 24, path->dgid.raw, 16);
+	return path_has_ipv4(path) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths: where packets go, and what their headers say. */
+/* Paths: where packets go. */
 #pragma once
 
 #include "adapter/core/device.h"
@@ -21,5 +21,3 @@ uint16_t path_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn);
 void path_reverse(const struct path *path, struct path *back);
 /* On Ethernet, the kind of header in the 40 bytes in front of a datagram. */
 enum cqe_roce_header path_header_type(const struct path *path);
-/* Writes these 40 bytes: the GRH or, for RoCE v2 over IPv4, the IP header at their end. */
-void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving side of datagrams (IBTA 9.8.3). */
 #include "adapter/core/violation.h"
-#include "adapter/qp/path.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/responder.h"
@@ -10,6 +9,7 @@
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
+#include "wire/roce.h"
 
 /* Only our own consumer hears of it, because a datagram has no answer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
@@ -75,7 +75,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 		return;
 	}
 	if (pkt->path->grh) {
-		grh_from_path(pkt->path, pkt->payload_len, grh);
+		roce_global_header(pkt, grh);
 		if (recv_place(qp, 0, &head) != MKEY_OK) {
 			refuse_place(qp, pkt);
 			return;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Frames of RoCE: against those that scapy makes, there and back, and with any byte spoiled. */
+/* Frames of RoCE: against those that scapy makes, there and back, with any byte spoiled, and each
+ * length in them against a plain model. */
 #include "wire/roce.h"
 
 #include <string.h>
 
 #include "check.h"
 #include "subnet/subnet.h"
+#include "wire/size.h"
 
 static const uint8_t smac[6] = {2, 0, 0, 0, 0, 1}, dmac[6] = {2, 0, 0, 0, 0, 2};
 
@@ -184,6 +186,73 @@ static void spoiled(uint8_t *frame, uint32_t bytes, const struct path *path)
 	}
 }
 
+/* Octets behind the BTH and in front of the payload, as IBTA table 38 lists them. */
+static uint32_t extended_headers(uint8_t opcode)
+{
+	static const uint8_t by_op[BTH_OP_COUNT] = {
+		0,
+		0,
+		0,
+		4,
+		0,
+		4,
+		16,
+		0,
+		0,
+		4,
+		16,
+		20,
+		16, /* SEND, WRITE, READ */
+		4,
+		0,
+		4,
+		4, /* answers to a READ */
+		4,
+		12,
+		28,
+		28, /* ACK, ATOMIC ACK, atomics */
+		[BTH_SEND_LAST_INV] = 4,
+		[BTH_SEND_ONLY_INV] = 4,
+	};
+	uint8_t op = opcode & 0x1f, transport = opcode & 0xe0;
+	bool answer = op >= 0x0d && op <= 0x12;
+
+	return by_op[op] + (transport == BTH_UD ? 8 : transport == BTH_XRC && !answer ? 4 : 0);
+}
+
+static uint32_t get16(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 8 | at[1];
+}
+
+/* Each length that a receiver, a capture or a counter sees. */
+static void lengths(const struct pkt *p, const uint8_t *frame, uint32_t n)
+{
+	uint32_t payload = (p->payload_len + 3) / 4 * 4;
+	uint32_t ib = 12 + extended_headers(p->opcode) + payload + 4;
+	bool v1 = p->path->roce_v1, v4 = !v1 && ib_gid_is_ipv4(&p->path->sgid);
+	const uint8_t *ip = frame + 14, *bth = ip + (v4 ? 20 : 40) + (v1 ? 0 : 8);
+	uint32_t ip_octets = v4 ? get16(ip + 2) : 40 + get16(ip + 4);
+	uint8_t seen[IB_GRH_BYTES], zero[20] = {0};
+	struct path on_ib;
+	struct pkt there;
+
+	CHECK_SAY(ip_octets == (uint32_t)(bth - ip) + ib, "%02x: %u", p->opcode, ip_octets);
+	CHECK_SAY(n == 14 + ip_octets, "%02x: %u and %u", p->opcode, n, ip_octets);
+	CHECK(v1 || get16(bth - 4) == 8 + ib);
+	CHECK(bth[0] == p->opcode && (bth[1] >> 4 & 3u) == payload - p->payload_len);
+	CHECK(pkt_wire_octets(p, true) == n + 4);
+	memcpy(&on_ib, p->path, sizeof(on_ib));
+	on_ib.dlid = 7;
+	there = *p;
+	there.path = &on_ib;
+	CHECK(pkt_wire_octets(&there, false) == 8 + 40 + ib);
+	roce_global_header(p, seen);
+	CHECK(!memcmp(seen + (v4 ? 20 : 0), ip, v4 ? 20 : 40) && !(v4 && memcmp(seen, zero, 20)));
+	roce_global_header(&there, seen);
+	CHECK_SAY(get16(seen + 4) == ib && seen[6] == 0x1b, "%02x: %u", p->opcode, get16(seen + 4));
+}
+
 static void there_and_back(const struct path *path, uint8_t opcode, uint32_t payload)
 {
 	uint8_t bytes[4096], frame[ROCE_FRAME_MAX + 60];
@@ -197,6 +266,7 @@ static void there_and_back(const struct path *path, uint8_t opcode, uint32_t pay
 	p.path = path;
 	n = roce_encode(&p, smac, dmac, frame, ROCE_FRAME_MAX);
 	CHECK_SAY(n && n <= ROCE_FRAME_MAX, "%02x: %u", opcode, n);
+	lengths(&p, frame, n);
 	/* A short one is filled up on some cables. */
 	memset(frame + n, 0xee, 60);
 	CHECK(roce_decode(frame, n + 60, &got) == ROCE_TAKEN);

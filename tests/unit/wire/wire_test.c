@@ -197,7 +197,7 @@ static void test_sizes(void)
 	path.grh = true;
 	CHECK(pkt_wire_octets(&p, false) == 8 + 40 + 12 + 8 + 4 + 8 + 4);
 	CHECK(pkt_wire_octets(&p, true) == 14 + 40 + 8 + 12 + 8 + 4 + 8 + 4 + 4);
-	path.dgid.raw[10] = path.dgid.raw[11] = 0xff;
+	path.sgid.raw[10] = path.sgid.raw[11] = 0xff;
 	CHECK(pkt_wire_octets(&p, true) == 14 + 20 + 8 + 12 + 8 + 4 + 8 + 4 + 4);
 	path.roce_v1 = true;
 	CHECK(pkt_wire_octets(&p, true) == 14 + 40 + 12 + 8 + 4 + 8 + 4 + 4);
