@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fork, passive targets, many objects, silence, abuse."""
+import pathlib
 import subprocess
 import time
 
 from harness import Skip, cpu_seconds, expect, free_port, wait_listening
 
+HERE = pathlib.Path(__file__).resolve().parent
 IDLE_SECONDS = 10
 SKIPPED = 77  # a program's status when the case cannot be tried here
 TICK = 0.0101  # what rounding may show
@@ -120,6 +122,8 @@ def cases(programs):
         *((f"many objects {d}", objects(programs, d)) for d in devices),
         *((f"idle CPU {d}", idle(programs, d)) for d in devices),
         *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),
+        *((f"modifications of queue pairs {d}",
+           program(programs, "modified", d, str(HERE / "modify_qp.tsv"))) for d in devices),
         *((f"malformed calls uverbs{i}",
            program(programs, "abuse", f"/dev/infiniband/uverbs{i}")) for i in range(2)),
     ]

@@ -116,7 +116,7 @@ REFUSALS = (
     r"MODIFY_QP .*EINVAL.* from state RESET to INIT: attr_mask lacks IBV_QP_ACCESS_FLAGS$",
     r"MODIFY_QP .*EINVAL.* port_num is 3",
     r"MODIFY_QP .*EINVAL.* attr_mask has IBV_QP_SQ_PSN, which cannot be set here",
-    r"MODIFY_QP .*EINVAL.* cannot go from state INIT to RTS; from INIT it can go to INIT, RTR, RESET",
+    r"MODIFY_QP .*EINVAL.* cannot go from state INIT to RTS; from INIT it can go to RESET, INIT, RTR, ERR$",
     r"MODIFY_QP .*EINVAL.* ah_attr.is_global is 0, and RoCE needs a GRH",
     r"MODIFY_QP .*ENETUNREACH.* ah_attr.grh.dgid is the GID of no port",
     r"MODIFY_QP .*EINVAL.* ah_attr.grh.sgid_index is 20",

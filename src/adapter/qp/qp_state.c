@@ -3,226 +3,121 @@
 
 #include "base/compiler.h"
 
-/* The table's columns: transports whose attributes differ. */
-enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COL_RAW, COLUMNS };
+/* Types whose attributes are the same, as a set. */
+#define RC     (1ull << IB_QPT_RC)
+#define UC     (1ull << IB_QPT_UC)
+#define UD     (1ull << IB_QPT_UD)
+#define RAW    (1ull << IB_QPT_RAW_PACKET)
+#define INI    (1ull << IB_QPT_XRC_INI)
+#define TGT    (1ull << IB_QPT_XRC_TGT)
+#define DCI    (1ull << IB_QPT_DCI)
+#define DCT    (1ull << IB_QPT_DCT)
+#define PAIRED (RC | UC | INI | TGT)
+#define VERBS  (PAIRED | UD | RAW)
+#define DRIVER (DCI | DCT)
 
-struct transition {
-	bool allowed;
-	uint32_t required[COLUMNS];
-	uint32_t optional[COLUMNS];
-};
-
-#define INIT_REQUIRED	(IB_QP_PKEY_INDEX | IB_QP_PORT)
-#define CONNECT		(IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
-#define TO_RTR_OPTIONAL (IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX)
-#define RC_SEND_PARAMETERS \
-	(IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC)
-#define UC_LIVE (IB_QP_CUR_STATE | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PATH_MIG_STATE)
-#define RC_LIVE (UC_LIVE | IB_QP_MIN_RNR_TIMER)
-#define UD_LIVE (IB_QP_CUR_STATE | IB_QP_QKEY)
-/* An XRC initiator is an RC QP without its responder, a target one without its requester (IBTA
- * annex A14). */
-#define RC_RESPONDER   (IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
-#define XRC_TGT_SENDER (IB_QP_TIMEOUT | IB_QP_SQ_PSN)
-#define SQD_UC \
+#define TO_INIT	  (IB_QP_PKEY_INDEX | IB_QP_PORT)
+#define CONNECT	  (IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
+#define RESPONDER (IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
+#define TO_RTR	  (IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX)
+#define RETRIES	  (IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC)
+#define REQUESTER (IB_QP_TIMEOUT | IB_QP_SQ_PSN | RETRIES)
+#define LIVE	  (IB_QP_CUR_STATE | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PATH_MIG_STATE)
+#define LIVE_UD	  (IB_QP_CUR_STATE | IB_QP_QKEY)
+#define LIVE_RNR  (LIVE | IB_QP_MIN_RNR_TIMER)
+#define DRAINED \
 	(IB_QP_AV | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PATH_MIG_STATE)
-#define SQD_RC                                                                     \
-	(SQD_UC | IB_QP_PORT | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | \
-	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
-#define SQD_XRC_INI (SQD_RC & ~RC_RESPONDER)
-#define SQD_XRC_TGT (SQD_RC & ~(IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC))
-
-static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
-	[IB_QPS_RESET] =
-		{
-			[IB_QPS_INIT] =
-				{
-					.allowed = true,
-					.required = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
-						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_XRC_INI] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_XRC_TGT] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RAW] = IB_QP_PORT},
-				},
-		},
-	[IB_QPS_INIT] =
-		{
-			[IB_QPS_INIT] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
-						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_XRC_INI] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_XRC_TGT] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RAW] = IB_QP_PORT},
-				},
-			[IB_QPS_RTR] =
-				{
-					.allowed = true,
-					.required = {[COL_UC] = CONNECT,
-						     [COL_RC] = CONNECT | RC_RESPONDER,
-						     [COL_XRC_INI] = CONNECT,
-						     [COL_XRC_TGT] = CONNECT | RC_RESPONDER},
-					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
-						     [COL_UC] = TO_RTR_OPTIONAL,
-						     [COL_RC] = TO_RTR_OPTIONAL,
-						     [COL_XRC_INI] = TO_RTR_OPTIONAL,
-						     [COL_XRC_TGT] = TO_RTR_OPTIONAL},
-				},
-		},
-	[IB_QPS_RTR] =
-		{
-			[IB_QPS_RTS] =
-				{
-					.allowed = true,
-					.required = {[COL_UD] = IB_QP_SQ_PSN,
-						     [COL_UC] = IB_QP_SQ_PSN,
-						     [COL_RC] = RC_SEND_PARAMETERS,
-						     [COL_XRC_INI] = RC_SEND_PARAMETERS,
-						     [COL_XRC_TGT] = XRC_TGT_SENDER},
-					.optional = {[COL_UD] = UD_LIVE,
-						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE,
-						     [COL_XRC_INI] = UC_LIVE,
-						     [COL_XRC_TGT] = RC_LIVE},
-				},
-		},
-	[IB_QPS_RTS] =
-		{
-			[IB_QPS_RTS] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = UD_LIVE,
-						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE,
-						     [COL_XRC_INI] = UC_LIVE,
-						     [COL_XRC_TGT] = RC_LIVE},
-				},
-			[IB_QPS_SQD] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = IB_QP_EN_SQD_ASYNC_NOTIFY,
-						     [COL_UC] = IB_QP_EN_SQD_ASYNC_NOTIFY,
-						     [COL_RC] = IB_QP_EN_SQD_ASYNC_NOTIFY,
-						     [COL_XRC_INI] = IB_QP_EN_SQD_ASYNC_NOTIFY,
-						     [COL_XRC_TGT] = IB_QP_EN_SQD_ASYNC_NOTIFY},
-				},
-		},
-	[IB_QPS_SQD] =
-		{
-			[IB_QPS_RTS] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = UD_LIVE,
-						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE,
-						     [COL_XRC_INI] = UC_LIVE,
-						     [COL_XRC_TGT] = RC_LIVE},
-				},
-			[IB_QPS_SQD] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
-						     [COL_UC] = SQD_UC,
-						     [COL_RC] = SQD_RC,
-						     [COL_XRC_INI] = SQD_XRC_INI,
-						     [COL_XRC_TGT] = SQD_XRC_TGT},
-				},
-		},
-	[IB_QPS_SQE] =
-		{
-			[IB_QPS_RTS] =
-				{
-					.allowed = true,
-					.optional = {[COL_UD] = UD_LIVE,
-						     [COL_UC] =
-							     IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS},
-				},
-		},
-};
+#define DRAINED_RC (DRAINED | IB_QP_PORT | IB_QP_TIMEOUT)
+#define ANY	   IB_QPS_COUNT
 
 /*
- * Dynamically connected queue pairs follow the kernel driver: work requests connect a DCI, so it
- * needs no attributes of a peer; a DCT ends in RTR.
+ * Which attributes a modification needs and which others it may have, as Linux decides it: the table
+ * of ib_core for the types of verbs, the checks of mlx5_ib for DCI and DCT.  IB_QP_STATE goes without
+ * saying.  What has no row is refused.
+ *
+ * mlx5_ib has no command from RTS to SQD, and none within SQD.  Here they work as the table of
+ * ib_core and the specification (IBTA 10.3.1.5) have them.
  */
-static const struct dc_transition {
-	enum ib_qp_type type;
-	enum ib_qp_state from, to;
+static const struct transition {
+	uint64_t types;
+	uint8_t from, to;
 	uint32_t required, optional;
-} dc_transitions[] = {
-	{IB_QPT_DCI, IB_QPS_RESET, IB_QPS_INIT, INIT_REQUIRED, 0},
-	{IB_QPT_DCI, IB_QPS_INIT, IB_QPS_INIT, 0, INIT_REQUIRED},
-	{IB_QPT_DCI, IB_QPS_INIT, IB_QPS_RTR, IB_QP_PATH_MTU, IB_QP_PKEY_INDEX | IB_QP_AV},
-	{IB_QPT_DCI, IB_QPS_RTR, IB_QPS_RTS, RC_SEND_PARAMETERS, IB_QP_MIN_RNR_TIMER},
-	{IB_QPT_DCI, IB_QPS_RTS, IB_QPS_RTS, 0, IB_QP_MIN_RNR_TIMER},
-	{IB_QPT_DCT, IB_QPS_RESET, IB_QPS_INIT, INIT_REQUIRED | IB_QP_ACCESS_FLAGS, 0},
-	{IB_QPT_DCT, IB_QPS_INIT, IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
+} transitions[] = {
+	{VERBS | DCI, ANY, IB_QPS_RESET, 0, 0},
+	{VERBS | DCI, ANY, IB_QPS_ERR, 0, 0}, /* but for RESET, see below */
+
+	{PAIRED, IB_QPS_RESET, IB_QPS_INIT, TO_INIT | IB_QP_ACCESS_FLAGS, 0},
+	{UD, IB_QPS_RESET, IB_QPS_INIT, TO_INIT | IB_QP_QKEY, 0},
+	{RAW, IB_QPS_RESET, IB_QPS_INIT, IB_QP_PORT, 0},
+	{DCI, IB_QPS_RESET, IB_QPS_INIT, TO_INIT, 0},
+	{DCT, IB_QPS_RESET, IB_QPS_INIT, TO_INIT | IB_QP_ACCESS_FLAGS, 0},
+
+	{PAIRED, IB_QPS_INIT, IB_QPS_INIT, 0, TO_INIT | IB_QP_ACCESS_FLAGS},
+	{UD, IB_QPS_INIT, IB_QPS_INIT, 0, TO_INIT | IB_QP_QKEY},
+	{RAW, IB_QPS_INIT, IB_QPS_INIT, 0, 0},
+	{DCI, IB_QPS_INIT, IB_QPS_INIT, 0, TO_INIT},
+
+	{RC | TGT, IB_QPS_INIT, IB_QPS_RTR, CONNECT | RESPONDER, TO_RTR},
+	{UC | INI, IB_QPS_INIT, IB_QPS_RTR, CONNECT, TO_RTR},
+	{UD, IB_QPS_INIT, IB_QPS_RTR, 0, IB_QP_PKEY_INDEX | IB_QP_QKEY},
+	{RAW, IB_QPS_INIT, IB_QPS_RTR, 0, 0},
+	{DCI, IB_QPS_INIT, IB_QPS_RTR, IB_QP_PATH_MTU, IB_QP_PKEY_INDEX | IB_QP_AV},
+	{DCT, IB_QPS_INIT, IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
+
+	{RC, IB_QPS_RTR, IB_QPS_RTS, REQUESTER, LIVE_RNR},
+	{INI, IB_QPS_RTR, IB_QPS_RTS, REQUESTER, LIVE},
+	{TGT, IB_QPS_RTR, IB_QPS_RTS, IB_QP_TIMEOUT | IB_QP_SQ_PSN, LIVE_RNR},
+	{UC, IB_QPS_RTR, IB_QPS_RTS, IB_QP_SQ_PSN, LIVE},
+	{UD, IB_QPS_RTR, IB_QPS_RTS, IB_QP_SQ_PSN, LIVE_UD},
+	{RAW, IB_QPS_RTR, IB_QPS_RTS, 0, IB_QP_RATE_LIMIT},
+	{DCI, IB_QPS_RTR, IB_QPS_RTS, REQUESTER, IB_QP_MIN_RNR_TIMER},
+
+	{RC | TGT, IB_QPS_RTS, IB_QPS_RTS, 0, LIVE_RNR},
+	{UC | INI, IB_QPS_RTS, IB_QPS_RTS, 0, LIVE},
+	{UD, IB_QPS_RTS, IB_QPS_RTS, 0, LIVE_UD},
+	{RAW, IB_QPS_RTS, IB_QPS_RTS, 0, IB_QP_RATE_LIMIT},
+	{DCI, IB_QPS_RTS, IB_QPS_RTS, 0, IB_QP_MIN_RNR_TIMER},
+
+	{PAIRED | UD, IB_QPS_RTS, IB_QPS_SQD, 0, IB_QP_EN_SQD_ASYNC_NOTIFY},
+	{RAW, IB_QPS_RTS, IB_QPS_SQD, 0, 0},
+
+	{RC | TGT, IB_QPS_SQD, IB_QPS_RTS, 0, LIVE_RNR},
+	{UC | INI, IB_QPS_SQD, IB_QPS_RTS, 0, LIVE},
+	{UD, IB_QPS_SQD, IB_QPS_RTS, 0, LIVE_UD},
+	{RAW, IB_QPS_SQD, IB_QPS_RTS, 0, 0},
+
+	{RC, IB_QPS_SQD, IB_QPS_SQD, 0, DRAINED_RC | RETRIES | RESPONDER},
+	{INI, IB_QPS_SQD, IB_QPS_SQD, 0, DRAINED_RC | RETRIES},
+	{TGT, IB_QPS_SQD, IB_QPS_SQD, 0, DRAINED_RC | RESPONDER},
+	{UC, IB_QPS_SQD, IB_QPS_SQD, 0, DRAINED},
+	{UD, IB_QPS_SQD, IB_QPS_SQD, 0, IB_QP_PKEY_INDEX | IB_QP_QKEY},
+	{RAW, IB_QPS_SQD, IB_QPS_SQD, 0, 0},
+
+	{UD, IB_QPS_SQE, IB_QPS_RTS, 0, LIVE_UD},
+	{UC, IB_QPS_SQE, IB_QPS_RTS, 0, IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS},
+	{RC | INI | TGT | RAW, IB_QPS_SQE, IB_QPS_RTS, 0, 0},
 };
-
-static bool dc_transition_rule(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
-			       struct qp_rule *out)
-{
-	const uint32_t always = IB_QP_STATE | IB_QP_CUR_STATE;
-
-	*out = (struct qp_rule){.optional = always};
-	if (type == IB_QPT_DCI && (to == IB_QPS_RESET || (to == IB_QPS_ERR && from)))
-		return true;
-	for (size_t i = 0; i < array_size(dc_transitions); i++) {
-		const struct dc_transition *t = &dc_transitions[i];
-
-		if (t->type != type || t->from != from || t->to != to)
-			continue;
-		*out = (struct qp_rule){t->required, t->optional | always};
-		return true;
-	}
-	return false;
-}
-
-static enum column column_of(enum ib_qp_type type)
-{
-	switch (type) {
-	case IB_QPT_RC:
-		return COL_RC;
-	case IB_QPT_UC:
-		return COL_UC;
-	case IB_QPT_XRC_INI:
-		return COL_XRC_INI;
-	case IB_QPT_XRC_TGT:
-		return COL_XRC_TGT;
-	case IB_QPT_RAW_PACKET:
-		return COL_RAW;
-	default:
-		return COL_UD;
-	}
-}
 
 bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
 			struct qp_rule *out)
 {
-	enum column col = column_of(type);
-	const struct transition *t;
+	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT ||
+	    (cur == IB_QPS_RESET && next == IB_QPS_ERR))
+		return false;
+	for (size_t i = 0; i < array_size(transitions); i++) {
+		const struct transition *t = &transitions[i];
 
-	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT)
-		return false;
-	if (type == IB_QPT_DCI || type == IB_QPT_DCT)
-		return dc_transition_rule(type, cur, next, out);
-	/* Every state leads to RESET and ERR, whatever the mask is. */
-	*out = (struct qp_rule){.optional = UINT32_MAX};
-	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
+		if (!(t->types >> type & 1) || (t->from != ANY && t->from != cur) || t->to != next)
+			continue;
+		*out = (struct qp_rule){t->required, t->optional};
+		/* The driver's types always name the next state. */
+		if (DRIVER >> type & 1)
+			out->required |= IB_QP_STATE;
+		else
+			out->optional |= IB_QP_STATE;
 		return true;
-	t = &transitions[cur][next];
-	/* A reliable QP has no send queue error state. */
-	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC && col != COL_RAW))
-		return false;
-	*out = (struct qp_rule){t->required[col], t->optional[col] | IB_QP_STATE | IB_QP_CUR_STATE |
-							  IB_QP_RATE_LIMIT};
-	return true;
+	}
+	return false;
 }
 
 bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,

@@ -46,17 +46,18 @@ static const char *attribute_names_of(uint32_t mask, char text[NAMES_BYTES])
 	return text;
 }
 
-/* Names the states that a modification can reach from this one, except RESET and ERR. */
+/* Names the states that a modification can reach from this one. */
 static const char *next_states(const struct qp *qp, enum ib_qp_state cur, char text[NAMES_BYTES])
 {
 	struct qp_rule rule;
 	size_t n = 0;
 
 	text[0] = '\0';
-	for (enum ib_qp_state s = IB_QPS_INIT; s < IB_QPS_ERR; s++)
+	for (enum ib_qp_state s = IB_QPS_RESET; s < IB_QPS_COUNT; s++)
 		if (qp_transition_rule(qp->create.type, cur, s, &rule))
-			n += (size_t)snprintf(text + n, NAMES_BYTES - n, "%s, ", qp_state_name(s));
-	return text;
+			n += (size_t)snprintf(text + n, NAMES_BYTES - n, "%s%s", n ? ", " : "",
+					      qp_state_name(s));
+	return n ? text : "none";
 }
 
 void explain_transition(const struct qp *qp, enum ib_qp_state cur, enum ib_qp_state next,
@@ -68,7 +69,7 @@ void explain_transition(const struct qp *qp, enum ib_qp_state cur, enum ib_qp_st
 
 	if (!qp_transition_rule(qp->create.type, cur, next, &rule))
 		explain_because("QP 0x%x cannot go from state %s to %s; from %s it can go to "
-				"%sRESET and ERR",
+				"%s",
 				qp->qpn, from, to, from, next_states(qp, cur, names));
 	else if (rule.required & ~mask)
 		explain_because("QP 0x%x, from state %s to %s: attr_mask lacks %s", qp->qpn, from,

@@ -416,9 +416,9 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	bool revoked = true;
 	int ret = -EINVAL;
 
-	/* An RSS QP has no states. */
+	/* An RSS QP has no states; the errno is that of mlx5_ib. */
 	if (qp->rss)
-		return -EOPNOTSUPP;
+		return -ENOSYS;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
 		(void)responder_continue(qp); /* as in qp_destroy */
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RTR)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/explain.h"
 #include "base/log.h"
 #include "driver/devx/path.h"
 #include "driver/devx/qp.h"
@@ -134,20 +135,18 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 }
 
 static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint32_t needs,
-			  struct qp *qp, struct qp_attr *attr)
+			  uint32_t old_access, struct qp_attr *attr)
 {
 	uint32_t mask = needs | mask_of(opt);
-	struct qp_attr old;
 	int ret;
 
-	qp_query(qp, &old);
 	attr->path_mtu = (enum ib_mtu)prm_get(qpc, QPC_MTU);
 	attr->path_mig_state = prm_get(qpc, QPC_PM_STATE) == QPC_PM_MIGRATED ? 0 : 1;
 	attr->qkey = prm_get32(qpc, QPC_QKEY);
 	attr->rq_psn = prm_get32(qpc, QPC_NEXT_RECV_PSN);
 	attr->sq_psn = prm_get32(qpc, QPC_NEXT_SEND_PSN);
 	attr->dest_qpn = prm_get32(qpc, QPC_REMOTE_QPN);
-	attr->access = decode_access(qpc, opt, needs & IB_QP_ACCESS_FLAGS, old.access);
+	attr->access = decode_access(qpc, opt, needs & IB_QP_ACCESS_FLAGS, old_access);
 	attr->max_rd_atomic = (uint8_t)(1u << prm_get32(qpc, QPC_LOG_SRA_MAX));
 	attr->max_dest_rd_atomic = (uint8_t)(1u << prm_get32(qpc, QPC_LOG_RRA_MAX));
 	attr->min_rnr_timer = (uint8_t)prm_get(qpc, QPC_MIN_RNR_NAK);
@@ -200,19 +199,19 @@ static int devx_modify_qp(struct devx_call *c)
 	struct devx_qp_target target = devx_qp_target(c->target);
 	struct qp_attr attr = {.state = (enum ib_qp_state)t->to};
 	uint32_t mask = IB_QP_STATE, needs, opt = 0;
+	struct qp_attr old;
 	int ret;
 
-	if (t->from != ANY) {
-		attr.cur_state = (enum ib_qp_state)t->from;
-		mask |= IB_QP_CUR_STATE;
-	}
+	qp_query(target.qp, &old);
+	if (t->from != ANY && old.state != (enum ib_qp_state)t->from)
+		return explained(-EINVAL, "the QP is not in the state that the command leads from");
 	if (t->by_mask) {
 		needs = t->needs[service_of(target.type)];
 		opt = prm_get32(c->in, MODIFY_QP_OPT);
 		ret = check_options(c, t->opcode, target.type, opt);
 		if (ret == 0)
 			ret = qp_attr_decode(c->file, c->in + MODIFY_QP_CONTEXT, opt, needs,
-					     target.qp, &attr);
+					     old.access, &attr);
 		if (ret < 0)
 			return ret;
 		mask |= needs | mask_of(opt);

@@ -17,6 +17,8 @@
 #include "driver/uverbs/objects/ah.h"
 #include "driver/uverbs/objects/pd.h"
 
+#define IB_RATE_800_GBPS 23u /* the highest that mlx5_ib knows; 0: that of the port */
+
 struct uah {
 	struct uobj uobj;
 	struct upd *pd;
@@ -103,6 +105,9 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 				 "ah_attr.grh.sgid_index is %u: the port's GID table has no such "
 				 "entry, or it is empty",
 				 in->grh.sgid_index);
+	if (in->static_rate == 1 || in->static_rate > IB_RATE_800_GBPS)
+		return explained(-EINVAL, "ah_attr.static_rate is %u, none of IBV_RATE_*",
+				 in->static_rate);
 	*out = (struct ib_ah){
 		.dlid = in->dlid,
 		.sl = in->sl,
@@ -119,9 +124,15 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 		out->traffic_class = in->grh.traffic_class;
 		warn_of_link_type(f, out);
 	}
-	return port->ethernet ? resolve_mac(f->process->subnet, ufile_port_row(f, in->port_num),
-					    &out->dgid, out->dmac)
-			      : 0;
+	return 0;
+}
+
+int uah_resolve(const struct ufile *f, struct ib_ah *ah)
+{
+	if (!ufile_port(f)->ethernet)
+		return 0;
+	return resolve_mac(f->process->subnet, ufile_port_row(f, ah->port_num), &ah->dgid,
+			   ah->dmac);
 }
 
 static void uah_free(struct uobj *obj)
@@ -150,6 +161,8 @@ static int cmd_create_ah(struct ureq *req)
 	if (!pd)
 		return ret;
 	ret = uah_decode(req->file, &cmd.attr, &decoded);
+	if (ret == 0)
+		ret = uah_resolve(req->file, &decoded);
 	if (ret < 0)
 		return ret;
 	ah = calloc(1, sizeof(*ah));

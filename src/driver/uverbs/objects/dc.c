@@ -62,15 +62,7 @@ uint32_t uqp_number(const struct uqp *qp)
 int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
 			uint64_t answer_bytes)
 {
-	if (qp->type != IB_QPT_DCI && qp->type != IB_QPT_DCT)
-		return 0;
-	if (cmd->attr_mask & IB_QP_CUR_STATE)
-		return -EINVAL;
-	if (qp->type == IB_QPT_DCI)
-		return 0;
-	if (!(cmd->attr_mask & IB_QP_STATE))
-		return -EINVAL;
-	if (cmd->qp_state == IB_QPS_RTR &&
+	if (qp->type == IB_QPT_DCT && cmd->attr_mask & IB_QP_STATE && cmd->qp_state == IB_QPS_RTR &&
 	    answer_bytes < offsetof(struct mlx5_ib_modify_qp_resp, ece_options))
 		return -EINVAL;
 	return 0;

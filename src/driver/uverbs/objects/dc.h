@@ -24,7 +24,6 @@ void uqp_dc_attributes(uint64_t type, const struct mlx5_ib_create_qp *uhw,
 		       struct qp_create_attr *attr);
 /* The number as the program sees it: a DCT gets its number at the transition to RTR. */
 uint32_t uqp_number(const struct uqp *qp);
-/* Before a modification of a DC type: checks what the kernel's driver checks, and whether the
- * answer has room for the number of a DCT. */
+/* Before a modification: whether the answer has room for the number that a DCT gets. */
 int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
 			uint64_t answer_bytes) must_check;

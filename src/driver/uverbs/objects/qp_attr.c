@@ -8,14 +8,16 @@
 #include <rdma/mlx5-abi.h>
 #include <string.h>
 
+#include "base/explain.h"
 #include "driver/uverbs/objects/dc.h"
 #include "driver/uverbs/core/port.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/ah.h"
 #include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/rss.h"
 
 #define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
-#define RESOLVE_MASK	   (IB_QP_AV | IB_QP_ALT_PATH)
+#define QKEY_PRIVILEGED	   (1u << 31)
 
 static void dest_to_ah(const struct ib_uverbs_qp_dest *dest, struct ib_uverbs_ah_attr *ah)
 {
@@ -53,10 +55,29 @@ static void ah_to_dest(const struct ib_ah *ah, struct ib_uverbs_qp_dest *dest)
 	dest->traffic_class = ah->traffic_class;
 }
 
-static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
-			  struct qp_attr *attr)
+/* The paths that the mask names.  Only a connected QP needs to know the MAC of its peer. */
+static int decode_paths(const struct ufile *f, enum ib_qp_type type,
+			const struct ib_uverbs_modify_qp *cmd, struct qp_attr *attr)
 {
 	struct ib_uverbs_ah_attr ah;
+	int ret = 0;
+
+	if (cmd->attr_mask & IB_QP_AV) {
+		dest_to_ah(&cmd->dest, &ah);
+		ret = uah_decode(f, &ah, &attr->ah);
+		if (ret == 0 && type != IB_QPT_DCI && type != IB_QPT_DCT)
+			ret = uah_resolve(f, &attr->ah);
+	}
+	if (ret == 0 && cmd->attr_mask & IB_QP_ALT_PATH) {
+		dest_to_ah(&cmd->alt_dest, &ah);
+		ret = uah_decode(f, &ah, &attr->alt_ah);
+	}
+	return ret;
+}
+
+static int qp_attr_decode(const struct ufile *f, enum ib_qp_type type,
+			  const struct ib_uverbs_modify_qp *cmd, struct qp_attr *attr)
+{
 	int ret;
 
 	*attr = (struct qp_attr){
@@ -83,15 +104,12 @@ static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_q
 		.alt_timeout = cmd->alt_timeout & 0x1f,
 	};
 	ret = ufile_check_qp_attr(f, attr, cmd->attr_mask);
-	if (ret == 0 && cmd->attr_mask & IB_QP_AV) {
-		dest_to_ah(&cmd->dest, &ah);
-		ret = uah_decode(f, &ah, &attr->ah);
-	}
-	if (ret == 0 && cmd->attr_mask & IB_QP_ALT_PATH) {
-		dest_to_ah(&cmd->alt_dest, &ah);
-		ret = uah_decode(f, &ah, &attr->alt_ah);
-	}
-	return ret;
+	if (ret < 0)
+		return ret;
+	if (cmd->attr_mask & IB_QP_QKEY && cmd->qkey & QKEY_PRIVILEGED && !uverbs_may_raw())
+		return explained(-EPERM,
+				 "a Q_Key whose highest bit is set needs CAP_NET_RAW (IBTA 3.5.3)");
+	return decode_paths(f, type, cmd, attr);
 }
 
 /* Half an XRC connection ignores the other half's attributes, because programs set those of RC. */
@@ -121,8 +139,10 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 	struct qp_attr attr;
 	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 
+	if (cmd->attr_mask & IB_QP_RATE_LIMIT && rate_limit)
+		return explained(-EINVAL, "rate_limit: the device has no packet pacing");
 	if (ret == 0)
-		ret = qp_attr_decode(req->file, cmd, &attr);
+		ret = qp_attr_decode(req->file, qp->type, cmd, &attr);
 	if (ret)
 		return ret;
 	attr.rate_limit = rate_limit;
@@ -161,9 +181,8 @@ static int cmd_modify_qp_ex(struct ureq *req)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret)
 		return ret;
-	/* Rate limits and bursts are for raw packet QPs only. */
-	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
-	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
+	if (cmd.base.attr_mask & ~(ATTR_MASK_STANDARD | IB_QP_RATE_LIMIT) || uhw.comp_mask ||
+	    uhw.burst_info.reserved)
 		return -EOPNOTSUPP;
 	qp = uqp_find(req, cmd.base.qp_handle, &ret);
 	if (!qp)
@@ -196,7 +215,7 @@ static int cmd_query_qp(struct ureq *req)
 	qp = container_of(obj, struct uqp, uobj);
 	/* it distributes frames and has no state */
 	if (qp->ind_table)
-		return -EOPNOTSUPP;
+		return -ENOSYS;
 	qp_query(qp->qp, &attr);
 
 	ah_to_dest(&attr.ah, &resp.dest);

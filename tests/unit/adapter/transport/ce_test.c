@@ -201,10 +201,15 @@ static void test_errors(void)
  * so, again after each reset. */
 static void test_flushed(void)
 {
-	struct qp_attr attr = {.state = IB_QPS_ERR};
+	struct qp_attr attr = {.port_num = 1};
 
 	keyed_pair_up(&pair);
 	for (unsigned round = 0; round < 2; round++) {
+		attr.state = IB_QPS_INIT;
+		if (round)
+			CHECK(!qp_modify(pair.a.qp, &attr,
+					 IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+						 IB_QP_ACCESS_FLAGS));
 		attr.state = IB_QPS_ERR;
 		CHECK(!qp_modify(pair.a.qp, &attr, IB_QP_STATE));
 		put_many(&pair.a, 5, FIRST_ERROR);

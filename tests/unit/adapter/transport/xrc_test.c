@@ -369,7 +369,6 @@ static void test_states(void)
 	CHECK(!qp_transition_ok(ini, IB_QPS_RTR, IB_QPS_RTS, rts));
 	CHECK(qp_transition_ok(tgt, IB_QPS_RTR, IB_QPS_RTS, rts));
 	CHECK(!qp_transition_ok(tgt, IB_QPS_RTR, IB_QPS_RTS, rts | req));
-	CHECK(!qp_transition_ok(ini, IB_QPS_SQE, IB_QPS_RTS, IB_QP_STATE));
 	CHECK(!qp_transition_ok(ini, IB_QPS_SQD, IB_QPS_SQD, IB_QP_MIN_RNR_TIMER));
 	CHECK(!qp_transition_ok(tgt, IB_QPS_SQD, IB_QPS_SQD, IB_QP_RETRY_CNT));
 }
