@@ -13,11 +13,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/signals.h"
 #include "driver/cdev.h"
+#include "preload/program_memory.h"
 #include "preload/tree.h"
 #include "preload/wait.h"
 
@@ -189,18 +188,6 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 	return epoll_in_place(&p);
 }
 
-/* Reads the time as the kernel would, because that memory may not be there. */
-static bool time_read(const struct timespec *timeout, struct timespec *time)
-{
-	struct iovec ours = {time, sizeof(*time)},
-		     theirs = {(void *)(uintptr_t)timeout, sizeof(*time)};
-	int saved_errno = errno;
-	bool there = process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0) == sizeof(*time);
-
-	errno = saved_errno;
-	return there;
-}
-
 exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
@@ -214,7 +201,7 @@ exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 	};
 	struct timespec time;
 
-	if (!epoll_is_ours(set) || (timeout && !time_read(timeout, &time)) ||
+	if (!epoll_is_ours(set) || (timeout && !program_read(&time, timeout, sizeof(time))) ||
 	    !wait_until(timeout ? &time : NULL, &p.call.deadline_ns))
 		return real(epoll_pwait2)(set, events, max, timeout, mask);
 	if (timeout && !time.tv_sec && !time.tv_nsec)

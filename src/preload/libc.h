@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The first include of every file here.  These files define libc's functions under their own names,
- * so the switches of the headers that rename or inline some of them must be off.
+ * so the switches of the headers that rename or inline some of them must be off.  The headers also
+ * promise the compiler that some arguments are no null pointers.  Programs pass null pointers all the
+ * same, and the kernel says what is wrong with them.
  */
 #pragma once
 
 #undef _FILE_OFFSET_BITS /* it would make stat another name of stat64 */
 #undef _FORTIFY_SOURCE	 /* it would make open an inline function */
+
+#include <sys/cdefs.h>
+
+#undef __nonnull
+#define __nonnull(arguments)
 
 #include <assert.h>
 #include <dlfcn.h>

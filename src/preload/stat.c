@@ -34,6 +34,13 @@ static int device_fstat(int fd, struct stat *st)
 	return ret;
 }
 
+/* Tells whether a call that succeeded was about the descriptor itself.  New kernels take no path for
+ * an empty one. */
+static bool is_about_descriptor(const char *path, int flags)
+{
+	return flags & AT_EMPTY_PATH && (!path || !path[0]);
+}
+
 static int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	struct tree_path t;
@@ -41,9 +48,9 @@ static int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
 	dev_t number;
 	int ret;
 
-	if ((flags & AT_EMPTY_PATH) && path && !path[0] && cdev_is_ours(dirfd))
-		return device_fstat(dirfd, st);
 	ret = real(fstatat)(dirfd, tree_map(dirfd, path, &t), st, flags);
+	if (!ret && is_about_descriptor(path, flags) && cdev_is_ours(dirfd))
+		cdev_fstat(dirfd, st);
 	device = t.below ? tree_device(t.below) : NULL;
 	if (!ret && device && tree_device_number(device, &number)) {
 		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
@@ -190,7 +197,7 @@ exported int statx(int dirfd, const char *restrict path, int flags, unsigned mas
 	device = t.below ? tree_device(t.below) : NULL;
 	if (!ret && device && tree_device_number(device, &number))
 		statx_device(stx, S_IFCHR, number);
-	if (!ret && (flags & AT_EMPTY_PATH) && !path[0] && cdev_is_ours(dirfd)) {
+	if (!ret && is_about_descriptor(path, flags) && cdev_is_ours(dirfd)) {
 		struct stat st = {.st_mode = stx->stx_mode};
 
 		cdev_fstat(dirfd, &st);

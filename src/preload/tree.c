@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "driver/cdev.h"
+#include "preload/program_memory.h"
 
 /* Every path in 'prefixes' contains it. */
 #define WORD "infiniband"
@@ -213,7 +214,7 @@ bool tree_live(const char *below, char *name, size_t size)
 
 bool tree_written(const char *path)
 {
-	return path && !strcmp(last_component(path), "node_desc");
+	return path && program_path_is_valid(path) && !strcmp(last_component(path), "node_desc");
 }
 
 const char *tree_device(const char *below)
@@ -306,28 +307,33 @@ static const char *path_resolve(int dirfd, const char *path, struct tree_path *t
 	return path;
 }
 
-const char *tree_map(int dirfd, const char *path, struct tree_path *t)
+static bool may_be_live(const char *path)
+{
+	return path[0] && path[0] != '/' && live_name(path, true);
+}
+
+/* The kernel says what is wrong with a path that cannot be read. */
+static const char *path_map(int dirfd, const char *path, struct tree_path *t, bool live)
 {
 	int saved_errno = errno;
 
 	t->below = NULL;
-	if (!path || !tree_active() || (!strstr(path, WORD) && !is_devices_path(path)))
+	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;
-	path = path_resolve(dirfd, path, t);
+	if (strstr(path, WORD) || is_devices_path(path) || (live && may_be_live(path)))
+		path = path_resolve(dirfd, path, t);
 	errno = saved_errno;
 	return path;
 }
 
+const char *tree_map(int dirfd, const char *path, struct tree_path *t)
+{
+	return path_map(dirfd, path, t, false);
+}
+
 const char *tree_map_live(int dirfd, const char *path, struct tree_path *t)
 {
-	const char *mapped = tree_map(dirfd, path, t);
-	int saved_errno = errno;
-
-	if (!t->below && path && path[0] && path[0] != '/' && tree_active() &&
-	    live_name(path, true))
-		mapped = path_resolve(dirfd, path, t);
-	errno = saved_errno;
-	return mapped;
+	return path_map(dirfd, path, t, true);
 }
 
 void tree_unmap(char *path)

@@ -5,6 +5,7 @@
  */
 #include "preload/libc.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "driver/cdev.h"
+#include "preload/program_memory.h"
 
 static ssize_t element_read(int fd, const struct iovec *e)
 {
@@ -26,11 +28,16 @@ static ssize_t element_write(int fd, const struct iovec *e)
 	return cdev_write(fd, e->iov_base, e->iov_len);
 }
 
-static ssize_t vector_move(int fd, const struct iovec *vector, int count,
+static ssize_t vector_move(int fd, const struct iovec *program, int count,
 			   ssize_t (*move)(int fd, const struct iovec *e))
 {
+	struct iovec vector[IOV_MAX];
 	ssize_t total = 0;
 
+	if (!program_read(vector, program, (size_t)count * sizeof(*vector))) {
+		errno = EFAULT;
+		return -1;
+	}
 	for (int i = 0; i < count; i++) {
 		ssize_t n = vector[i].iov_len ? move(fd, &vector[i]) : 0;
 
@@ -43,7 +50,7 @@ static ssize_t vector_move(int fd, const struct iovec *vector, int count,
 	return total;
 }
 
-/* The kernel says what is wrong with the vector itself. */
+/* The kernel says what is wrong with the count. */
 static bool is_moved_here(int fd, int count)
 {
 	return cdev_is_ours(fd) && count >= 0 && count <= IOV_MAX && cdev_moves_bytes(fd);

@@ -2,6 +2,7 @@
 """Fork, passive targets, many objects, silence, abuse."""
 import pathlib
 import subprocess
+import tempfile
 import time
 
 from harness import Skip, cpu_seconds, expect, free_port, wait_listening
@@ -86,6 +87,50 @@ def objects(programs, device):
     return test
 
 
+# Interposed functions that take no pointer, or none that the kernel looks at.
+WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "mlockall",
+                   "pthread_cancel", "signal", "socket", "__asan_default_options",
+                   "__tsan_default_suppressions"}
+
+
+def interposed(session):
+    """The names of the C library's functions that the preload library defines."""
+    symbols = session.call("nm", "-D", "--defined-only",
+                           str(session.build / "libsofthca-preload.so"))
+    names = {line.split()[2] for line in symbols.out.splitlines() if line.split()[1] == "T"}
+    return {name for name in names if not name.startswith(("ibv_", "mlx5dv_"))}
+
+
+def bad_pointers(programs):
+    """Each interposed function answers a bad pointer as it does without the library."""
+    def test(session):
+        program = str(programs / "bad_pointers")
+        with tempfile.NamedTemporaryFile() as one, tempfile.NamedTemporaryFile() as other:
+            alone, with_library = session.call(program, one.name), session.run_ok(program, other.name)
+        expect(alone.status == 0, alone.text())
+        untried = (interposed(session) - WITHOUT_POINTER -
+                   {line.split()[0] for line in alone.out.splitlines()})
+        expect(not untried, f"not tried: {', '.join(sorted(untried))}")
+        lines = list(zip(alone.out.splitlines(), with_library.out.splitlines(), strict=True))
+        wrong = [f"{mine}; without the library: {right}" for right, mine in lines if mine != right]
+        expect(not wrong, f"{len(wrong)} of {len(lines)} answers differ\n" + "\n".join(wrong))
+        return f"{len(lines)} calls"
+    return test
+
+
+def bad_pointers_of_device(programs, file):
+    """No bad pointer ends the process if the descriptor is a device file's."""
+    def test(session):
+        program = str(programs / "bad_pointers")
+        alone = session.call(program, "/dev/null").out.splitlines()
+        device = session.run_ok(program, file).out.splitlines()
+        died = [mine for right, mine in zip(alone, device, strict=True)
+                if "killed" in mine and "killed" not in right]
+        expect(not died, f"{len(died)} calls\n" + "\n".join(died))
+        return f"{len(device)} calls"
+    return test
+
+
 def cases(programs):
     devices = ("mlx5_0", "mlx5_1")
     return [
@@ -124,6 +169,9 @@ def cases(programs):
         *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),
         *((f"modifications of queue pairs {d}",
            program(programs, "modified", d, str(HERE / "modify_qp.tsv"))) for d in devices),
+        ("bad pointers", bad_pointers(programs)),
+        *((f"bad pointers {name}", bad_pointers_of_device(programs, f"/dev/infiniband/{name}"))
+          for name in ("uverbs0", "umad0")),
         *((f"malformed calls uverbs{i}",
            program(programs, "abuse", f"/dev/infiniband/uverbs{i}")) for i in range(2)),
     ]

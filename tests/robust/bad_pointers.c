@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls each function that the preload library interposes with pointers that cannot be used, each
+ * call in a child, and prints what came of it.  The same program without the library prints the
+ * right answers.  The calls that take a descriptor get that of FILE.
+ *
+ *	bad_pointers FILE
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <signal.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* The functions by their names in the library: this source must not get another one of a macro. */
+#define F(type, name, ...) (((type(*)())dlsym(RTLD_DEFAULT, name))(__VA_ARGS__))
+
+#define PAGE 4096u
+
+static int fd, null_fd, set;
+static struct stat st;
+static struct statx sx;
+static char buf[PATH_MAX];
+static sigset_t none;
+static struct timespec at_once;
+
+/* ---- each function, with p in the place of each pointer that the kernel reads or writes ---- */
+
+struct call {
+	const char *name;
+	long (*run)(const char *name, void *p);
+};
+
+#define CALL(id, expr)                            \
+	static long id(const char *name, void *p) \
+	{                                         \
+		return (long)(expr);              \
+	}
+#define OPENED(pointer) ((pointer) ? 0l : -1l)
+/* Without a time a call would wait for ever. */
+#define TIME(p) ((p) ? (p) : &at_once)
+
+CALL(path_flags, F(int, name, p, O_RDONLY))
+CALL(path_creat, F(int, name, p, O_WRONLY | O_CREAT | O_TRUNC, 0600))
+CALL(at_path_flags, F(int, name, fd, p, O_RDONLY))
+CALL(at_path_creat, F(int, name, AT_FDCWD, p, O_RDWR | O_CREAT, 0600))
+CALL(path_mode, F(int, name, p, R_OK))
+CALL(at_path_mode, F(int, name, fd, p, R_OK, 0))
+CALL(path_only, F(int, name, p))
+CALL(path_file, OPENED(F(void *, name, p, "r")))
+CALL(path_file_written, OPENED(F(void *, name, p, "w")))
+CALL(path_dir, OPENED(F(void *, name, p)))
+CALL(path_stat, F(int, name, p, &st))
+CALL(stat_stat, F(int, name, "/", p))
+CALL(path_xstat, F(int, name, 1, p, &st))
+CALL(xstat_stat, F(int, name, 1, "/", p))
+CALL(fd_stat, F(int, name, fd, p))
+CALL(fd_xstat, F(int, name, 1, fd, p))
+CALL(at_path_stat, F(int, name, fd, p, &st, 0))
+CALL(at_path_stat_empty, F(int, name, fd, p, &st, AT_EMPTY_PATH))
+CALL(at_stat, F(int, name, fd, "", p, AT_EMPTY_PATH))
+CALL(at_path_xstat, F(int, name, 1, fd, p, &st, 0))
+CALL(at_xstat, F(int, name, 1, fd, "", p, AT_EMPTY_PATH))
+CALL(statx_path, F(int, name, fd, p, 0, STATX_BASIC_STATS, &sx))
+CALL(statx_path_empty, F(int, name, fd, p, AT_EMPTY_PATH, STATX_BASIC_STATS, &sx))
+CALL(statx_stat, F(int, name, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, p))
+CALL(link_path, F(ssize_t, name, p, buf, 10ul, sizeof(buf)))
+CALL(link_buf, F(ssize_t, name, "/proc/self/exe", p, 10ul, 10ul))
+CALL(at_link_path, F(ssize_t, name, fd, p, buf, 10ul, sizeof(buf)))
+CALL(at_link_buf, F(ssize_t, name, AT_FDCWD, "/proc/self/exe", p, 10ul, 10ul))
+CALL(real_path, OPENED(F(void *, name, p, buf, sizeof(buf))))
+CALL(xattr_path, F(ssize_t, name, p, "user.x", buf, 10ul))
+CALL(xattr_name, F(ssize_t, name, "/", p, buf, 10ul))
+CALL(xattrs_path, F(ssize_t, name, p, buf, 10ul))
+CALL(scan_path, F(int, name, p, &(void *){NULL}, NULL, NULL))
+CALL(glob_path, F(int, name, p, 0, NULL, &(glob_t){0}))
+CALL(read_buf, F(ssize_t, name, fd, p, 10ul))
+CALL(read_chk_buf, F(ssize_t, name, fd, p, 10ul, 10ul))
+CALL(pread_buf, F(ssize_t, name, fd, p, 10ul, 0l, 10ul))
+CALL(write_buf, F(ssize_t, name, fd, p, 10ul))
+CALL(vector_vector, F(ssize_t, name, fd, p, 2))
+CALL(vector_buf, F(ssize_t, name, fd, &((struct iovec){p, 10}), 1))
+CALL(vector_many, F(ssize_t, name, fd, p, 1024))
+CALL(ioctl_arg, F(int, name, fd, (unsigned long)FIONREAD, p))
+CALL(fcntl_lock, F(int, name, fd, F_GETLK, p))
+CALL(poll_fds, F(int, name, p, 1ul, 0))
+CALL(poll_chk_fds, F(int, name, p, 1ul, 0, 8ul))
+CALL(ppoll_fds, F(int, name, p, 1ul, &at_once, NULL))
+CALL(ppoll_chk_fds, F(int, name, p, 1ul, &at_once, NULL, 8ul))
+CALL(ppoll_time, F(int, name, &((struct pollfd){.fd = fd}), 1ul, TIME(p), NULL))
+CALL(ppoll_mask, F(int, name, &((struct pollfd){.fd = fd}), 1ul, &at_once, p))
+CALL(select_read, F(int, name, fd + 1, p, NULL, NULL, &((struct timeval){0, 0})))
+CALL(select_write, F(int, name, fd + 1, NULL, p, NULL, &((struct timeval){0, 0})))
+CALL(select_time, F(int, name, fd + 1, NULL, NULL, NULL, TIME(p)))
+CALL(pselect_read, F(int, name, fd + 1, p, NULL, NULL, &at_once, NULL))
+CALL(pselect_time, F(int, name, fd + 1, NULL, NULL, NULL, TIME(p), NULL))
+CALL(pselect_mask, F(int, name, fd + 1, NULL, NULL, NULL, &at_once, p))
+CALL(epoll_events, F(int, name, set, p, 1, 0, NULL))
+CALL(epoll_mask, F(int, name, set, &(struct epoll_event){0}, 1, 0, p))
+CALL(epoll2_events, F(int, name, set, p, 1, &at_once, NULL))
+CALL(epoll2_time, F(int, name, set, &(struct epoll_event){0}, 1, TIME(p), NULL))
+CALL(epoll_ctl_event, F(int, name, set, EPOLL_CTL_ADD, null_fd, p))
+CALL(action_new, F(int, name, SIGSEGV, p, NULL))
+CALL(action_old, F(int, name, SIGSEGV, NULL, p))
+CALL(mask_new, F(int, name, SIG_BLOCK, p, NULL))
+CALL(mask_old, F(int, name, SIG_BLOCK, &none, p))
+CALL(map_fixed, OPENED(F(char *, name, p, (size_t)PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+			 0l) != MAP_FAILED))
+CALL(unmap, F(int, name, p, (size_t)PAGE))
+CALL(remap, OPENED(F(char *, name, p, (size_t)PAGE, (size_t)PAGE, MREMAP_MAYMOVE) != MAP_FAILED))
+
+static const struct call calls[] = {
+	{"open", path_flags},
+	{"open", path_creat},
+	{"open64", path_flags},
+	{"open64", path_creat},
+	{"openat", at_path_flags},
+	{"openat", at_path_creat},
+	{"openat64", at_path_flags},
+	{"openat64", at_path_creat},
+	{"__open_2", path_flags},
+	{"__open64_2", path_flags},
+	{"__openat_2", at_path_flags},
+	{"__openat64_2", at_path_flags},
+	{"fopen", path_file},
+	{"fopen", path_file_written},
+	{"fopen64", path_file},
+	{"fopen64", path_file_written},
+	{"opendir", path_dir},
+	{"scandir", scan_path},
+	{"scandir64", scan_path},
+	{"glob", glob_path},
+	{"glob64", glob_path},
+	{"access", path_mode},
+	{"faccessat", at_path_mode},
+	{"euidaccess", path_mode},
+	{"eaccess", path_mode},
+	{"chdir", path_only},
+	{"readlink", link_path},
+	{"readlink", link_buf},
+	{"__readlink_chk", link_path},
+	{"__readlink_chk", link_buf},
+	{"readlinkat", at_link_path},
+	{"readlinkat", at_link_buf},
+	{"__readlinkat_chk", at_link_path},
+	{"__readlinkat_chk", at_link_buf},
+	{"realpath", real_path},
+	{"__realpath_chk", real_path},
+	{"canonicalize_file_name", real_path},
+	{"getxattr", xattr_path},
+	{"getxattr", xattr_name},
+	{"lgetxattr", xattr_path},
+	{"lgetxattr", xattr_name},
+	{"listxattr", xattrs_path},
+	{"llistxattr", xattrs_path},
+	{"stat", path_stat},
+	{"stat", stat_stat},
+	{"lstat", path_stat},
+	{"lstat", stat_stat},
+	{"stat64", path_stat},
+	{"stat64", stat_stat},
+	{"lstat64", path_stat},
+	{"lstat64", stat_stat},
+	{"fstat", fd_stat},
+	{"fstat64", fd_stat},
+	{"fstatat", at_path_stat},
+	{"fstatat", at_path_stat_empty},
+	{"fstatat", at_stat},
+	{"fstatat64", at_path_stat},
+	{"fstatat64", at_path_stat_empty},
+	{"fstatat64", at_stat},
+	{"__xstat", path_xstat},
+	{"__xstat", xstat_stat},
+	{"__xstat64", path_xstat},
+	{"__xstat64", xstat_stat},
+	{"__lxstat", path_xstat},
+	{"__lxstat", xstat_stat},
+	{"__lxstat64", path_xstat},
+	{"__lxstat64", xstat_stat},
+	{"__fxstat", fd_xstat},
+	{"__fxstat64", fd_xstat},
+	{"__fxstatat", at_path_xstat},
+	{"__fxstatat", at_xstat},
+	{"__fxstatat64", at_path_xstat},
+	{"__fxstatat64", at_xstat},
+	{"statx", statx_path},
+	{"statx", statx_path_empty},
+	{"statx", statx_stat},
+	{"read", read_buf},
+	{"__read_chk", read_chk_buf},
+	{"pread", pread_buf},
+	{"pread64", pread_buf},
+	{"__pread_chk", pread_buf},
+	{"__pread64_chk", pread_buf},
+	{"write", write_buf},
+	{"readv", vector_vector},
+	{"readv", vector_buf},
+	{"readv", vector_many},
+	{"writev", vector_vector},
+	{"writev", vector_buf},
+	{"writev", vector_many},
+	{"ioctl", ioctl_arg},
+	{"fcntl", fcntl_lock},
+	{"fcntl64", fcntl_lock},
+	{"poll", poll_fds},
+	{"__poll_chk", poll_chk_fds},
+	{"ppoll", ppoll_fds},
+	{"ppoll", ppoll_time},
+	{"ppoll", ppoll_mask},
+	{"__ppoll_chk", ppoll_chk_fds},
+	{"select", select_read},
+	{"select", select_write},
+	{"select", select_time},
+	{"pselect", pselect_read},
+	{"pselect", pselect_time},
+	{"pselect", pselect_mask},
+	{"epoll_wait", epoll_events},
+	{"epoll_pwait", epoll_events},
+	{"epoll_pwait", epoll_mask},
+	{"epoll_pwait2", epoll2_events},
+	{"epoll_pwait2", epoll2_time},
+	{"epoll_ctl", epoll_ctl_event},
+	{"sigaction", action_new},
+	{"sigaction", action_old},
+	{"sigprocmask", mask_new},
+	{"sigprocmask", mask_old},
+	{"pthread_sigmask", mask_new},
+	{"pthread_sigmask", mask_old},
+	{"mmap", map_fixed},
+	{"mmap64", map_fixed},
+	{"munmap", unmap},
+	{"mremap", remap},
+};
+
+/* ---- the pointers ---- */
+
+static void give_up(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* The last byte of a page full of 'fill', before a page without access. */
+static char *last_byte(char fill)
+{
+	char *pages =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED || mprotect(pages + PAGE, PAGE, PROT_NONE))
+		give_up("mmap");
+	memset(pages, fill, PAGE);
+	return pages + PAGE - 1;
+}
+
+static void call_in_child(const struct call *c, void *p)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		long ret;
+
+		alarm(20);
+		errno = 0;
+		ret = c->run(c->name, p);
+		printf("%ld %s", ret, ret < 0 ? strerrorname_np(errno) : "");
+		fflush(stdout);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		give_up("fork");
+	printf("%s\n", WIFSIGNALED(status) ? "killed" : "");
+}
+
+int main(int argc, char **argv)
+{
+	const struct {
+		const char *name;
+		void *p;
+	} pointers[] = {
+		{"a null pointer", NULL},
+		{"the address 1", (void *)1},
+		{"no canonical address", (void *)(UINT64_C(1) << 63)},
+		{"a page without access", last_byte('/') + 1},
+		{"a path without an end", last_byte('/')},
+	};
+
+	sigemptyset(&none);
+	fd = argc == 2 ? open(argv[1], O_RDWR | O_NONBLOCK) : -1;
+	null_fd = open("/dev/null", O_RDWR);
+	set = epoll_create1(0);
+	if (fd < 0 || null_fd < 0 || set < 0)
+		give_up("a file");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		for (size_t k = 0; k < sizeof(pointers) / sizeof(pointers[0]); k++) {
+			printf("%s (%zu) with %s: ", calls[i].name, i, pointers[k].name);
+			call_in_child(&calls[i], pointers[k].p);
+		}
+	return 0;
+}
