@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands about the port: QUERY_HCA_VPORT_CONTEXT of InfiniBand. */
+/* Commands about the device and its port that name no object. */
 #pragma once
 
 #include "prm/cmd.h"
@@ -23,3 +23,19 @@
 #define HCA_VPORT_SUBNET_TIMEOUT PRM_FIELD(0x31b, 5)
 #define HCA_VPORT_SM_LID	 PRM_FIELD(0x320, 16)
 #define HCA_VPORT_SM_SL		 PRM_FIELD(0x330, 4)
+
+#define VPORT_STATE_ADMIN PRM_FIELD(0x78, 4)
+#define VPORT_STATE	  PRM_FIELD(0x7c, 4)
+/* op_mod: whose state it is. */
+enum { VPORT_STATE_VNIC = 0, VPORT_STATE_ESW_VPORT = 1, VPORT_STATE_UPLINK = 2 };
+enum { VPORT_DOWN = 0, VPORT_UP = 1 };
+
+#define ADAPTER_OUT_BYTES 0x110u
+#define ADAPTER_VENDOR	  PRM_FIELD(0x148, 24) /* IEEE */
+#define ADAPTER_PSID	  0x100u	       /* byte */
+#define ADAPTER_PSID_LEN  16u
+
+/* The version of the interface between driver and firmware (ISSI). */
+#define ISSI_OUT_BYTES 0x70u
+#define ISSI_CURRENT   PRM_FIELD(0x50, 16)
+#define ISSI_SUPPORTED PRM_FIELD(0x360, 32) /* bit n: version n */

@@ -19,6 +19,7 @@ struct model {
 	uint8_t steering;  /* format of steering entries; programs may write them if it is not 0 */
 };
 
+#define MODEL_VENDOR_IEEE 0x02c9u
 #define MODEL_FW_MINOR	  41u
 #define MODEL_FW_SUBMINOR 1000u
 #define MODEL_DEFAULT	  0u

@@ -5,6 +5,7 @@
  * refused.  One row per case: outcome, name, reason.
  */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 
 #include "prm/cmd_cq.h"
 #include "prm/cmd_mkey.h"
+#include "prm/cmd_port.h"
 #include "prm/cmd_psv.h"
 #include "prm/cmd_qp.h"
 #include "prm/eqe.h"
@@ -475,6 +477,42 @@ static void case_refusals(const char *name)
 	printf("PASS\t%s\t\n", name);
 }
 
+static int ask(unsigned op, uint8_t *out, size_t n)
+{
+	uint8_t in[CMD_IN_BYTES];
+
+	begin_command(in, sizeof(in), op, 0);
+	memset(out, 0, n);
+	return mlx5dv_devx_general_cmd(t.ctx, in, sizeof(in), out, n);
+}
+
+/* What programs ask when they begin; UCX 1.18 prints an error if QUERY_LAG fails. */
+static void case_about(const char *name)
+{
+	uint8_t out[HCA_VPORT_OUT_BYTES], *port = out + HCA_VPORT_CONTEXT;
+	struct ibv_device_attr attr;
+
+	EXPECT(!ask(PRM_OP_NOP, out, CMD_OUT_BYTES));
+	EXPECT(!ask(PRM_OP_QUERY_LAG, out, CMD_OUT_BYTES));
+	EXPECT(!memcmp(out, (uint8_t[CMD_OUT_BYTES]){0}, CMD_OUT_BYTES));
+	EXPECT(!ask(PRM_OP_QUERY_ISSI, out, ISSI_OUT_BYTES));
+	EXPECT(prm_get(out, ISSI_CURRENT) == 1);
+	EXPECT(!ibv_query_device(t.ctx, &attr));
+	EXPECT(!ask(PRM_OP_QUERY_ADAPTER, out, ADAPTER_OUT_BYTES));
+	EXPECT(prm_get32(out, ADAPTER_VENDOR) == attr.vendor_id);
+	EXPECT(!strncmp((char *)out + ADAPTER_PSID, "MT_", 3));
+	EXPECT(!ask(PRM_OP_QUERY_VPORT_STATE, out, CMD_OUT_BYTES));
+	EXPECT(prm_get(out, VPORT_STATE) == VPORT_UP);
+	if (t.port.link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		EXPECT(!ask(PRM_OP_QUERY_HCA_VPORT_CONTEXT, out, HCA_VPORT_OUT_BYTES));
+		EXPECT(prm_get(port, HCA_VPORT_NODE_GUID) == be64toh(attr.node_guid));
+		EXPECT(prm_get(port, HCA_VPORT_SM_SL) == t.port.sm_sl);
+		EXPECT((prm_get(port, HCA_VPORT_CAP_MASK1) & ~(1ull << 26)) ==
+		       t.port.port_cap_flags);
+	}
+	printf("PASS\t%s\t\n", name);
+}
+
 static void case_busy(const char *name)
 {
 	EXPECT(mlx5dv_devx_obj_destroy(t.cq));
@@ -526,6 +564,7 @@ int main(int argc, char **argv)
 		{"messages by bare stores, data in an umem", case_traffic},
 		{"events of completions", case_events},
 		{"answers through a channel", case_async},
+		{"the device and its port", case_about},
 		{"what is used cannot be destroyed", case_busy},
 		{"error and reset", case_error},
 		{"end", case_close},

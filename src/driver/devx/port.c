@@ -68,7 +68,51 @@ static int devx_query_hca_vport(struct devx_call *c)
 	prm_set(ctx, HCA_VPORT_NODE_GUID, c->file->hca->node->guid);
 	prm_set(ctx, HCA_VPORT_LID, atomic_load_explicit(&port->lid, memory_order_acquire));
 	prm_set(ctx, HCA_VPORT_LMC, atomic_load_explicit(&port->lmc, memory_order_acquire));
+	prm_set(ctx, HCA_VPORT_SM_SL, atomic_load_explicit(&port->sm_sl, memory_order_acquire));
+	prm_set(ctx, HCA_VPORT_CAP_MASK1,
+		atomic_load_explicit(&port->cap_mask, memory_order_acquire));
 	prm_set(ctx, HCA_VPORT_SM_LID, atomic_load_explicit(&port->sm_lid, memory_order_acquire));
+	return 0;
+}
+
+static int devx_query_vport_state(struct devx_call *c)
+{
+	bool up = ufile_port_state(c->file, 1) != IB_PORT_DOWN;
+
+	/* The uplink and the ports of a switch are those of Ethernet. */
+	if (prm_get32(c->in, CMD_IN_OP_MOD) != VPORT_STATE_VNIC && !ufile_port(c->file)->ethernet)
+		return -EINVAL;
+	prm_set(c->out, VPORT_STATE_ADMIN, VPORT_UP);
+	prm_set(c->out, VPORT_STATE, up ? VPORT_UP : VPORT_DOWN);
+	return 0;
+}
+
+static int devx_query_adapter(struct devx_call *c)
+{
+	const char *psid = model_at(c->file->process->registry->model)->board;
+
+	prm_set(c->out, ADAPTER_VENDOR, MODEL_VENDOR_IEEE);
+	memcpy(c->out + ADAPTER_PSID, psid, min_u64(strlen(psid), ADAPTER_PSID_LEN));
+	return 0;
+}
+
+static int devx_query_issi(struct devx_call *c)
+{
+	prm_set(c->out, ISSI_CURRENT, 1);
+	prm_set(c->out, ISSI_SUPPORTED, 1u << 1);
+	return 0;
+}
+
+/* Ports are never bonded, which an answer of zeros says. */
+static int devx_query_lag(struct devx_call *c)
+{
+	(void)c;
+	return 0;
+}
+
+static int devx_nop(struct devx_call *c)
+{
+	(void)c;
 	return 0;
 }
 
@@ -76,6 +120,11 @@ static const struct devx_op ops[] = {
 	DEVX_OTHER(QUERY_HCA_CAP, CMD_IN_BYTES, CMD_OUT_BYTES, devx_query_hca_cap),
 	DEVX_OTHER(QUERY_HCA_VPORT_CONTEXT, CMD_IN_BYTES, HCA_VPORT_OUT_BYTES,
 		   devx_query_hca_vport),
+	DEVX_OTHER(QUERY_VPORT_STATE, CMD_IN_BYTES, CMD_OUT_BYTES, devx_query_vport_state),
+	DEVX_OTHER(QUERY_ADAPTER, CMD_IN_BYTES, ADAPTER_OUT_BYTES, devx_query_adapter),
+	DEVX_OTHER(QUERY_ISSI, CMD_IN_BYTES, ISSI_OUT_BYTES, devx_query_issi),
+	DEVX_OTHER(QUERY_LAG, CMD_IN_BYTES, CMD_OUT_BYTES, devx_query_lag),
+	DEVX_OTHER(NOP, CMD_IN_BYTES, CMD_OUT_BYTES, devx_nop),
 };
 
 const struct devx_family devx_port_family = DEVX_FAMILY(ops);

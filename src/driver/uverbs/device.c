@@ -19,7 +19,6 @@
 #include "prm/model.h"
 #include "usermem/usermem.h"
 
-#define VENDOR_ID      0x02c9u
 #define PKEYS_MAX      128u
 #define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
 #define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
@@ -60,7 +59,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.sys_image_guid = be64_of(f->hca->node->guid).raw,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
-		.vendor_id = VENDOR_ID,
+		.vendor_id = MODEL_VENDOR_IEEE,
 		.vendor_part_id = model->device,
 		.hw_ver = 1,
 		.max_qp = ADAPTER_MAX_QP,
