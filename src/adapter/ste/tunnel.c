@@ -4,6 +4,7 @@
 
 enum { IP_PROTO_IPV4 = 4, IP_PROTO_IPV6 = 41 };
 enum { PORT_VXLAN = 4789, PORT_VXLAN_GPE = 4790, PORT_GENEVE = 6081 };
+enum { GRE_VERSION = 7, GRE_ACKNOWLEDGE = 0x80 }; /* of the second byte */
 enum { GPE_IPV4 = 1, GPE_IPV6 = 2, GPE_ETHERNET = 3 };
 
 #define TYPE_BRIDGED 0x6558u /* an Ethernet frame */
@@ -56,13 +57,14 @@ static bool tunnel_gre(const struct ste_frame *f, struct ste_tunnel *t)
 {
 	const uint8_t *h = f->bytes + t->header;
 
-	/* only version 0 counts */
-	if (!range_inside(t->header, GRE_BYTES, f->len) || h[1] & 7)
+	if (!range_inside(t->header, GRE_BYTES, f->len) || (h[1] & GRE_VERSION) > 1)
 		return false;
 	t->inner = t->header + GRE_BYTES;
 	for (unsigned flag = GRE_SEQUENCE; flag <= GRE_CHECKSUM; flag <<= 1)
 		if (flag & (GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE) & h[0])
 			t->inner += 4;
+	if (h[1] & GRE_VERSION && h[1] & GRE_ACKNOWLEDGE)
+		t->inner += 4;
 	return tunnel_type(t, frame_get16(h + 2));
 }
 

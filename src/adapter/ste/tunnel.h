@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames within frames: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926), GRE and NVGRE (RFC 2784,
- * 2890, 7637), IP in IP.  All functions are pure functions on bytes.
+ * Frames within frames: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926), GRE of versions 0 and 1 and
+ * NVGRE (RFC 2784, 2890, 2637, 7637), IP in IP.  All functions are pure functions on bytes.
  */
 #pragma once
 

@@ -391,19 +391,23 @@ static void test_tunnel(void)
 	CHECK(walk(&end) == STE_BAD_ACTION);
 }
 
-/* A datagram in GRE with a key, 77: the UDP frame without its Ethernet header. */
-static void frame_begin_gre(void)
+/* A datagram in GRE with a key, 77: the UDP frame without its Ethernet header.  In version 1 an
+ * acknowledgment follows the key (RFC 2637). */
+static void frame_begin_gre(uint8_t version)
 {
-	static uint8_t gre[42 + sizeof(udp_frame) - 14];
+	static uint8_t gre[46 + sizeof(udp_frame) - 14];
+	uint32_t headers = version == 1 ? 46 : 42;
 
+	memset(gre, 0, sizeof(gre));
 	memcpy(gre, vxlan_headers, 34);
-	gre[17] = sizeof(gre) - 14;
+	gre[17] = (uint8_t)(headers - 14 + sizeof(udp_frame) - 14);
 	gre[23] = 47;
-	memcpy(gre + 34, (uint8_t[]){0x20, 0, 8, 0, 0, 0, 0, 77}, 8);
-	memcpy(gre + 42, udp_frame + 14, sizeof(udp_frame) - 14);
+	memcpy(gre + 34, (uint8_t[]){0x20, version, 8, 0, 0, 0, 0, 77}, 8);
+	gre[35] |= version == 1 ? 0x80 : 0;
+	memcpy(gre + headers, udp_frame + 14, sizeof(udp_frame) - 14);
 	frame_begin();
 	frame.bytes = gre;
-	frame.len = sizeof(gre);
+	frame.len = headers + (uint32_t)sizeof(udp_frame) - 14;
 	ste_frame_parse(&frame);
 }
 
@@ -427,16 +431,20 @@ static void test_tunnel_of_ip(void)
 	}
 	put_action(list + 40, STE_ACT_REMOVE_BY_SIZE);
 	prm_set(list + 40, STE_REMOVE_SIZE, 1);
-	frame_begin_gre();
-	CHECK(walk(&end) == STE_ARRIVED && frame.len == sizeof(udp_frame));
-	CHECK(!memcmp(frame.bytes, udp_frame, sizeof(udp_frame)));
+	for (uint8_t version = 0; version < 2; version++) {
+		frame_begin_gre(version);
+		CHECK(walk(&end) == STE_ARRIVED && frame.len == sizeof(udp_frame));
+		CHECK(!memcmp(frame.bytes, udp_frame, sizeof(udp_frame)));
+	}
+	frame_begin_gre(2);
+	CHECK(walk(&end) == STE_BAD_ACTION);
 
 	a = entry_make(0, STE_GRE, tir, steer_address(STEER_DROP, 0));
 	prm_set(a + STE_MASK_AT, PRM_FIELD(0x40, 32), UINT32_MAX);
 	prm_set(a + STE_TAG_AT, PRM_FIELD(0x40, 32), 77);
 	frame_begin();
 	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP);
-	frame_begin_gre();
+	frame_begin_gre(0);
 	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_TIR);
 }
 
