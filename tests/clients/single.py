@@ -68,6 +68,17 @@ def devinfo_roce(session):
     expect(any(kind == "RoCE v2" for _, _, kind in gids), out)
 
 
+def system_guids(session):
+    """Devices of a card share a system image GUID, which verbs and sysfs say alike."""
+    seen = set()
+    for device in ("mlx5_0", "mlx5_1"):
+        verbs = devinfo(session, device)[1]["sys_image_guid"]
+        sysfs = session.run_ok("cat", f"/sys/class/infiniband/{device}/sys_image_guid").out.strip()
+        expect(verbs == sysfs, f"{device}: {verbs} by verbs, {sysfs} in sysfs")
+        seen.add(verbs)
+    expect(len(seen) == 1, f"{seen}")
+
+
 def ibstat(session):
     out = session.run_ok("ibstat").out
     blocks = re.split(r"^CA '", out, flags=re.M)[1:]
@@ -141,6 +152,7 @@ def cases():
         ("ibv_devices", devices),
         ("ibv_devinfo ib", devinfo_ib),
         ("ibv_devinfo roce", devinfo_roce),
+        ("system image GUID", system_guids),
         ("ibstat", ibstat),
         ("ibstat -l", ibstat_list),
         ("cat and ls of sysfs", sysfs_by_shell),

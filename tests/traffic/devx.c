@@ -505,6 +505,7 @@ static void case_about(const char *name)
 	EXPECT(prm_get(out, VPORT_STATE) == VPORT_UP);
 	if (t.port.link_layer == IBV_LINK_LAYER_INFINIBAND) {
 		EXPECT(!ask(PRM_OP_QUERY_HCA_VPORT_CONTEXT, out, HCA_VPORT_OUT_BYTES));
+		EXPECT(prm_get(port, HCA_VPORT_SYSTEM_GUID) == be64toh(attr.sys_image_guid));
 		EXPECT(prm_get(port, HCA_VPORT_NODE_GUID) == be64toh(attr.node_guid));
 		EXPECT(prm_get(port, HCA_VPORT_SM_SL) == t.port.sm_sl);
 		EXPECT((prm_get(port, HCA_VPORT_CAP_MASK1) & ~(1ull << 26)) ==

@@ -63,7 +63,7 @@ static int devx_query_hca_vport(struct devx_call *c)
 	prm_set(ctx, HCA_VPORT_PHYS_STATE, uport_phys_state(state));
 	prm_set(ctx, HCA_VPORT_PORT_STATE, state);
 	prm_set(ctx, HCA_VPORT_VPORT_STATE, state != IB_PORT_DOWN);
-	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, c->file->hca->node->guid);
+	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, c->file->hca->node->system_guid);
 	prm_set(ctx, HCA_VPORT_PORT_GUID, port->guid);
 	prm_set(ctx, HCA_VPORT_NODE_GUID, c->file->hca->node->guid);
 	prm_set(ctx, HCA_VPORT_LID, atomic_load_explicit(&port->lid, memory_order_acquire));

@@ -56,7 +56,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.fw_ver =
 			(uint64_t)model->fw_major << 32 | MODEL_FW_MINOR << 16 | MODEL_FW_SUBMINOR,
 		.node_guid = be64_of(f->hca->node->guid).raw,
-		.sys_image_guid = be64_of(f->hca->node->guid).raw,
+		.sys_image_guid = be64_of(f->hca->node->system_guid).raw,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
 		.vendor_id = MODEL_VENDOR_IEEE,
