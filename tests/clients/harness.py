@@ -4,6 +4,7 @@
 Each session of tests has a run-time directory of its own.  Its name is in the environment of every
 process started here, so processes and files left behind are found whatever they are called.
 """
+import contextlib
 import os
 import pathlib
 import shutil
@@ -38,6 +39,23 @@ class Result:
 
     def text(self):
         return self.out + self.err
+
+
+@contextlib.contextmanager
+def public_copy(build, *names):
+    """What another user runs of a build directory, in a directory that every user can enter, wherever the tree lies: the
+    tool, its daemon and its library, and the named programs and folders of programs."""
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        for name in ("softhca", "softhcad", "libsofthca-preload.so", *names):
+            for path in (build / name).iterdir() if (build / name).is_dir() else [build / name]:
+                if path.is_file() and os.access(path, os.X_OK):
+                    copy = pathlib.Path(directory) / path.relative_to(build)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, copy)
+                    copy.chmod(0o755)
+        for folder, _, _ in os.walk(directory):
+            os.chmod(folder, 0o755)
+        yield pathlib.Path(directory)
 
 
 class Session:

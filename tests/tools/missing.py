@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where there are no devices, somebody says why, once, and what to do."""
 import os
-import pathlib
 import re
 import shutil
-import tempfile
 
 import refused
-from harness import LEAVE_LIMIT, Skip, expect, within
+from harness import LEAVE_LIMIT, Skip, expect, public_copy, within
 
 STRANGER = 54321  # a user that has nothing
 
@@ -43,25 +41,9 @@ def needs_root():
 def dropped_root(session):
     needs_root()
     become = ("setpriv", f"--reuid={STRANGER}", "--clear-groups")
-    with reachable(session) as build:
-        result = session.tool("run", "--", *become, str(build / "hello"))
+    with public_copy(session.build, "examples/hello") as build:
+        result = session.call(str(build / "softhca"), "run", "--", *become, str(build / "examples/hello"))
     warned(result, str(session.runtime), "Permission denied", f"({STRANGER})")
-
-
-class reachable:
-    """The programs where every user can execute them."""
-    def __init__(self, session):
-        self.session = session
-
-    def __enter__(self):
-        self.directory = tempfile.mkdtemp(prefix="softhca-test.")
-        os.chmod(self.directory, 0o755)
-        for name in ("softhca", "softhcad", "libsofthca-preload.so", "examples/hello"):
-            shutil.copy(self.session.build / name, self.directory)
-        return pathlib.Path(self.directory)
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.directory)
 
 
 def without_daemon(session):
