@@ -164,6 +164,8 @@ def cases(programs):
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),
+        *((f"communication established {d}", program(programs, "established", d))
+          for d in devices),
         *((f"many objects {d}", objects(programs, d)) for d in devices),
         *((f"idle CPU {d}", idle(programs, d)) for d in devices),
         *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),

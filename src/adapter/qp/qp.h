@@ -153,8 +153,9 @@ struct responder {
 	struct mkey_stay stay; /* the window in which a copy is under way */
 	/* Shared with a peer in another process; NULL: such peers send packets. */
 	struct qp_block *shared;
-	bool remote;	/* the peer is in another process */
-	bool published; /* the word belongs to the peer since we opened it */
+	bool remote;	  /* the peer is in another process */
+	bool published;	  /* the word belongs to the peer since we opened it */
+	bool established; /* a packet has come since the QP was moved to RTR, or it is DC */
 	/* The QP has failed, and nobody has flushed it since. */
 	_Atomic(bool) revoked;
 	/* We have reported a sequence error, and are silent until the PSN comes. */
@@ -374,15 +375,23 @@ static inline bool qp_is_connected(const struct qp *qp)
 	return qp_is_direct(qp) && qp->bth != BTH_DC;
 }
 
+/* True if requests may be executed in a short way.  The first one in RTR comes as a packet that the
+ * responder looks at, because it raises an event. */
+static inline bool resp_is_established(const struct qp *qp)
+{
+	enum ib_qp_state state = qp_state(qp);
+
+	return state == IB_QPS_RTS || (state == IB_QPS_RTR && qp->resp.established);
+}
+
 /* True if peers may now execute requests directly, without packets. */
 static inline uint32_t resp_bypass_ok(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
-	enum ib_qp_state state = qp_state(qp);
 
-	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp_is_direct(qp) &&
-	       qp->create.type != IB_QPT_XRC_INI && !r->nak_sent && !r->in_message &&
-	       !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
+	return resp_is_established(qp) && qp_is_direct(qp) && qp->create.type != IB_QPT_XRC_INI &&
+	       !r->nak_sent && !r->in_message && !r->have_recv && !r->ack_owed &&
+	       r->rd_answered == r->rd_count;
 }
 
 /* Opens the word to a peer in another process, unless the QP is in error.  The caller holds the

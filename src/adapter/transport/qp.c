@@ -383,8 +383,10 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 			dci_reset(qp->dci);
 		qp_set_drain_sigerr(qp, false);
 	}
-	if (to == IB_QPS_RTR)
+	if (to == IB_QPS_RTR) {
 		qp->was_ready = true;
+		qp->resp.established = false;
+	}
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE) {
 		qp->req.stopped = false;
 		atomic_store(&qp->comp.error_told, false);

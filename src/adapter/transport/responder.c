@@ -118,6 +118,16 @@ static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 	return RESP_CHECK_SEQUENCE;
 }
 
+/* The first packet that comes in order while the QP is in RTR establishes the communication, and the
+ * program hears of it (IBTA 11.6.3.2).  DC has no such event. */
+static void resp_establish(struct qp *qp)
+{
+	if (likely(qp->resp.established) || qp_state(qp) != IB_QPS_RTR)
+		return;
+	qp->resp.established = true;
+	qp_async(qp, IB_EVENT_COMM_EST);
+}
+
 static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
@@ -147,8 +157,10 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 		if (!invalid)
 			r->srqn = pkt->srqn;
 	}
-	if (!invalid)
+	if (!invalid) {
+		resp_establish(qp);
 		return RESP_CHECK_RIGHT;
+	}
 	if (qp_is_reliable(qp))
 		return RESP_ERR_INVALID;
 	r->in_message = false;

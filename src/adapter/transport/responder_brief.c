@@ -15,8 +15,7 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 {
 	const struct responder *r = &qp->resp;
 
-	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) &&
-	       (qp_state(qp) == IB_QPS_RTR || qp_state(qp) == IB_QPS_RTS) &&
+	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) && resp_is_established(qp) &&
 	       qp_is_peer(qp, b->src_port, b->sqpn) && pkey_match(b->pkey, qp->pkey) &&
 	       b->psn == r->epsn && !r->in_message && !r->nak_sent && b->payload_len <= qp->mtu;
 }
