@@ -147,7 +147,7 @@ static void other_polls(bool polls)
 
 /* ---- calls ---- */
 
-static uint64_t call_once(void)
+static uint64_t timed_call(void)
 {
 	uint64_t result, begin = turn_now_ns();
 
@@ -163,7 +163,7 @@ static void calls_asleep(const char *where)
 
 	for (unsigned i = 0; i < TURNS_ASLEEP; i++) {
 		pause_asleep();
-		ours[i] = call_once();
+		ours[i] = timed_call();
 		pause_asleep();
 		theirs[i] = other_ask(&other, BOTH_SLEEP, &there[i]);
 	}
@@ -177,7 +177,7 @@ static void calls_polled(const char *who)
 	static uint64_t times[TURNS_POLLED];
 
 	for (unsigned i = 0; i < TURNS_POLLED; i++)
-		times[i] = call_once();
+		times[i] = timed_call();
 	printf("%s_polled %.0f ns\n", who, turns_median(times, TURNS_POLLED));
 }
 
@@ -199,7 +199,7 @@ static void *calls_of_one(void *arg)
 {
 	(void)arg;
 	for (unsigned i = 0; i < TURNS_POLLED; i++)
-		(void)call_once();
+		(void)timed_call();
 	return NULL;
 }
 
@@ -280,7 +280,7 @@ static void asleep(const char *where, const cpu_set_t *caller, const cpu_set_t *
 {
 	run_on(others);
 	OK(flexio_process_create(ctx, dpa_call_code, NULL, &process));
-	(void)call_once();
+	(void)timed_call();
 	other_start(&other);
 	activation = activation_up(ctx, process, &event);
 	run_on(caller);

@@ -95,8 +95,8 @@ static long locals_list(const struct way_access *a, struct way_cursor at, struct
 }
 
 /* Returns the bytes that were moved, or what rseq_syscall returns. */
-static long call_once(const struct way_access *a, const struct way_cursor *local,
-		      const struct way_cursor *remote, size_t *bytes)
+static long one_call(const struct way_access *a, const struct way_cursor *local,
+		     const struct way_cursor *remote, size_t *bytes)
 {
 	const struct way_call call = {&a->hold, a->alive, a->tid, a->read};
 	struct iovec *pieces = a->hold.slot->remote, here[WAY_LOCALS];
@@ -112,7 +112,7 @@ static long call_bounded(const struct way_access *a, const struct way_cursor *lo
 	long ret = RSEQ_ABORTED;
 
 	for (int i = 0; ret == RSEQ_ABORTED && i < WAY_CALL_TRIES; i++)
-		ret = call_once(a, local, remote, bytes);
+		ret = one_call(a, local, remote, bytes);
 	return ret;
 }
 
