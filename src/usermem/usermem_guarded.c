@@ -20,25 +20,27 @@ struct stretch {
 	jmp_buf out;
 };
 
-static _Thread_local struct stretch *volatile current __attribute__((tls_model("initial-exec")));
+/* libsofthca-preload.so-gdb.py reads it by this name. */
+static _Thread_local struct stretch *volatile guarded_stretch
+	__attribute__((tls_model("initial-exec")));
 
 /* Saves no signal mask, because the handler is installed with SA_NODEFER. */
 bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
 		     struct usermem_list b)
 {
 	/* not NULL if a signal handler of the program has interrupted another stretch */
-	struct stretch *const outer = current;
+	struct stretch *const outer = guarded_stretch;
 	struct stretch here = {.list = {a, b}};
 
 	if (_setjmp(here.out)) {
-		current = outer;
+		guarded_stretch = outer;
 		return false;
 	}
-	current = &here;
+	guarded_stretch = &here;
 	atomic_signal_fence(memory_order_seq_cst);
 	work(arg);
 	atomic_signal_fence(memory_order_seq_cst);
-	current = outer;
+	guarded_stretch = outer;
 	return true;
 }
 
@@ -51,7 +53,7 @@ static bool on_page_of(const struct run *r, uintptr_t addr)
 
 void usermem_guarded_fault(const void *addr)
 {
-	struct stretch *here = current;
+	struct stretch *here = guarded_stretch;
 
 	for (uint32_t i = 0; here && i < 2; i++)
 		for (uint32_t k = 0; k < here->list[i].n; k++)
