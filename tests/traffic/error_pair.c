@@ -57,6 +57,9 @@ static void make_keys(struct role *r)
 	r->mr[KEY_NO_RIGHTS] = register_at(r->pd, r->memory, 0);
 	r->mr[KEY_UNMAPPED] = register_and_unmap(r, all);
 	r->mr[KEY_STALE] = register_at(r->pd, r->memory, all);
+	r->mr[KEY_NULL] = ibv_alloc_null_mr(r->pd);
+	if (!r->mr[KEY_NULL])
+		device_die("ibv_alloc_null_mr: %m");
 	for (int k = 0; k < KEYS; k++)
 		r->keys[k] = r->mr[k] ? r->mr[k]->lkey : 0;
 	r->keys[KEY_WRONG_VARIANT] = r->keys[KEY_GOOD] ^ 1;

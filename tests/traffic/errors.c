@@ -93,6 +93,9 @@ static void post_requests(struct error_pair *s, const struct error_case *c)
 	if (c->requester != IBV_WC_SUCCESS)
 		wr.next = &behind;
 	switch (c->opcode) {
+	case IBV_WR_SEND_WITH_INV:
+		wr.invalidate_rkey = peer->keys[c->remote];
+		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		wr.wr.atomic.remote_addr = remote;
@@ -182,7 +185,7 @@ static bool check_responder(struct error_pair *s, const struct error_case *c)
 /* What the responder's consumer is told besides (IBTA 11.6.3.3); -1: nothing. */
 static int expected_event(const struct error_case *c)
 {
-	if (c->responder != IBV_WC_WR_FLUSH_ERR)
+	if (c->responder != IBV_WC_WR_FLUSH_ERR && c->responder != IBV_WC_LOC_ACCESS_ERR)
 		return -1;
 	return c->requester == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
 						     : IBV_EVENT_QP_REQ_ERR;
@@ -225,6 +228,19 @@ static bool check_violations(struct error_pair *s, const struct error_case *c, u
 	return n == c->wrong_qkey || bad("%u violations of Q_Keys counted", n);
 }
 
+/* A fetch-and-add of 1 has been executed; the word becomes what it was. */
+static bool expect_word(struct error_pair *s, const struct error_case *c, const uint8_t *before)
+{
+	uint8_t *at = (uint8_t *)(uintptr_t)error_pair_range(&s->roles[1], c->remote, c->length, 0);
+	const uint8_t *was = before + (at - s->roles[1].memory);
+	uint64_t now, then;
+
+	memcpy(&now, at, sizeof(now));
+	memcpy(&then, was, sizeof(then));
+	memcpy(at, was, sizeof(then));
+	return now == then + 1 || bad("the atomic was not executed");
+}
+
 static bool run_case(const struct error_case *c, const char *device, int gid_index)
 {
 	struct error_pair s;
@@ -252,12 +268,18 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 	/*
 	 * No byte may have changed on either side, except where the specification leaves a buffer
 	 * undefined: by a message whose receive failed, and by the packets that a requester sent
-	 * before it came to the fault in its own memory.
+	 * before it came to the fault in its own memory.  An atomic is executed before its answer
+	 * finds no place.
 	 */
 	for (int i = 0; i < 2; i++) {
-		bool received = c->responder != STATUS_NONE && c->responder != IBV_WC_WR_FLUSH_ERR;
+		bool received = c->responder != STATUS_NONE &&
+				c->responder != IBV_WC_WR_FLUSH_ERR &&
+				c->responder != IBV_WC_LOC_ACCESS_ERR;
 		bool begun = c->requester == IBV_WC_LOC_PROT_ERR && c->length > 1024;
 		bool undefined = i == 1 && (received || begun);
+
+		if (good && i == 1 && c->executed)
+			good = expect_word(&s, c, before[1]);
 
 		if (good && !undefined &&
 		    memcmp(before[i], s.roles[i].memory, ERROR_PAIR_BYTES) != 0)

@@ -26,6 +26,7 @@ enum key {
 	KEY_NO_RIGHTS,	   /* local read only */
 	KEY_UNMAPPED,	   /* registered, then unmapped */
 	KEY_STALE,	   /* deregistered */
+	KEY_NULL,	   /* of the null region */
 	KEYS,
 };
 
@@ -64,6 +65,7 @@ struct error_case {
 	bool no_receive;
 	bool no_peer; /* the responder's queue pair is destroyed first */
 	bool wrong_qkey;
+	bool executed;		 /* although it fails */
 	uint32_t access_without; /* rights that the responder's queue pair lacks */
 	/* What must come of it: at the requester either of two where the specification leaves it
 	 * open, at the responder the status of its first receive. */

@@ -267,6 +267,12 @@ static bool bypass_serves(const struct qp *qp, uint8_t opcode)
 	}
 }
 
+/* The answer to an atomic may have a list of any length; packets care for those. */
+static bool bypass_fits(const struct send_wqe *w)
+{
+	return w->len && (!wqe_props(w->opcode)->atomic || w->len == sizeof(uint64_t));
+}
+
 /* The step at which a request left the bypass; left_why finds the rest afterwards. */
 enum left_at { LEFT_REQUEST, LEFT_KEY, LEFT_PEER };
 
@@ -276,8 +282,8 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 
 	if (!bypass_serves(qp, w->opcode))
 		return "opcode";
-	if (w->bad || !w->len)
-		return w->bad ? "malformed" : "no-data";
+	if (w->bad || !bypass_fits(w))
+		return w->bad ? "malformed" : w->len ? "length-of-answer" : "no-data";
 	if (at == LEFT_KEY)
 		return "key";
 	if (at == LEFT_REQUEST)
@@ -357,7 +363,7 @@ static bool bypass_try(struct qp *qp, const struct send_wqe *w)
 
 bool bypass_take(struct qp *qp, const struct send_wqe *w)
 {
-	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
+	if (!bypass_serves(qp, w->opcode) || w->bad || !bypass_fits(w) || !bypass_open(qp) ||
 	    unlikely(qp->req.executed))
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	return bypass_try(qp, w);

@@ -186,8 +186,7 @@ static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t
 		return CQE_SYN_LOCAL_QP_OP;
 	if (p->local)
 		return 0;
-	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end) ||
-	    (p->atomic && w->len != sizeof(uint64_t)))
+	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end))
 		return CQE_SYN_LOCAL_QP_OP;
 	/* An answer has no place in the ring (ibv_post_send(3): inline data are sent). */
 	if ((p->read || p->atomic) && w->has_inline)

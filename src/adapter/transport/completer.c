@@ -327,7 +327,9 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 		return CQE_SYN_LOCAL_PROT;
 	v = send_wqe_runs(qp->adapter, &w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, off,
 			  pkt->payload_len, &runs);
-	if (unlikely(mkey_staged(v))) {
+	if (unlikely(mkey_staged(v) && wqe_props(w.opcode)->atomic)) {
+		v = MKEY_NO_RIGHT;
+	} else if (unlikely(mkey_staged(v))) {
 		struct transfer t = transfer_answered(qp, &w, op->block);
 
 		v = transfer_place(&t, off, pkt);
@@ -425,10 +427,12 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	if (is_read) {
 		read_response(qp, n, pkt);
 	} else {
-		/* the original value, in the byte order of the memory it came from */
+		/* The original value, in the byte order of the memory it came from.  The list may
+		 * be longer, or have room for a part only. */
 		uint64_t orig = pkt->atomic_orig;
-		struct run run = {&orig, sizeof(orig)};
-		const struct pkt value = {.payload_len = sizeof(orig), .nruns = 1, .runs = &run};
+		struct run run = {&orig, min_u32(op->len, sizeof(orig))};
+		const struct pkt value = {
+			.payload_len = (uint32_t)run.len, .nruns = 1, .runs = &run};
 
 		completer_answered(qp, n, place_answer(qp, op, 0, &value));
 	}

@@ -317,21 +317,13 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	enum mkey_verdict v;
 	enum step s;
 
-	/* Check the place for the answer before asking for anything. */
+	/* As on cards, a place that is refused shows when the answer is there (place_answer), so a
+	 * refusal by the peer comes first, and an atomic has been executed. */
 	runs_begin(&runs);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
-	if (unlikely(mkey_staged(v)) && w->opcode == WQE_OP_RDMA_READ) {
-		struct transfer t = transfer_answered(qp, w, op->block);
-
-		v = transfer_check(&t, 0, w->len);
-		read_note_places(qp, NULL);
-	} else if (v == MKEY_OK) {
-		read_note_places(qp, &runs);
-		if (w->opcode == WQE_OP_RDMA_READ)
-			read_offer_places(qp, op, &runs, pkt);
-	}
-	if (v != MKEY_OK)
-		return refuse_memory(qp, w, v);
+	read_note_places(qp, v == MKEY_OK ? &runs : NULL);
+	if (v == MKEY_OK && w->opcode == WQE_OP_RDMA_READ)
+		read_offer_places(qp, op, &runs, pkt);
 	pkt->psn = psn_add(op->first_psn, (uint32_t)(have / qp->mtu));
 	pkt->npkts = op->npkts - (uint32_t)(have / qp->mtu);
 	pkt->ack_req = true;

@@ -325,9 +325,8 @@ static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum ae
 	return RESP_DONE;
 }
 
-/* Completes our consumer's receive in error, and tells the peer of a remote error. */
-static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t syndrome,
-				      enum aeth_nak code)
+/* Completes our consumer's receive in error. */
+static void resp_end_recv(struct qp *qp, uint8_t syndrome)
 {
 	struct responder *r = &qp->resp;
 
@@ -336,9 +335,27 @@ static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint
 		recv_push_error(qp, r->recv.index, syndrome);
 	r->have_recv = false;
 	r->in_message = false;
+}
+
+/* The same; the peer hears of a remote error. */
+static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t syndrome,
+				      enum aeth_nak code)
+{
+	resp_end_recv(qp, syndrome);
 	if (qp_is_reliable(qp))
 		resp_nak(qp, code, pkt->psn);
 	qp_fail(qp, cqe_syndrome_name(syndrome));
+	return RESP_DONE;
+}
+
+/*
+ * The request may not invalidate the key.  The peer gets no NAK and runs out of retries (IBTA
+ * 9.9.6.3, class J).
+ */
+static enum resp_state resp_not_invalidated(struct qp *qp)
+{
+	resp_end_recv(qp, CQE_SYN_MW_BIND);
+	qp_fail(qp, cqe_syndrome_name(CQE_SYN_MW_BIND));
 	return RESP_DONE;
 }
 
@@ -426,6 +443,9 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 		return resp_refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
 	case RESP_ERR_REMOTE_ACCESS:
 		shard_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
+		/* A packet whose immediate asks for a receive has taken one. */
+		if (qp_is_reliable(qp) && pkt_props(pkt)->imm && pkt->npkts == 1)
+			resp_end_recv(qp, CQE_SYN_LOCAL_ACCESS);
 		return resp_refuse(qp, pkt, NAK_REMOTE_ACCESS, IB_EVENT_QP_ACCESS_ERR);
 	case RESP_ERR_LENGTH:
 		shard_count(qp->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
@@ -438,8 +458,7 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 		qp_async(qp, IB_EVENT_QP_FATAL);
 		return resp_fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
 	case RESP_ERR_INVALIDATE:
-		shard_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
-		return resp_fail_recv(qp, pkt, CQE_SYN_MW_BIND, NAK_REMOTE_ACCESS);
+		return resp_not_invalidated(qp);
 	case RESP_DONE:
 		break;
 	}

@@ -120,9 +120,9 @@ void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s)
 		break;
 	case RESP_ERR_INVALIDATE:
 		qp_explain_received(qp, pkt,
-				    "NAK remote access: rkey 0x%x may not be invalidated by a "
-				    "peer: it is no memory window of type 2 bound by this QP, and "
-				    "no mkey that allows it",
+				    "rkey 0x%x may not be invalidated by a peer: it is no memory "
+				    "window of type 2 bound by this QP, and no mkey that allows "
+				    "it; the peer is not told, and runs out of retries",
 				    pkt->imm);
 		break;
 	default:
