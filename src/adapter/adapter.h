@@ -140,12 +140,8 @@ struct mkey_attr {
 
 int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **out) must_check;
 uint32_t mkey_key(const struct mkey *m); /* both lkey and rkey */
-/* Swaps the attributes in one step; users of the key see the old or the new ones.  -EBUSY while
- * windows are bound to it. */
+/* Swaps the attributes in one step; users of the key see the old or the new ones. */
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr) must_check;
-/* Lets no window be bound from now on; -EBUSY while one is.  Called before mkey_destroy for regions
- * with IB_ACCESS_MW_BIND. */
-int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now.  -ENOENT: it stands for nothing; -EINVAL: the key is of
  * another kind. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;

@@ -175,31 +175,150 @@ static bool refuses_destroying_srq_in_use(struct error_pair *s)
 	return in_use == EBUSY && !freed ? true : bad("in use: %d, then: %d", in_use, freed);
 }
 
-static bool keeps_memory_of_window(struct error_pair *s)
+/* A request of the requester to 8 bytes at 'remote'; true if it ends with this status. */
+static bool ends_with(struct error_pair *s, const char *who, enum ibv_wr_opcode opcode,
+		      struct ibv_sge *sges, int n, uint64_t remote, uint32_t rkey,
+		      enum ibv_wc_status status)
 {
-	struct role *r = &s->roles[0];
-	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, ERROR_PAIR_BYTES,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_send_wr *rejected, wr = {.wr_id = FIRST,
+					    .sg_list = sges,
+					    .num_sge = n,
+					    .opcode = opcode,
+					    .send_flags = IBV_SEND_SIGNALED};
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = remote;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = remote;
+		wr.wr.rdma.rkey = rkey;
+	}
+	if (ibv_post_send(s->roles[0].qp, &wr, &rejected))
+		return bad("%s: refused", who);
+	return expect_completion(&s->roles[0], who, FIRST, status, status);
+}
+
+/* The right to bind is not looked at, nor does a window hold its region. */
+static bool lets_memory_of_window_go(struct error_pair *s)
+{
+	struct role *r = &s->roles[1];
+	uint64_t at = error_pair_range(&s->roles[0], KEY_GOOD, 8, 0);
+	struct ibv_sge sge = {at, 8, s->roles[0].keys[KEY_GOOD]};
+	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, ERROR_PAIR_PAGE, IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_mw *mw = ibv_alloc_mw(r->pd, IBV_MW_TYPE_1);
 	struct ibv_mw_bind bind = {.wr_id = FIRST,
 				   .send_flags = IBV_SEND_SIGNALED,
 				   .bind_info = {.mr = mr,
 						 .addr = (uintptr_t)r->memory,
-						 .length = 64,
+						 .length = 2 * (uint64_t)ERROR_PAIR_PAGE,
 						 .mw_access_flags = IBV_ACCESS_REMOTE_READ}};
-	int in_use, freed;
+	uint64_t start = (uintptr_t)r->memory;
+	bool good;
 
 	if (!mr || !mw)
 		device_die("registration with a window: %m");
 	if (ibv_bind_mw(r->qp, mw, &bind))
 		return bad("ibv_bind_mw refused");
-	if (!expect_completion(r, "bind", FIRST, IBV_WC_SUCCESS, IBV_WC_SUCCESS))
-		return false;
-	in_use = ibv_dereg_mr(mr);
+	good = expect_completion(r, "bind", FIRST, IBV_WC_SUCCESS, IBV_WC_SUCCESS) &&
+	       ends_with(s, "within the region", IBV_WR_RDMA_READ, &sge, 1, start, mw->rkey,
+			 IBV_WC_SUCCESS);
+	if (ibv_dereg_mr(mr))
+		return bad("ibv_dereg_mr refused");
+	good = good && ends_with(s, "region gone", IBV_WR_RDMA_READ, &sge, 1, start, mw->rkey,
+				 IBV_WC_REM_ACCESS_ERR);
 	if (ibv_dealloc_mw(mw))
 		device_die("ibv_dealloc_mw: %m");
-	freed = ibv_dereg_mr(mr);
-	return in_use == EBUSY && !freed ? true : bad("in use: %d, then: %d", in_use, freed);
+	return good;
+}
+
+static bool checks_range_of_window_late(struct error_pair *s)
+{
+	struct role *r = &s->roles[1];
+	uint64_t at = error_pair_range(&s->roles[0], KEY_GOOD, 8, 0);
+	struct ibv_sge sge = {at, 8, s->roles[0].keys[KEY_GOOD]};
+	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, ERROR_PAIR_PAGE, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mw *mw = ibv_alloc_mw(r->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr *rejected;
+	struct ibv_send_wr bind = {
+		.wr_id = FIRST,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {.mw = mw,
+			    .rkey = mw ? ibv_inc_rkey(mw->rkey) : 0,
+			    .bind_info = {.mr = mr,
+					  .addr = (uintptr_t)r->memory,
+					  .length = 2 * ERROR_PAIR_PAGE,
+					  .mw_access_flags = IBV_ACCESS_REMOTE_WRITE}}};
+	uint32_t rkey = bind.bind_mw.rkey;
+	bool good;
+
+	if (!mr || !mw)
+		device_die("registration with a window: %m");
+	if (ibv_post_send(r->qp, &bind, &rejected))
+		return bad("IBV_WR_BIND_MW refused");
+	good = expect_completion(r, "bind", FIRST, IBV_WC_SUCCESS, IBV_WC_SUCCESS) &&
+	       ends_with(s, "within the region", IBV_WR_RDMA_WRITE, &sge, 1,
+			 (uintptr_t)r->memory + ERROR_PAIR_PAGE - 8, rkey, IBV_WC_SUCCESS) &&
+	       ends_with(s, "behind the region", IBV_WR_RDMA_WRITE, &sge, 1,
+			 (uintptr_t)r->memory + ERROR_PAIR_PAGE - 7, rkey, IBV_WC_REM_ACCESS_ERR);
+	if (ibv_dealloc_mw(mw) || ibv_dereg_mr(mr))
+		device_die("ibv_dealloc_mw: %m");
+	return good;
+}
+
+/* The kernel's mlx5_ib looks at the flag for device memory only. */
+static bool ignores_zero_based(struct error_pair *s)
+{
+	struct role *r = &s->roles[1];
+	uint64_t at = error_pair_range(&s->roles[0], KEY_GOOD, 8, 0);
+	struct ibv_sge sge = {at, 8, s->roles[0].keys[KEY_GOOD]};
+	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, ERROR_PAIR_PAGE,
+				       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED);
+	bool good;
+
+	if (!mr)
+		device_die("ibv_reg_mr: %m");
+	good = ends_with(s, "by address", IBV_WR_RDMA_READ, &sge, 1, (uintptr_t)r->memory, mr->rkey,
+			 IBV_WC_SUCCESS) &&
+	       ends_with(s, "by offset", IBV_WR_RDMA_READ, &sge, 1, 0, mr->rkey,
+			 IBV_WC_REM_ACCESS_ERR);
+	if (ibv_dereg_mr(mr))
+		device_die("ibv_dereg_mr: %m");
+	return good;
+}
+
+/* The entries for an atomic's answer may have any lengths; libmlx5 makes 8 of each.  Without one the
+ * answer goes nowhere. */
+static bool takes_any_list_of_atomic(struct error_pair *s)
+{
+	struct role *r = &s->roles[0], *peer = &s->roles[1];
+	uint8_t *at = (uint8_t *)(uintptr_t)error_pair_range(r, KEY_GOOD, 64, 0);
+	uint8_t *word = (uint8_t *)(uintptr_t)error_pair_range(peer, KEY_GOOD, 8, 0);
+	static const uint32_t lengths[][2] = {{9, 0}, {4, 4}, {7, 0}, {0, 0}};
+	uint64_t was = 0x1122334455667788;
+
+	memcpy(word, &was, sizeof(was));
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint32_t first = lengths[i][0], second = lengths[i][1];
+		struct ibv_sge sges[] = {{(uintptr_t)at, first, r->keys[KEY_GOOD]},
+					 {(uintptr_t)at + 64, second, r->keys[KEY_GOOD]}};
+		uint8_t want[128];
+
+		memset(at, 0xee, sizeof(want));
+		memset(want, 0xee, sizeof(want));
+		if (first)
+			memcpy(want, &was, sizeof(was));
+		if (!ends_with(s, "atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, sges, second ? 2 : !!first,
+			       (uintptr_t)word, peer->keys[KEY_GOOD], IBV_WC_SUCCESS))
+			return false;
+		was++;
+		if (memcmp(word, &was, sizeof(was)))
+			return bad("%u and %u bytes: not executed", first, second);
+		if (memcmp(at, want, sizeof(want)))
+			return bad("%u and %u bytes: not in place", first, second);
+	}
+	return true;
 }
 
 /* IBTA 11.6.3.3, CQ error: the queue is lost, and with it those that complete to it. */
@@ -263,7 +382,10 @@ const struct special_case special_cases[] = {
 	{"reset and use again", recovers_through_reset},
 	{"PD and CQ in use are not destroyed", refuses_dealloc_in_use},
 	{"SRQ in use is not destroyed", refuses_destroying_srq_in_use},
-	{"memory under a window is not deregistered", keeps_memory_of_window},
+	{"memory under a window is deregistered", lets_memory_of_window_go},
+	{"a window beyond its region", checks_range_of_window_late},
+	{"zero-based region", ignores_zero_based},
+	{"atomic into lists of other lengths", takes_any_list_of_atomic},
 	{"completion queue overrun", reports_cq_overrun},
 };
 

@@ -11,14 +11,10 @@
 
 struct mkey {
 	uint32_t key;
-	/* How many windows are bound to it; FROZEN: none is, and none can be. */
-	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
 	bool exposed;
 	bool noted;
 };
-
-#define FROZEN UINT32_MAX
 
 static const struct mkey_ops region_ops;
 
@@ -31,7 +27,7 @@ static struct mkey_meaning *region_meaning(struct mkey *owner, const struct mkey
 			.region_key = owner->key,
 			.pdn = attr->pdn,
 			.access = attr->access,
-			.iova = attr->access & IB_ACCESS_ZERO_BASED ? 0 : attr->iova,
+			.iova = attr->iova,
 			.length = attr->length,
 			.addr = attr->addr,
 			.owner = owner,
@@ -99,29 +95,6 @@ uint32_t mkey_key(const struct mkey *m)
 	return m->key;
 }
 
-bool mkey_hold(struct mkey *m)
-{
-	uint32_t n = atomic_load(&m->windows);
-
-	do {
-		if (n >= FROZEN - 1)
-			return false;
-	} while (!atomic_compare_exchange_weak(&m->windows, &n, n + 1));
-	return true;
-}
-
-void mkey_let_go(struct mkey *m)
-{
-	atomic_fetch_sub(&m->windows, 1);
-}
-
-int mkey_retire(struct mkey *m)
-{
-	uint32_t none = 0;
-
-	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
-}
-
 /* Ends the key's exposure.  When it returns, no peer is in the memory any more. */
 void mkey_conceal(struct adapter *a, struct mkey *m)
 {
@@ -155,18 +128,11 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 
 	if (!new)
 		return -ENOMEM;
-	/* A region that windows are bound to is not reregistered (IBTA 11.2.8, Reregister Memory
-	 * Region). */
-	if (mkey_retire(m) < 0) {
-		free(new);
-		return -EBUSY;
-	}
 	mkey_conceal(a, m);
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
 	mkey_withdraw_sent(a, old);
-	atomic_store(&m->windows, 0);
 	free(old);
 	return 0;
 }

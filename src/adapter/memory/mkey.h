@@ -175,8 +175,3 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) m
 /* Makes a key of this variant with a meaning of another kind than region, and publishes it. */
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
 	       struct mkey **out) must_check;
-
-/* Holds the key as it is, for a window bound to it.  False: the key is about to change or to
- * end. */
-bool mkey_hold(struct mkey *m) must_check;
-void mkey_let_go(struct mkey *m);

@@ -16,7 +16,8 @@ struct contents {
 	_Atomic(uint32_t) access;
 	_Atomic(uint64_t) iova;
 	_Atomic(uint64_t) length;
-	_Atomic(uint8_t *) addr;
+	_Atomic(uint32_t) mr_key;
+	_Atomic(uint64_t) mr_va;
 };
 
 struct window {
@@ -26,7 +27,6 @@ struct window {
 	struct spin lock;      /* held to change the window */
 	_Atomic(uint32_t) seq; /* odd while the contents change */
 	struct contents now;
-	struct mkey *region; /* while bound; under the lock */
 	/* Type 1: how many threads look or copy, by the phase in which they came. */
 	_Atomic(uint32_t) phase;
 	_Atomic(uint32_t) users[2];
@@ -40,7 +40,8 @@ struct look {
 	bool bound;
 	uint64_t iova;
 	uint64_t length;
-	uint8_t *addr;
+	uint32_t mr_key;
+	uint64_t mr_va;
 };
 
 #define GET(field)    atomic_load_explicit(&w->now.field, memory_order_relaxed)
@@ -60,7 +61,8 @@ static void window_look_at(const struct window *w, struct look *out)
 			.bound = GET(bound),
 			.iova = GET(iova),
 			.length = GET(length),
-			.addr = GET(addr),
+			.mr_key = GET(mr_key),
+			.mr_va = GET(mr_va),
 		};
 		/* Reads the fields before the second look at the number; partner:
 		 * window_change_begin. */
@@ -134,9 +136,6 @@ static void window_set_unbound(struct window *w)
 	SET(bound, false);
 	window_change_end(w);
 	window_wait(w);
-	if (w->region)
-		mkey_let_go(w->region);
-	w->region = NULL;
 }
 
 int window_create(struct adapter *a, uint32_t pdn, enum window_type type, struct window **out)
@@ -198,74 +197,22 @@ static bool window_refuse(uint32_t key, const char *why)
 	return explained(false, "memory window 0x%x: %s", key, why);
 }
 
-/* Why this region may not have that window (IBTA 10.6.7, memory windows); NULL: it may. */
-static const char *region_refuses(const struct mkey_meaning *m, const struct window_bind *b)
+static bool window_bind_locked(struct window *w, const struct window_bind *b)
 {
-	if (!m || m->region_key != b->mr_key)
-		return "bind to an invalid L_Key";
-	if (m->pdn != b->pdn)
-		return "bind to a region of another protection domain";
-	if (!(m->access & IB_ACCESS_MW_BIND))
-		return "bind to a region without the bind right";
-	if (b->access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
-	    !(m->access & IB_ACCESS_LOCAL_WRITE))
-		return "bind with write access to a region that is not writable";
-	/* va - iova wraps to something huge when va lies before the region */
-	if (!range_inside(b->mr_va - m->iova, b->length, m->length))
-		return "bind to a range outside of the region";
-	return NULL;
-}
-
-/* Finds the region and holds it, so that its meaning cannot change meanwhile. */
-static struct mkey *window_hold_region(struct adapter *a, const struct window_bind *b,
-				       uint8_t **addr)
-{
-	const struct mkey_meaning *m = number_find(&a->mkeys, b->mr_key >> 8);
-	struct mkey *region = m ? m->owner : NULL;
-	const char *why;
-
-	if (region && !mkey_hold(region)) {
-		window_refuse(b->key, "bind to a region that is being changed or deregistered");
-		return NULL;
-	}
-	if (region)
-		m = number_find(&a->mkeys, b->mr_key >> 8);
-	why = region_refuses(m, b);
-	if (why) {
-		window_refuse(b->key, why);
-		if (region)
-			mkey_let_go(region);
-		return NULL;
-	}
-	*addr = m->addr + (b->mr_va - m->iova);
-	return region;
-}
-
-static bool window_bind_locked(struct adapter *a, struct window *w, const struct window_bind *b)
-{
-	struct mkey *region, *former;
-	uint8_t *addr;
-
 	/* A type 2 window can be bound only in the invalid state (IBTA 10.6.7). */
 	if (w->type == WINDOW_TYPE_2 && GET(bound))
 		return window_refuse(b->key, "bind of a type 2 window that is bound");
-	region = window_hold_region(a, b, &addr);
-	if (!region)
-		return false;
-	former = w->region;
 	window_change_begin(w);
 	SET(key, (b->key & ~0xffu) | b->variant);
 	SET(qpn, b->qpn);
 	SET(access, b->access);
 	SET(iova, b->iova);
 	SET(length, b->length);
-	SET(addr, addr);
+	SET(mr_key, b->mr_key);
+	SET(mr_va, b->mr_va);
 	SET(bound, true);
 	window_change_end(w);
 	window_wait(w);
-	w->region = region;
-	if (former)
-		mkey_let_go(former);
 	return true;
 }
 
@@ -281,7 +228,7 @@ bool window_bind(struct adapter *a, const struct window_bind *b)
 	if (w->type != b->type)
 		return window_refuse(b->key, "bind as a window of the other type");
 	spin_lock(&w->lock);
-	ok = window_bind_locked(a, w, b);
+	ok = window_bind_locked(w, b);
 	spin_unlock(&w->lock);
 	return ok;
 }
@@ -321,15 +268,21 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	return v;
 }
 
-/* Resolves an access; only peers use a window. */
+#define WRITING (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/*
+ * Resolves an access; only peers use a window.  As on cards a bind does not look at the region: only
+ * an access finds that the region is gone, is not writable, or ends before the window does.
+ */
 static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *m,
 					const struct mkey_use *u, uint64_t va, uint64_t len,
 					struct runs *runs)
 {
 	struct window *w = container_of(m, struct window, meaning);
+	struct mkey_use region = {.pdn = w->meaning.pdn, .qpn = MKEY_ANY_QPN};
+	enum mkey_verdict v;
 	struct look now;
 
-	(void)a;
 	if (!u->remote)
 		return MKEY_NO_KEY;
 	if (w->type == WINDOW_TYPE_1)
@@ -345,12 +298,11 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_NO_RIGHT;
 	if (!range_inside(va - now.iova, len, now.length))
 		return MKEY_OUT_OF_RANGE;
-	if (!len)
-		return MKEY_OK;
-	if (runs->n == RUNS_MAX)
-		return MKEY_TOO_MANY_RUNS;
-	runs_add(runs, 0, now.addr + (va - now.iova), len);
-	return MKEY_OK;
+	region.key = now.mr_key;
+	region.access = u->access & WRITING ? IB_ACCESS_LOCAL_WRITE : 0;
+	v = mkey_resolve(a, &region, now.mr_va + (va - now.iova), len, runs);
+	/* as for the entries of a list */
+	return v == MKEY_SIGNED || v == MKEY_BOUND ? MKEY_NO_RIGHT : v;
 }
 
 static void window_release(struct mkey_meaning *m)

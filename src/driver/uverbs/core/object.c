@@ -143,8 +143,6 @@ int uobj_destroy(struct uobj *obj, struct uevents *events)
 	if (obj->users)
 		return explained(-EBUSY, "%u objects use it: they have to be destroyed first",
 				 obj->users);
-	if (class->retire && class->retire(obj) < 0)
-		return explained(-EBUSY, "something is bound to it, which has to go first");
 	uobj_unpublish(obj);
 	/* The device's part goes first, because after it no upcall can count another event. */
 	class->free(obj);

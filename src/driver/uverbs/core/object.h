@@ -52,9 +52,6 @@ struct uevents {
 /* What a type of object does beyond being in the table; a constant beside its handlers. */
 struct uobj_class {
 	enum uobj_type type;
-	/* May be missing.  -EBUSY while something uses the device's part; else nothing can any
-	 * more. */
-	int (*retire)(struct uobj *obj);
 	/* Frees the device's part.  obj is unpublished and unused; the caller frees obj itself. */
 	void (*free)(struct uobj *obj);
 	/* May be missing.  Runs after free: lets go of the object's own channels, and fills in

@@ -126,11 +126,6 @@ static int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t 
 	return umem_populate(start, length, access & ACCESS_WRITABLE);
 }
 
-static int umr_retire(struct uobj *obj)
-{
-	return mkey_retire(container_of(obj, struct umr, uobj)->mkey);
-}
-
 static void umr_free(struct uobj *obj)
 {
 	struct umr *mr = container_of(obj, struct umr, uobj);
@@ -147,7 +142,6 @@ static void umr_free(struct uobj *obj)
 
 static const struct uobj_class umr_class = {
 	.type = UOBJ_MR,
-	.retire = umr_retire,
 	.free = umr_free,
 };
 

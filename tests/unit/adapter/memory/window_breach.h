@@ -3,13 +3,7 @@
 #pragma once
 
 enum breach {
-	NO_BIND_RIGHT,
-	NOT_WRITABLE,
 	OTHER_PD,
-	BEFORE_REGION,
-	BEYOND_REGION,
-	WRAPS,
-	STALE_REGION,
 	NO_WINDOW,
 	OTHER_TYPE,
 	BOUND_ALREADY,
@@ -29,13 +23,7 @@ enum breach {
 };
 
 static const char *const breach_said[BREACHES] = {
-	[NO_BIND_RIGHT] = ": bind to a region without the bind right",
-	[NOT_WRITABLE] = ": bind with write access to a region that is not writable",
 	[OTHER_PD] = ": bind by a QP of another protection domain",
-	[BEFORE_REGION] = ": bind to a range outside of the region",
-	[BEYOND_REGION] = ": bind to a range outside of the region",
-	[WRAPS] = ": bind to a range outside of the region",
-	[STALE_REGION] = ": bind to an invalid L_Key",
 	[NO_WINDOW] = ": it is no indirect key",
 	[OTHER_TYPE] = ": bind as a window of the other type",
 	[BOUND_ALREADY] = ": bind of a type 2 window that is bound",

@@ -12,17 +12,10 @@
 
 struct thing {
 	struct uobj uobj;
-	bool stuck;
 };
 
-static unsigned retired, freed, collected;
+static unsigned freed, collected;
 static struct uverbs_file u;
-
-static int thing_retire(struct uobj *obj)
-{
-	retired++;
-	return container_of(obj, struct thing, uobj)->stuck ? -EBUSY : 0;
-}
 
 /* By then nobody can find it. */
 static void thing_free(struct uobj *obj)
@@ -41,7 +34,7 @@ static void thing_collect(struct uobj *obj, struct uevents *events)
 
 static const struct uobj_class plain_class = {.type = UOBJ_PD, .free = thing_free};
 static const struct uobj_class rich_class = {
-	.type = UOBJ_CQ, .retire = thing_retire, .free = thing_free, .collect = thing_collect};
+	.type = UOBJ_CQ, .free = thing_free, .collect = thing_collect};
 
 static struct thing *thing_new(const struct uobj_class *class)
 {
@@ -112,15 +105,12 @@ static void test_destruction(void)
 	struct thing *t = thing_new(&rich_class);
 	int err;
 
-	retired = freed = collected = 0;
+	freed = collected = 0;
 	t->uobj.users = 1;
-	CHECK(uobj_destroy(&t->uobj, &events) == -EBUSY && !retired && !freed);
+	CHECK(uobj_destroy(&t->uobj, &events) == -EBUSY && !freed);
 	t->uobj.users = 0;
-	t->stuck = true;
-	CHECK(uobj_destroy(&t->uobj, &events) == -EBUSY && retired == 1 && !freed);
 	CHECK(events.comp == 9 && uobj_find(&u.file, UOBJ_CQ, t->uobj.handle, &err));
-	t->stuck = false;
-	CHECK(!uobj_destroy(&t->uobj, &events) && retired == 2 && freed == 1 && collected == 1);
+	CHECK(!uobj_destroy(&t->uobj, &events) && freed == 1 && collected == 1);
 	CHECK(events.comp == 3 && !events.async);
 }
 
