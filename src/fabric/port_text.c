@@ -6,7 +6,6 @@
 #include "fabric/attr.h"
 
 #define ETHERNET_CAP_MASK 0x00010000u /* IsCommunicationManagementSupported */
-#define ETHERNET_RATE	  "200 Gb/sec (4X HDR)"
 #define LANES_UNSAID	  4u
 
 static const char *const state_text[] = {
@@ -69,8 +68,6 @@ int port_attr_text(const struct subnet_port *p, enum port_attr attr, char *buf, 
 	case ATTR_PHYS_STATE:
 		return phys_state_text(p, buf, size);
 	case ATTR_RATE:
-		if (p->ethernet)
-			return snprintf(buf, size, "%s\n", ETHERNET_RATE);
 		return rate_text(p, buf, size);
 	case ATTR_CAP_MASK:
 		return snprintf(buf, size, "0x%08x\n",

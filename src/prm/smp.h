@@ -110,6 +110,13 @@ enum smp_phys_state {
 #define CAP_IS_OTHER_NOTICE	 (1u << 26)
 #define CAP_IS_MCAST_PKEY_TRAP	 (1u << 29)
 
+/* CapabilityMask2 */
+#define CAP2_WIDTH_2X (1u << 4)
+#define CAP2_HDR      (1u << 5)
+#define CAP2_NDR      (1u << 10)
+
+#define VL_CAP_0_TO_7 4u /* of VLCap */
+
 /* SwitchInfo */
 #define SI_LINEAR_CAP	  PRM_FIELD(0, 16)
 #define SI_RANDOM_CAP	  PRM_FIELD(16, 16)

@@ -35,18 +35,14 @@ const struct subnet_speed *subnet_speed_of(uint32_t speed)
 	return s;
 }
 
-/* The speed that Ethernet ports report. */
-#define ETHERNET_BYTES_PER_SECOND 25000000000ull
-#define BYTES_OF_TENTH		  12500000ull /* per second, for 0.1 Gb/s */
-#define LANES_UNSAID		  4u
+#define BYTES_OF_TENTH 12500000ull /* per second, for 0.1 Gb/s */
+#define LANES_UNSAID   4u
 
 uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
 {
 	uint32_t speed = atomic_load_explicit(&p->speed, memory_order_relaxed);
 	uint32_t lanes = subnet_width_lanes(atomic_load_explicit(&p->width, memory_order_relaxed));
 
-	if (p->ethernet)
-		return ETHERNET_BYTES_PER_SECOND;
 	/* A port that does not say its speed is as fast as any. */
 	return (speed ? subnet_speed_of(speed) : speeds)->tenths * BYTES_OF_TENTH *
 	       (lanes ? lanes : LANES_UNSAID);

@@ -27,7 +27,7 @@
 #include "prm/ib.h"
 
 #define SUBNET_MAGIC   0x74656e73u /* "snet" */
-#define SUBNET_VERSION 4u
+#define SUBNET_VERSION 5u
 
 #define SUBNET_NONE	     0xffffffffu /* no row */
 #define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
@@ -92,13 +92,17 @@ struct subnet_port {
 	_Atomic(uint32_t) lid;
 	_Atomic(uint32_t) lmc;
 	_Atomic(uint32_t) sm_lid;
-	/* InfiniBand, as in PortInfo */
-	_Atomic(uint32_t) sm_sl;
-	_Atomic(uint32_t) cap_mask;
-	_Atomic(uint32_t) phys_state;
+	/* As in PortInfo; Ethernet ports have width and speed alone. */
 	_Atomic(uint32_t) width; /* active */
 	_Atomic(uint32_t) speed; /* active; the extended one << 8 */
-	_Atomic(uint32_t) mtu;	 /* NeighborMTU */
+	_Atomic(uint32_t) sm_sl;
+	_Atomic(uint32_t) cap_mask;
+	_Atomic(uint32_t) cap_mask2;
+	_Atomic(uint32_t) phys_state;
+	_Atomic(uint32_t) mtu; /* NeighborMTU */
+	_Atomic(uint32_t) mtu_cap;
+	_Atomic(uint32_t) subnet_timeout;
+	_Atomic(uint32_t) init_type_reply;
 	/* One plus the row at the other end of the link; 0: there is no link now. */
 	_Atomic(uint32_t) peer_plus_1;
 	uint32_t first_gid; /* where its entries in the pool of GIDs begin */

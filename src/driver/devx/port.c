@@ -60,7 +60,7 @@ static int devx_query_hca_vport(struct devx_call *c)
 		return -EINVAL;
 	port = &c->file->process->subnet->ports[ufile_port_row(c->file, nr)];
 	state = ufile_port_state(c->file, nr);
-	prm_set(ctx, HCA_VPORT_PHYS_STATE, uport_phys_state(state));
+	prm_set(ctx, HCA_VPORT_PHYS_STATE, ufile_phys_state(c->file, nr));
 	prm_set(ctx, HCA_VPORT_PORT_STATE, state);
 	prm_set(ctx, HCA_VPORT_VPORT_STATE, state != IB_PORT_DOWN);
 	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, c->file->hca->node->system_guid);
@@ -71,6 +71,8 @@ static int devx_query_hca_vport(struct devx_call *c)
 	prm_set(ctx, HCA_VPORT_SM_SL, atomic_load_explicit(&port->sm_sl, memory_order_acquire));
 	prm_set(ctx, HCA_VPORT_CAP_MASK1,
 		atomic_load_explicit(&port->cap_mask, memory_order_acquire));
+	prm_set(ctx, HCA_VPORT_SUBNET_TIMEOUT,
+		atomic_load_explicit(&port->subnet_timeout, memory_order_acquire));
 	prm_set(ctx, HCA_VPORT_SM_LID, atomic_load_explicit(&port->sm_lid, memory_order_acquire));
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "driver/uverbs/uverbs.h"
 #include "fabric/client/client.h"
 #include "prm/model.h"
+#include "prm/smp.h"
 #include "usermem/usermem.h"
 
 #define PKEYS_MAX      128u
@@ -38,11 +39,7 @@ enum {
 #define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
 #define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
 
-/* PortInfo CapabilityMask as sysfs shows it. Its bit 26 means something else in this ABI. */
-#define PORT_CAP_IB 0x2651e848u
-
-enum { WIDTH_4X = 2 };
-enum { SPEED_FDR = 16, SPEED_HDR = 64, SPEED_NDR = 128 };
+#define SPEED_FDR 16u
 enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
@@ -61,7 +58,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
 		.vendor_id = MODEL_VENDOR_IEEE,
 		.vendor_part_id = model->device,
-		.hw_ver = 1,
+		.hw_ver = model->hw_rev,
 		.max_qp = ADAPTER_MAX_QP,
 		.max_qp_wr = ADAPTER_MAX_QP_WR,
 		.device_cap_flags = IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
@@ -180,67 +177,69 @@ static uint32_t port_load(const _Atomic(uint32_t) *field)
 	return atomic_load_explicit(field, memory_order_acquire);
 }
 
-/*
- * Fills in what the link has agreed on (PortInfo).  If the subnet says nothing, it is the best that
- * a card can.
- */
+/* Fills in what the link has agreed on. */
 static void fill_link(const struct subnet_port *port, struct ib_uverbs_query_port_resp *p)
 {
-	uint32_t width = port_load(&port->width), speed = port_load(&port->speed);
-	uint32_t mtu = port_load(&port->mtu);
+	uint32_t speed = port_load(&port->speed), mtu = port_load(&port->mtu);
 
-	p->active_width = (uint8_t)(width ? width : WIDTH_4X);
+	p->active_width = (uint8_t)port_load(&port->width);
 	/* The bits of LinkSpeedExtActive, FDR the first, follow FDR10 here. */
-	p->active_speed = (uint8_t)(!speed	 ? SPEED_NDR
-				    : speed >> 8 ? (speed >> 8) * SPEED_FDR
-						 : speed);
+	p->active_speed = (uint8_t)(speed >> 8 ? (speed >> 8) * SPEED_FDR : speed);
 	p->active_mtu = (uint8_t)(mtu ? mtu : IB_MTU_4096);
+}
+
+/* Fills in what PortInfo says of an InfiniBand port. */
+static void fill_ib_port(const struct subnet_port *port, struct ib_uverbs_query_port_resp *p)
+{
+	/* Bit 26 means something else in this ABI. */
+	p->port_cap_flags = port_load(&port->cap_mask) & ~(uint32_t)IB_UVERBS_PCF_IP_BASED_GIDS;
+	p->lid = (uint16_t)port_load(&port->lid);
+	p->sm_lid = (uint16_t)port_load(&port->sm_lid);
+	p->lmc = (uint8_t)port_load(&port->lmc);
+	p->sm_sl = (uint8_t)port_load(&port->sm_sl);
+	p->max_mtu = (uint8_t)port_load(&port->mtu_cap);
+	p->max_vl_num = VL_CAP_0_TO_7;
+	p->subnet_timeout = (uint8_t)port_load(&port->subnet_timeout);
+	p->init_type_reply = (uint8_t)port_load(&port->init_type_reply);
+	p->link_layer = LINK_LAYER_IB;
 }
 
 static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_query_port_resp *p)
 {
 	uint32_t row = ufile_port_row(f, number);
 	const struct subnet_port *port = &f->process->subnet->ports[row];
-	uint32_t state = ufile_port_state(f, number);
 
 	*p = (struct ib_uverbs_query_port_resp){
 		.max_msg_sz = (uint32_t)IB_MAX_MSG_BYTES,
 		.gid_tbl_len = subnet_port_gids(port),
 		.pkey_tbl_len = (uint16_t)subnet_port_pkeys(port),
-		.state = (uint8_t)state,
+		.state = (uint8_t)ufile_port_state(f, number),
 		.max_mtu = IB_MTU_4096,
-		.active_mtu = IB_MTU_4096,
-		.max_vl_num = 1,
-		.active_width = WIDTH_4X,
-		.phys_state = uport_phys_state(state),
+		.phys_state = ufile_phys_state(f, number),
 	};
 	fill_violations(row, p);
-	if (port->ethernet) {
-		p->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;
-		p->active_speed = SPEED_HDR;
-		p->link_layer = LINK_LAYER_ETHERNET;
-		p->flags = IB_UVERBS_QPF_GRH_REQUIRED;
+	fill_link(port, p);
+	if (!port->ethernet) {
+		fill_ib_port(port, p);
 		return;
 	}
-	p->port_cap_flags = PORT_CAP_IB & ~(uint32_t)IB_UVERBS_PCF_IP_BASED_GIDS;
-	p->lid = (uint16_t)port_load(&port->lid);
-	p->sm_lid = (uint16_t)port_load(&port->sm_lid);
-	if (port_load(&port->cap_mask) & IB_UVERBS_PCF_SM)
-		p->port_cap_flags |= IB_UVERBS_PCF_SM;
-	p->lmc = (uint8_t)port_load(&port->lmc);
-	p->sm_sl = (uint8_t)port_load(&port->sm_sl);
-	fill_link(port, p);
-	p->link_layer = LINK_LAYER_IB;
+	p->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;
+	p->link_layer = LINK_LAYER_ETHERNET;
+	p->flags = IB_UVERBS_QPF_GRH_REQUIRED;
 }
 
 static int method_query_port(struct ureq *req)
 {
 	struct ib_uverbs_query_port_resp_ex resp = {0};
 	uint64_t number = ureq_u64(req, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
+	uint32_t row;
 
 	if (!ufile_has_port(req->file, number))
 		return -EINVAL;
+	row = ufile_port_row(req->file, (uint32_t)number);
 	fill_port(req->file, (uint32_t)number, &resp.legacy_resp);
+	resp.port_cap_flags2 =
+		(uint16_t)port_load(&req->file->process->subnet->ports[row].cap_mask2);
 	return ureq_put(req, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 

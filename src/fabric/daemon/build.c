@@ -241,6 +241,8 @@ static int ports_name(struct fabric *f, uint32_t host, uint32_t first, bool ethe
 			p->guid = address_guid(host, p->host_index);
 		if (!ethernet)
 			continue;
+		atomic_store(&p->width, WIDTH_4X);
+		atomic_store(&p->speed, (uint32_t)model_at(f->model)->lane << 8);
 		ret = address_ethernet(f, row);
 		if (!ret)
 			subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
@@ -365,6 +367,7 @@ int build_subnet(struct fabric *f)
 	int ret;
 
 	f->net.like_ibsim = f->plan.like_ibsim;
+	f->net.card_lane = model_at(f->model)->lane;
 	b.rows = calloc(f->plan.nnodes + 1u, sizeof(*b.rows));
 	ret = b.rows ? hosts_build(&b) : -ENOMEM;
 	if (!ret)

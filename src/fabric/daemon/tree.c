@@ -323,7 +323,8 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 	snprintf(desc, sizeof(desc), "%u.%u.%u\n", model_of(t)->fw_major, MODEL_FW_MINOR,
 		 MODEL_FW_SUBMINOR);
 	tree_file(t, desc, "%s/fw_ver", dir);
-	tree_file(t, "1\n", "%s/hw_rev", dir);
+	snprintf(desc, sizeof(desc), "%u\n", model_of(t)->hw_rev);
+	tree_file(t, desc, "%s/hw_rev", dir);
 	snprintf(desc, sizeof(desc), "MT%u\n", model_of(t)->device);
 	tree_file(t, desc, "%s/hca_type", dir);
 	snprintf(desc, sizeof(desc), "%s\n", model_of(t)->board);

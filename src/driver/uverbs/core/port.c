@@ -8,10 +8,9 @@
 
 #include "base/explain.h"
 #include "base/log.h"
+#include "prm/smp.h"
 
 #define COMP_VECTORS_MAX 8u
-
-enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
 
 const struct subnet_port *ufile_port(const struct ufile *f)
 {
@@ -37,9 +36,14 @@ uint32_t ufile_port_state(const struct ufile *f, uint32_t number)
 				    memory_order_acquire);
 }
 
-uint8_t uport_phys_state(uint32_t state)
+uint8_t ufile_phys_state(const struct ufile *f, uint32_t number)
 {
-	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
+	const struct subnet_port *port = &f->process->subnet->ports[ufile_port_row(f, number)];
+	uint32_t state = ufile_port_state(f, number);
+
+	if (!port->ethernet && !atomic_load_explicit(&f->process->lost, memory_order_relaxed))
+		return (uint8_t)atomic_load_explicit(&port->phys_state, memory_order_acquire);
+	return state >= IB_PORT_INIT ? SMP_PHYS_LINK_UP : SMP_PHYS_POLLING;
 }
 
 /* A device may have more ports than those that queue pairs can be at (ADAPTER_QP_PORTS). */

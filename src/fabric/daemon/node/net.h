@@ -115,6 +115,7 @@ struct net {
 	struct net_port *ports;
 	uint32_t nnodes, nports; /* how many the subnet has room for */
 	bool like_ibsim;	 /* ports start like ibsim's; set it before nodes are added */
+	uint8_t card_lane;	 /* the fastest speed of cards (prm/model.h); likewise */
 	struct net_listener *listeners;
 	/* Totals of a host's port over its processes (slots.c); NULL: there are none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
@@ -234,6 +235,8 @@ int net_vlarb_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in
 
 /* Sets what PortInfo and the subnet's row say of a port that was just made. */
 void net_port_start(struct net *n, uint32_t row);
+/* Call it after a change of PortInfo: programs see fields that no other function here sets. */
+void net_show_info(struct net *n, uint32_t row);
 
 /* ---- counter.c ---- */
 

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "fabric/daemon/node/net.h"
+#include "prm/model.h"
 
-/* What differs between the two kinds of fabric. */
+/* What differs between kinds of ports. */
 struct port_start {
 	uint32_t cap_mask, cap_mask2;
 	uint8_t widths, width;	 /* supported, enabled */
@@ -13,12 +14,30 @@ struct port_start {
 	uint8_t mtu;
 };
 
-static const struct port_start port_starts[2] = {
-	/* A card of ours: NDR, 4X. */
-	[false] = {0x2651e848, 0x0420, 3, 3, 7, 7, 0xf, 0xf, IB_MTU_4096},
+enum { START_IBSIM, START_EDR, START_HDR, START_NDR, START_KINDS };
+
+#define CAP_MASK 0x2651e848u
+#define CAP2_ALL (CAP2_WIDTH_2X | CAP2_HDR | CAP2_NDR)
+
+static const struct port_start port_starts[START_KINDS] = {
 	/* What programs that were written against ibsim find there: SDR, 4X. */
-	[true] = {0x0050c048, 0x0030, 31, 2, 7, 1, 0, 0, IB_MTU_2048},
+	[START_IBSIM] = {0x0050c048, 0x0030, 31, 2, 7, 1, 0, 0, IB_MTU_2048},
+	/* Cards, and switches of ours, which have the fastest speed; widths of 2X came with HDR. */
+	[START_EDR] = {CAP_MASK, 0, 0x03, 0x03, 7, 7, 0x3, 0x3, IB_MTU_4096},
+	[START_HDR] = {CAP_MASK, CAP2_ALL & ~CAP2_NDR, 0x13, 0x13, 7, 7, 0x7, 0x7, IB_MTU_4096},
+	[START_NDR] = {CAP_MASK, CAP2_ALL, 0x13, 0x13, 7, 7, 0xf, 0xf, IB_MTU_4096},
 };
+
+static unsigned start_kind(const struct net *n, uint32_t row)
+{
+	if (n->like_ibsim)
+		return START_IBSIM;
+	if (net_node_of(n, row)->type != SMP_NODE_CA)
+		return START_NDR;
+	return n->card_lane == LANE_EDR	  ? START_EDR
+	       : n->card_lane == LANE_HDR ? START_HDR
+					  : START_NDR;
+}
 
 static void info_start(uint8_t *info, const struct port_start *from)
 {
@@ -33,7 +52,7 @@ static void info_start(uint8_t *info, const struct port_start *from)
 	prm_set(info, PI_DOWN_DEFAULT, SMP_PHYS_POLLING);
 	prm_set(info, PI_NEIGHBOR_MTU, from->mtu);
 	prm_set(info, PI_MTU_CAP, from->mtu);
-	prm_set(info, PI_VL_CAP, 4); /* VL 0 to 7 */
+	prm_set(info, PI_VL_CAP, VL_CAP_0_TO_7);
 	prm_set(info, PI_OPER_VLS, 1);
 	prm_set(info, PI_VL_ARB_HIGH_CAP, 8);
 	prm_set(info, PI_VL_ARB_LOW_CAP, 8);
@@ -49,17 +68,30 @@ static void info_start_end_port(uint8_t *info, const struct port_start *from)
 }
 
 /* Tens of thousands of ports begin alike, so the fields are set once for each kind. */
-static const uint8_t *info_template(bool like_ibsim, bool end_port)
+static const uint8_t *info_template(unsigned kind, bool end_port)
 {
-	static uint8_t made[2][2][MAD_ATTRIBUTE_BYTES];
-	uint8_t *info = made[like_ibsim][end_port];
+	static uint8_t made[START_KINDS][2][MAD_ATTRIBUTE_BYTES];
+	uint8_t *info = made[kind][end_port];
 
 	if (!prm_get(info, PI_VL_CAP)) {
-		info_start(info, &port_starts[like_ibsim]);
+		info_start(info, &port_starts[kind]);
 		if (end_port)
-			info_start_end_port(info, &port_starts[like_ibsim]);
+			info_start_end_port(info, &port_starts[kind]);
 	}
 	return info;
+}
+
+/* What programs see of PortInfo besides the fields that have a function of their own. */
+void net_show_info(struct net *n, uint32_t row)
+{
+	struct subnet_port *p = &n->subnet->ports[row];
+
+	atomic_store_explicit(&p->cap_mask2, net_info(n, row, PI_CAP_MASK2), memory_order_relaxed);
+	atomic_store_explicit(&p->mtu_cap, net_info(n, row, PI_MTU_CAP), memory_order_relaxed);
+	atomic_store_explicit(&p->subnet_timeout, net_info(n, row, PI_SUBNET_TIMEOUT),
+			      memory_order_relaxed);
+	atomic_store_explicit(&p->init_type_reply, net_info(n, row, PI_INIT_TYPE_REPLY),
+			      memory_order_relaxed);
 }
 
 void net_port_start(struct net *n, uint32_t row)
@@ -70,7 +102,7 @@ void net_port_start(struct net *n, uint32_t row)
 	struct subnet_port *p = &n->subnet->ports[row];
 	uint8_t *info = n->ports[row].info;
 
-	memcpy(info, info_template(n->like_ibsim, net_end_port(n, row) == row),
+	memcpy(info, info_template(start_kind(n, row), net_end_port(n, row) == row),
 	       MAD_ATTRIBUTE_BYTES);
 	prm_set(info, PI_STATE, state);
 	prm_set(info, PI_PHYS_STATE, phys);
@@ -80,5 +112,6 @@ void net_port_start(struct net *n, uint32_t row)
 	atomic_store_explicit(&p->mtu, prm_get32(info, PI_NEIGHBOR_MTU), memory_order_relaxed);
 	atomic_store_explicit(&p->width, prm_get32(info, PI_WIDTH_ACTIVE), memory_order_relaxed);
 	atomic_store_explicit(&p->speed, prm_get32(info, PI_SPEED_ACTIVE), memory_order_relaxed);
+	net_show_info(n, row);
 	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
 }

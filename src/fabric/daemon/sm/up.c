@@ -34,6 +34,7 @@ static void end_port_configure(struct sm *s, uint32_t row)
 	    net_set_prefix(n, row, SM_PREFIX))
 		return;
 	port_info_agree(n, row, PI_SUBNET_TIMEOUT, SM_SUBNET_TIMEOUT);
+	net_show_info(n, row);
 	if (s->reregister && net_info(n, row, PI_CAP_MASK) & CAP_IS_CLIENT_REREGISTER)
 		net_reregister(n, row);
 }

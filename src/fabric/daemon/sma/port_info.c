@@ -136,6 +136,7 @@ static void port_set_plain(const struct port_set *s)
 		if (plain_fields[i].part & s->parts)
 			net_info_set(s->net, s->row, plain_fields[i].field,
 				     prm_get(s->data, plain_fields[i].field));
+	net_show_info(s->net, s->row);
 }
 
 static void port_set_partition(const struct port_set *s)
