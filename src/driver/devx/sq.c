@@ -208,18 +208,12 @@ static int devx_sq_start(struct qp *qp)
 	return ret;
 }
 
-static int devx_modify_sq(struct devx_call *c)
+static int devx_sq_move(struct devx_sq *sq, struct devx_raw_move move)
 {
-	struct devx_sq *sq = container_of(c->target, struct devx_sq, obj.uobj);
-	struct devx_raw_move move = devx_raw_move_of(c);
 	struct qp_attr attr = {
 		.state = move.next == RAW_STATE_RST ? IB_QPS_RESET : IB_QPS_ERR,
 	};
 
-	if (prm_get(c->in, RAW_MODIFY_BITMASK)) {
-		log_info("devx: MODIFY_SQ changes the state only");
-		return -EOPNOTSUPP;
-	}
 	if (move.current != devx_sq_state(sq))
 		return -EINVAL;
 	if (move.next == RAW_STATE_RST || move.next == RAW_STATE_ERR)
@@ -227,6 +221,23 @@ static int devx_modify_sq(struct devx_call *c)
 	if (move.next != RAW_STATE_RDY || move.current == RAW_STATE_ERR)
 		return -EINVAL;
 	return move.current == RAW_STATE_RDY ? 0 : devx_sq_start(sq->qp);
+}
+
+static int devx_modify_sq(struct devx_call *c)
+{
+	struct devx_sq *sq = container_of(c->target, struct devx_sq, obj.uobj);
+	struct devx_raw_move move = devx_raw_move_of(c);
+	int ret;
+
+	if (prm_get(c->in, RAW_MODIFY_BITMASK)) {
+		log_info("devx: MODIFY_SQ changes the state only");
+		return -EOPNOTSUPP;
+	}
+	ret = devx_sq_move(sq, move);
+	/* In the error state a store to the doorbell means that there is something to flush. */
+	if (ret == 0)
+		doorbell_live(&sq->bell, move.next != RAW_STATE_RST);
+	return ret;
 }
 
 static int devx_query_sq(struct devx_call *c)

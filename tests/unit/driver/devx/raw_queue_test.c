@@ -6,6 +6,12 @@
  */
 #include "raw_queues.h"
 
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+
+#include "driver/doorbell/doorbell.h"
+#include "prm/uar.h"
+
 static void test_frames(void)
 {
 	struct queue rq, sq;
@@ -300,6 +306,118 @@ static void test_refusals(void)
 	queue_down(&q);
 }
 
+/* ---- send queues on an ordinary UAR ---- */
+
+struct uar {
+	uint64_t handle;
+	uint32_t page;
+	uint8_t *regs;
+};
+
+static void uar_up(struct uar *uar)
+{
+	const uint64_t type = MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC;
+	uint64_t offset;
+	uint32_t length;
+	struct ib_uverbs_attr attrs[] = {
+		attr_handle(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0),
+		attr_in(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, &type, sizeof(type)),
+		attr_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset)),
+		attr_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, &length, sizeof(length)),
+		attr_out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, &uar->page, sizeof(uar->page)),
+	};
+
+	CHECK(!uverbs_file_ioctl(&u, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, attrs,
+				 array_size(attrs)));
+	uar->handle = attrs[0].data;
+	uar->regs = u.file.pages + offset;
+}
+
+static void uar_down(const struct uar *uar)
+{
+	struct ib_uverbs_attr attrs[] = {
+		attr_handle(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, uar->handle),
+	};
+
+	CHECK(!uverbs_file_ioctl(&u, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, attrs,
+				 array_size(attrs)));
+}
+
+static void sq_make_on(struct queue *q, const struct uar *uar)
+{
+	uint8_t *wq = context() + SQC_WQ;
+
+	queue_begin(q);
+	sq_request(q);
+	prm_set(wq, WQ_UAR_PAGE, uar->page);
+	prm_set(wq, WQ_DBR_UMEM, DEVX_UMEM_DPA + PROCESS);
+	prm_set(wq, WQ_DBR_ADDR, daddr(q->record));
+	q->number = made(SQ_BYTES, &q->handle);
+}
+
+/* As libmlx5 and DPDK do: the doorbell record, then the first 8 bytes of the request. */
+static void store_bell(const struct queue *q, const struct uar *uar, uint16_t pi)
+{
+	uint64_t head;
+
+	memcpy(&head, q->ring + (pi - 1u) % ENTRIES * WQE_BLOCK, sizeof(head));
+	q->record[DBREC_SEND] = be32_of(pi);
+	atomic_store((_Atomic(uint64_t) *)(void *)(uar->regs + UAR_SQ), head);
+}
+
+static void sq_move(const struct queue *q, uint32_t from, uint32_t to)
+{
+	CHECK(!move(PRM_OP_MODIFY_SQ, q->handle, q->number, from, to));
+}
+
+static void test_ordinary_uar(void)
+{
+	struct queue a, b;
+	const struct cqe64 *cqe;
+	struct uar uar;
+
+	uar_up(&uar);
+	sq_make_on(&a, &uar);
+	sq_make_on(&b, &uar);
+	CHECK(!doorbell_any_watched());
+	sq_move(&a, RAW_STATE_RST, RAW_STATE_RDY);
+	sq_move(&b, RAW_STATE_RST, RAW_STATE_RDY);
+	for (uint16_t i = 0; i < 2 * ENTRIES; i++) {
+		/* one register for both: the second store hides the first */
+		put_frame(&a, i, 0, key);
+		put_frame(&b, i, 0, key);
+		store_bell(&a, &uar, (uint16_t)(i + 1));
+		store_bell(&b, &uar, (uint16_t)(i + 1));
+		CHECK(doorbell_any_watched());
+		while (doorbell_look(DOORBELL_WATCHED_PAGES))
+			;
+		CHECK(polled(&a) && polled(&b));
+	}
+	/* in the error state what is posted is flushed */
+	sq_move(&a, RAW_STATE_RDY, RAW_STATE_ERR);
+	put_frame(&a, 2 * ENTRIES, 0, key);
+	store_bell(&a, &uar, 2 * ENTRIES + 1);
+	while (doorbell_look(DOORBELL_WATCHED_PAGES))
+		;
+	cqe = polled(&a);
+	CHECK(cqe && ((const struct cqe64_err *)cqe)->syndrome == CQE_SYN_WR_FLUSH);
+	/* a queue that has been reset and is ready again sends, one that is reset does not */
+	sq_move(&b, RAW_STATE_RDY, RAW_STATE_RST);
+	sq_move(&a, RAW_STATE_ERR, RAW_STATE_RST);
+	CHECK(!doorbell_any_watched());
+	a.record[DBREC_SEND] = be32_of(0);
+	sq_move(&a, RAW_STATE_RST, RAW_STATE_RDY);
+	put_frame(&a, 0, 0, key);
+	store_bell(&a, &uar, 1);
+	while (doorbell_look(DOORBELL_WATCHED_PAGES))
+		;
+	CHECK(polled(&a) && !polled(&b));
+	queue_down(&a);
+	CHECK(!doorbell_any_watched());
+	queue_down(&b);
+	uar_down(&uar);
+}
+
 int main(void)
 {
 	int skipped = queues_up();
@@ -310,5 +428,6 @@ int main(void)
 	test_errors_of_requests();
 	test_tables();
 	test_refusals();
+	test_ordinary_uar();
 	return queues_down();
 }
