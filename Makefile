@@ -5,8 +5,9 @@ PREFIX ?= /usr/local
 
 .PHONY: all demo check check-long bench fuzz install uninstall clean
 
+# Without the tests and the benchmark's programs, which scripts/check and bench build.
 all: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	ninja -C $(BUILD) product
 
 $(BUILD)/build.ninja: meson.build
 	meson setup --prefix=$(PREFIX) $(BUILD)
@@ -20,10 +21,12 @@ check:
 check-long:
 	scripts/check --long
 
-bench: all
+bench: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
 	bench/run
 
-fuzz: all
+fuzz: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
 	tests/fuzz/run
 	tests/signature/run --build $(BUILD) --only random --cases 200000 -v
 
