@@ -331,6 +331,13 @@ def installed(session):
         expect(result.status == 0, result.text())
         found = list(pathlib.Path(folder).rglob("libflexio.pc"))
         expect(found, "libflexio.pc is not installed")
+        library = next(pathlib.Path(folder).rglob("libflexio.so")).parent
+        places = {"/" + str(place.relative_to(folder)) for place in (found[0].parent, library)}
+        if any(place.startswith("/usr/") for place in places):
+            # where pkg-config and the loader look by themselves
+            lookers = session.call("pkg-config", "--variable", "pc_path", "pkg-config").out.strip().split(":")
+            lookers += re.findall(r"^(/[^:]+):", session.call("ldconfig", "-v", "-N", "-X").out, re.M)
+            expect(places <= set(lookers), f"nobody looks in {sorted(places - set(lookers))}")
         env |= {"PKG_CONFIG_SYSROOT_DIR": folder, "PKG_CONFIG_PATH": str(found[0].parent)}
         flags = session.call("pkg-config", "--cflags", "libflexio", env=env)
         expect(flags.status == 0 and folder in flags.out, flags.text())
