@@ -23,9 +23,9 @@ static inline bool bypass_observed(const struct qp *qp)
 /* May the bypass execute the next request of this queue pair?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)
 {
-	return !bypass_observed(qp) && qp->req.direct &&
-	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
-		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
+	return !bypass_observed(qp) && qp->req.direct && qp_all_completed(qp) &&
+	       /* the last request of a DCI may have failed since this one was admitted */
+	       likely(!atomic_load_explicit(&qp->comp.withdrawn, memory_order_relaxed)) &&
 	       /* the last request may have been a READ whose signature error stopped the queue */
 	       likely(!atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) ||
 		      qp_state(qp) == IB_QPS_RTS);

@@ -117,6 +117,13 @@ struct ack_lateness {
 struct completer {
 	struct spin lock;
 	_Atomic(uint32_t) head;
+	/*
+	 * As head, but stored when the request's completion is in the completion queue.  head moves
+	 * first, because a program that sees the completion may post a request that takes the place
+	 * of this one.  Whoever makes a completion or an event of its own without our lock must find
+	 * that nothing is outstanding by this count, see qp_all_completed.
+	 */
+	_Atomic(uint32_t) completed;
 	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
 	_Atomic(uint32_t) acked_psn;	  /* all PSNs before this one are acknowledged */
 	uint8_t retry_left;
@@ -285,6 +292,14 @@ static inline bool qp_is_reliable(const struct qp *qp)
 static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
 {
 	return &qp->send_ops[n & (qp->create.sq_blocks - 1)];
+}
+
+/* True if no request is outstanding and the completions of all are in the completion queue.  The
+ * caller holds sq. */
+static inline bool qp_all_completed(const struct qp *qp)
+{
+	return atomic_load_explicit(&qp->comp.completed, memory_order_acquire) ==
+	       atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 }
 
 /* Notes that the QP has work.  The outermost call of this thread does it, or any progress call. */

@@ -99,6 +99,7 @@ void qp_reset_queues(struct qp *qp)
 	memset(qp->req.places, 0, sizeof(qp->req.places));
 	atomic_store(&qp->req.tail, 0);
 	atomic_store(&qp->comp.head, 0);
+	atomic_store(&qp->comp.completed, 0);
 	atomic_store(&qp->comp.rd_outstanding, 0);
 	atomic_store(&qp->comp.resend, false);
 	atomic_store(&qp->comp.withdrawn, 0);

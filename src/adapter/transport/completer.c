@@ -63,6 +63,7 @@ static void completer_retire(struct qp *qp)
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (ce_is_signaled(op->ce))
 			send_cqe_success(qp, op);
+		atomic_store_explicit(&qp->comp.completed, head, memory_order_release);
 	}
 	/*
 	 * The requester may wait for a read or atomic that has ended.  The subtraction above is the

@@ -61,6 +61,7 @@ static void flush_outstanding(struct qp *qp)
 			send_cqe_error(qp, op);
 		else
 			send_cqe_flush(qp, op);
+		atomic_store(&qp->comp.completed, n + 1);
 	}
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);

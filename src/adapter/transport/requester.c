@@ -493,8 +493,7 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 
 static void requester_drained(struct qp *qp)
 {
-	if (qp_state(qp) == IB_QPS_SQD &&
-	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
+	if (qp_state(qp) == IB_QPS_SQD && qp_all_completed(qp) &&
 	    atomic_exchange(&qp->drain_notify, false)) {
 		trace(sq, drained, qp->qpn);
 		qp_async(qp, IB_EVENT_SQ_DRAINED);
