@@ -17,6 +17,7 @@
 #include "base/signals.h"
 #include "driver/cdev.h"
 #include "preload/program_memory.h"
+#include "preload/signal_mask.h"
 #include "preload/tree.h"
 #include "preload/wait.h"
 
@@ -179,9 +180,10 @@ exported int epoll_pwait(int set, struct epoll_event *events, int max, int timeo
 		.events = events,
 		.max = max,
 		.way = EPOLL_PWAIT,
-		.mask = mask,
 	};
+	sigset_t room;
 
+	p.mask = mask = signal_wait_mask(mask, &room);
 	if (!epoll_is_ours(set))
 		return real(epoll_pwait)(set, events, max, timeout, mask);
 	p.call.deadline_ns = timeout ? wait_until_ms(timeout) : 0;
@@ -197,10 +199,11 @@ exported int epoll_pwait2(int set, struct epoll_event *events, int max,
 		.events = events,
 		.max = max,
 		.way = EPOLL_PWAIT2,
-		.mask = mask,
 	};
 	struct timespec time;
+	sigset_t room;
 
+	p.mask = mask = signal_wait_mask(mask, &room);
 	if (!epoll_is_ours(set) || (timeout && !program_read(&time, timeout, sizeof(time))) ||
 	    !wait_until(timeout ? &time : NULL, &p.call.deadline_ns))
 		return real(epoll_pwait2)(set, events, max, timeout, mask);

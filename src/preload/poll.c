@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/cdev.h"
+#include "preload/signal_mask.h"
 #include "preload/wait.h"
 
 /* A thread that waits for more descriptors waits as it would without us; the list lies on the
@@ -107,9 +108,10 @@ exported int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		.fds = fds,
 		.n = n,
 		.masked = true,
-		.mask = mask,
 	};
+	sigset_t room;
 
+	p.mask = mask = signal_wait_mask(mask, &room);
 	if (n > POLL_MAX || !cdev_any_channel() ||
 	    (timeout && !timeout->tv_sec && !timeout->tv_nsec) ||
 	    !wait_until(timeout, &p.call.deadline_ns))

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "driver/cdev.h"
+#include "preload/signal_mask.h"
 #include "preload/wait.h"
 
 /* A thread that waits for higher numbers waits as it would without us; the sets lie on the
@@ -210,7 +211,9 @@ exported int pselect(int n, fd_set *restrict r, fd_set *restrict w, fd_set *rest
 		     const struct timespec *restrict timeout, const sigset_t *restrict mask)
 {
 	struct select_call s;
+	sigset_t room;
 
+	mask = signal_wait_mask(mask, &room);
 	if (!cdev_any_channel() || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return real(pselect)(n, r, w, e, timeout, mask);
 	s.call = (struct wait_call){.ask = select_ask, .wait = select_wait};

@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* The functions by their names in the library: this source must not get another one of a macro. */
@@ -38,6 +39,8 @@ static struct stat st;
 static struct statx sx;
 static char buf[PATH_MAX];
 static sigset_t none;
+static pthread_attr_t attr;
+static ucontext_t here;
 static struct timespec at_once;
 
 /* ---- each function, with p in the place of each pointer that the kernel reads or writes ---- */
@@ -120,6 +123,10 @@ CALL(action_new, F(int, name, SIGSEGV, p, NULL))
 CALL(action_old, F(int, name, SIGSEGV, NULL, p))
 CALL(mask_new, F(int, name, SIG_BLOCK, p, NULL))
 CALL(mask_old, F(int, name, SIG_BLOCK, &none, p))
+CALL(suspend_mask, F(int, name, p))
+CALL(attr_mask, F(int, name, &attr, p))
+CALL(context_to, F(int, name, p))
+CALL(context_from_to, F(int, name, &here, p))
 CALL(map_fixed, OPENED(F(char *, name, p, (size_t)PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
 			 0l) != MAP_FAILED))
 CALL(unmap, F(int, name, p, (size_t)PAGE))
@@ -242,6 +249,12 @@ static const struct call calls[] = {
 	{"sigprocmask", mask_old},
 	{"pthread_sigmask", mask_new},
 	{"pthread_sigmask", mask_old},
+	{"__sigaction", action_new},
+	{"sigsuspend", suspend_mask},
+	{"__sigsuspend", suspend_mask},
+	{"pthread_attr_setsigmask_np", attr_mask},
+	{"setcontext", context_to},
+	{"swapcontext", context_from_to},
 	{"mmap", map_fixed},
 	{"mmap64", map_fixed},
 	{"munmap", unmap},
@@ -304,6 +317,7 @@ int main(int argc, char **argv)
 	};
 
 	sigemptyset(&none);
+	pthread_attr_init(&attr);
 	fd = argc == 2 ? open(argv[1], O_RDWR | O_NONBLOCK) : -1;
 	null_fd = open("/dev/null", O_RDWR);
 	set = epoll_create1(0);

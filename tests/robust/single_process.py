@@ -11,6 +11,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 IDLE_SECONDS = 10
 SKIPPED = 77  # a program's status when the case cannot be tried here
 TICK = 0.0101  # what rounding may show
+# Functions that set masks, and those that set handlers.
+MASKS = ("sigprocmask", "pthread_sigmask", "sigblock", "sigsetmask", "sighold", "sigset(SIG_HOLD)",
+         "pthread_attr_setsigmask_np", "swapcontext", "swapcontext, back twice", "setcontext",
+         "siglongjmp", "sigsuspend", "__sigsuspend", "sigpause", "__xpg_sigpause", "__sigpause",
+         "ppoll", "pselect", "epoll_pwait", "epoll_pwait2", "exec", "posix_spawnattr_setsigmask")
+HANDLERS = ("sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal",
+            "sigset", "sigignore", "siginterrupt")
 
 
 def last_line(result):
@@ -89,7 +96,9 @@ def objects(programs, device):
 
 # Interposed functions that take no pointer, or none that the kernel looks at.
 WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "mlockall",
-                   "pthread_cancel", "signal", "socket", "__asan_default_options",
+                   "pthread_cancel", "signal", "bsd_signal", "ssignal", "sysv_signal",
+                   "__sysv_signal", "sigset", "sigignore", "sigblock", "sigsetmask", "sighold",
+                   "sigpause", "__sigpause", "socket", "__asan_default_options",
                    "__tsan_default_suppressions"}
 
 
@@ -171,6 +180,8 @@ def cases(programs):
         *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),
         *((f"modifications of queue pairs {d}",
            program(programs, "modified", d, str(HERE / "modify_qp.tsv"))) for d in devices),
+        *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
+          for d in devices for way in MASKS + HANDLERS),
         ("bad pointers", bad_pointers(programs)),
         *((f"bad pointers {name}", bad_pointers_of_device(programs, f"/dev/infiniband/{name}"))
           for name in ("uverbs0", "umad0")),

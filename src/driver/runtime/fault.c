@@ -133,6 +133,11 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 	mask = act.sa_mask;
 	if (!(act.sa_flags & SA_NODEFER))
 		sigaddset(&mask, s->signum);
+	/* Its handler may meet the device's faults too, those of the other signal. */
+	if (s->signum != SIGSEGV)
+		sigdelset(&mask, SIGSEGV);
+	if (s->signum != SIGBUS)
+		sigdelset(&mask, SIGBUS);
 	/* The return from our handler lifts this block: it restores the mask of the interrupted
 	 * code. */
 	set_mask(SIG_BLOCK, &mask, NULL);
