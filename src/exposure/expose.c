@@ -39,9 +39,14 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
 	int ret;
 
 	*e = (struct expose){.slots = slots, .slot = slot};
+	e->row_stack = calloc(OBJECT_ROWS, sizeof(*e->row_stack));
+	if (!e->row_stack)
+		return -ENOMEM;
 	e->file = open_shared("softhca-exposure", sizeof(struct expose_mem));
-	if (e->file.fd < 0)
-		return errno ? -errno : -ENOMEM;
+	if (e->file.fd < 0) {
+		ret = errno ? -errno : -ENOMEM;
+		goto free_stack;
+	}
 	e->mem = sparse_map(sizeof(struct expose_mem), PROT_READ | PROT_WRITE, e->file.fd, 0);
 	if (!e->mem) {
 		ret = errno ? -errno : -ENOMEM;
@@ -67,6 +72,9 @@ unmap:
 	e->keys = false;
 close_file:
 	hidden_close(&e->file);
+free_stack:
+	free(e->row_stack);
+	e->row_stack = NULL;
 	return ret;
 }
 
@@ -81,6 +89,8 @@ void expose_close(struct expose *e)
 	e->mem = NULL;
 	e->keys = false;
 	hidden_close(&e->file);
+	free(e->row_stack);
+	e->row_stack = NULL;
 }
 
 const struct hidden *expose_arena_file(const struct expose *e)

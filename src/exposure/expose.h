@@ -159,6 +159,12 @@ struct expose {
 	struct segment_ref arena;      /* the arena's row */
 	_Atomic(uint64_t) arena_used;
 	_Atomic(uint64_t) objects_made;
+	/* Rows for objects: those that none has had yet, and a stack of those given back.  A peer
+	 * could change what lies in the shared memory, so the stack does not lie there. */
+	struct spin row_lock;
+	uint32_t rows_begun;
+	uint32_t rows_back;
+	uint32_t *row_stack;
 	struct access_revoker revoker;
 };
 

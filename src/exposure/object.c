@@ -12,38 +12,42 @@ void expose_object_form(struct expose *e, enum object_kind kind, const struct ob
 		e->mem->forms[kind] = *form;
 }
 
-/* Each serial number is used once.  A row that is being filled has this one, which means
- * nothing. */
-#define SERIAL_FILLING UINT64_MAX
+static struct object_row *take_row(struct expose *e)
+{
+	struct object_row *row = NULL;
+
+	spin_lock(&e->row_lock);
+	if (e->rows_back)
+		row = &e->mem->objects[e->row_stack[--e->rows_back]];
+	else if (e->rows_begun < OBJECT_ROWS)
+		row = &e->mem->objects[e->rows_begun++];
+	spin_unlock(&e->row_lock);
+	return row;
+}
 
 struct object_row *expose_object(struct expose *e, const struct object_about *about)
 {
-	uint64_t serial;
+	struct object_row *row = e->mem ? take_row(e) : NULL;
 
-	if (!e->mem)
+	if (!row)
 		return NULL;
-	serial = atomic_fetch_add(&e->objects_made, 1) + 1;
-	/* Rows are taken in turn, so the first one that we look at is usually free. */
-	for (uint32_t i = 0; i < OBJECT_ROWS; i++) {
-		struct object_row *row = &e->mem->objects[(serial + i) % OBJECT_ROWS];
-		uint64_t none = 0;
-
-		if (atomic_load_explicit(&row->serial, memory_order_relaxed) ||
-		    !atomic_compare_exchange_strong(&row->serial, &none, SERIAL_FILLING))
-			continue;
-		row->about = *about;
-		atomic_store_explicit(&row->failures, 0, memory_order_relaxed);
-		row->why[0] = '\0';
-		atomic_store_explicit(&row->serial, serial, memory_order_release);
-		return row;
-	}
-	return NULL;
+	row->about = *about;
+	atomic_store_explicit(&row->failures, 0, memory_order_relaxed);
+	row->why[0] = '\0';
+	/* Each serial number is used once. */
+	atomic_store_explicit(&row->serial, atomic_fetch_add(&e->objects_made, 1) + 1,
+			      memory_order_release);
+	return row;
 }
 
-void expose_object_end(struct object_row *row)
+void expose_object_end(struct expose *e, struct object_row *row)
 {
-	if (row)
-		atomic_store(&row->serial, 0);
+	if (!row)
+		return;
+	atomic_store(&row->serial, 0);
+	spin_lock(&e->row_lock);
+	e->row_stack[e->rows_back++] = (uint32_t)(row - e->mem->objects);
+	spin_unlock(&e->row_lock);
 }
 
 void expose_object_failed(struct object_row *row, const char *why)

@@ -88,6 +88,6 @@ void expose_object_form(struct expose *e, enum object_kind kind, const struct ob
 /* Lists an object; NULL: there is no room, or nobody may look. */
 struct object_row *expose_object(struct expose *e, const struct object_about *about);
 /* Called before the object's memory is freed.  row may be NULL, here and below. */
-void expose_object_end(struct object_row *row);
+void expose_object_end(struct expose *e, struct object_row *row);
 /* Counts a failure of the object. */
 void expose_object_failed(struct object_row *row, const char *why);

@@ -516,7 +516,7 @@ int cq_destroy(struct cq *cq)
 	 * memory. */
 	spin_lock(&cq->lock);
 	spin_unlock(&cq->lock);
-	expose_object_end(cq->row);
+	expose_object_end(wire_expose(cq->adapter->wire), cq->row);
 	free(cq->zip);
 	free(cq);
 	return 0;

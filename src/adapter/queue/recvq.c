@@ -305,7 +305,7 @@ int srq_destroy(struct srq *srq)
 		cq_release(srq->attr.cq, 0);
 	}
 	number_give(&a->srqs, srq->srqn);
-	expose_object_end(srq->row);
+	expose_object_end(wire_expose(srq->adapter->wire), srq->row);
 	free(srq);
 	return 0;
 }

@@ -205,7 +205,7 @@ void qp_destroy(struct qp *qp)
 	if (qp->resp.shared)
 		expose_qp_end(qp->resp.shared);
 	expose_note_qp_end(wire_expose(a->wire), qp->qpn);
-	expose_object_end(qp->row);
+	expose_object_end(wire_expose(a->wire), qp->row);
 	number_give(&a->qps, qp->qpn);
 	free(qp->dci);
 	free(qp->send_ops);

@@ -3,6 +3,7 @@
  * another in its row; and of more than there are rows. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -36,7 +37,7 @@ static void test_life(void)
 	CHECK(seen->serial == serial && seen->about.number == 7 && seen->failures == 1);
 	CHECK(!strncmp(seen->why, "a reason", 8) && !seen->why[OBJECT_WHY_BYTES - 1]);
 	CHECK(expose_object_stands(fd, row_of(row), serial));
-	expose_object_end(row);
+	expose_object_end(&own, row);
 	CHECK(!expose_object_stands(fd, row_of(row), serial));
 	free(copy);
 	close(fd);
@@ -58,8 +59,34 @@ static void test_full(void)
 	CHECK(!object_new(1));
 	CHECK(some && some->about.number == OBJECT_ROWS / 3);
 	serial = some->serial;
-	expose_object_end(some);
+	expose_object_end(&own, some);
 	CHECK(object_new(2) == some && some->serial != serial && some->about.number == 2);
+}
+
+static uint64_t cost(unsigned times)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	for (unsigned i = 0; i < times; i++) {
+		struct object_row *row = object_new(i);
+
+		if (row)
+			expose_object_end(&own, row);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec -
+	       (uint64_t)begin.tv_nsec;
+}
+
+/* An object costs as much when all rows are taken, or all but one, as when all are free. */
+static void test_cost(uint64_t first)
+{
+	uint64_t full = cost(1000), last;
+
+	expose_object_end(&own, &own.mem->objects[5]);
+	last = cost(1000);
+	CHECK(full < 20 * first && last < 20 * first);
 }
 
 /* A process that lays nothing open lists nothing, and nobody minds. */
@@ -70,16 +97,20 @@ static void test_nothing(void)
 	expose_object_form(&none, OBJECT_QP, &(struct object_form){0});
 	CHECK(!expose_object(&none, &(struct object_about){0}));
 	expose_object_failed(NULL, "why");
-	expose_object_end(NULL);
+	expose_object_end(&none, NULL);
 }
 
 int main(void)
 {
+	uint64_t first;
+
 	slots = test_slots_map();
 	slots[0].pid = getpid();
 	CHECK(!expose_open(&own, slots, 0, false));
 	test_life();
+	first = cost(1000);
 	test_full();
+	test_cost(first);
 	test_nothing();
 	expose_close(&own);
 	return 0;

@@ -21,7 +21,7 @@ struct uqp {
 	struct uind_table *ind_table; /* RSS */
 	uint32_t groups;	      /* how many multicast groups it is attached to */
 	struct xrc_target *target;    /* with it, other handles share qp */
-	struct uqp *next_handle;
+	struct uqp *prev_handle, *next_handle;
 	struct qp *qp;
 	struct doorbell_user bell;
 	enum ib_qp_type type;

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <uthash.h>
+
 #include "adapter/adapter.h"
 #include "base/compiler.h"
 #include "base/spin.h"
@@ -22,20 +24,20 @@ struct uxrcd {
 };
 
 struct xrc_domain {
-	struct xrc_domain *next;
 	uint32_t openers;
 	uint32_t xrcdn;
-	/* What other contexts find it by; a private domain has none. */
+	/* What other contexts find it by, unless it is private: device and number of an inode. */
 	bool shared;
-	dev_t dev;
-	ino_t ino;
+	unsigned __int128 inode;
+	UT_hash_handle hh;
 	void *pin; /* a mapping, so that the inode's number is not given to another file */
-	struct xrc_target *targets;
+	struct xrc_target *targets; /* by number */
 };
 
 /* A target QP: one queue pair, and a handle in each file that created or opened it. */
 struct xrc_target {
-	struct xrc_target *next;
+	UT_hash_handle hh;
+	uint32_t qpn;
 	struct xrc_domain *domain;
 	struct qp *qp;
 	struct spin lock; /* guards the list of handles, for upcalls */

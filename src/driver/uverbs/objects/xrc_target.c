@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A target without memory for its number is not made. */
+#define HASH_NONFATAL_OOM 1
+#include <utlist.h>
+
 #include "driver/uverbs/objects/xrc.h"
 
 /* Upcall: passes an event of the QP to each of its handles. */
@@ -21,21 +25,17 @@ static void add_handle(struct xrc_target *t, struct uqp *handle)
 	handle->target = t;
 	handle->qp = t->qp;
 	spin_lock(&t->lock);
-	handle->next_handle = t->handles;
-	t->handles = handle;
+	DL_PREPEND2(t->handles, handle, prev_handle, next_handle);
 	spin_unlock(&t->lock);
 }
 
 /* Returns true if it was the last one. */
 static bool remove_handle(struct xrc_target *t, struct uqp *handle)
 {
-	struct uqp **at = &t->handles;
 	bool last;
 
 	spin_lock(&t->lock);
-	while (*at != handle)
-		at = &(*at)->next_handle;
-	*at = handle->next_handle;
+	DL_DELETE2(t->handles, handle, prev_handle, next_handle);
 	last = !t->handles;
 	spin_unlock(&t->lock);
 	return last;
@@ -45,6 +45,7 @@ int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
 		      struct qp_create_attr *attr)
 {
 	struct xrc_target *t = calloc(1, sizeof(*t));
+	bool listed;
 	int ret;
 
 	if (!t)
@@ -58,12 +59,18 @@ int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
 		free(t);
 		return ret;
 	}
+	t->qpn = qp_number(t->qp);
 	pthread_mutex_lock(&hca->xrc_lock);
-	add_handle(t, handle);
-	t->next = t->domain->targets;
-	t->domain->targets = t;
+	HASH_ADD(hh, t->domain->targets, qpn, sizeof(t->qpn), t);
+	listed = t->hh.tbl != NULL;
+	if (listed)
+		add_handle(t, handle);
 	pthread_mutex_unlock(&hca->xrc_lock);
-	return 0;
+	if (listed)
+		return 0;
+	qp_destroy(t->qp);
+	free(t);
+	return -ENOMEM;
 }
 
 int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd, uint32_t qpn)
@@ -71,8 +78,7 @@ int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd, uin
 	struct xrc_target *t;
 
 	pthread_mutex_lock(&hca->xrc_lock);
-	for (t = xrcd->domain->targets; t && qp_number(t->qp) != qpn; t = t->next)
-		;
+	HASH_FIND(hh, xrcd->domain->targets, &qpn, sizeof(qpn), t);
 	if (t)
 		add_handle(t, handle);
 	pthread_mutex_unlock(&hca->xrc_lock);
@@ -81,16 +87,13 @@ int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd, uin
 
 void xrc_target_close(struct uqp *handle, struct hca *hca)
 {
-	struct xrc_target *t = handle->target, **at = &t->domain->targets;
+	struct xrc_target *t = handle->target;
 	bool last;
 
 	pthread_mutex_lock(&hca->xrc_lock);
 	last = remove_handle(t, handle);
-	if (last) {
-		while (*at != t)
-			at = &(*at)->next;
-		*at = t->next;
-	}
+	if (last)
+		HASH_DEL(t->domain->targets, t);
 	pthread_mutex_unlock(&hca->xrc_lock);
 	if (!last)
 		return;

@@ -7,38 +7,47 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+/* A domain without memory for its inode is not made. */
+#define HASH_NONFATAL_OOM 1
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/xrc.h"
 
 #define NO_FD UINT32_MAX
 
-static struct xrc_domain *xrc_domain_find(struct hca *hca, const struct stat *inode)
+static unsigned __int128 inode_of(const struct stat *file)
 {
-	struct xrc_domain *d = hca->xrc_domains;
+	return (unsigned __int128)file->st_dev << 64 | file->st_ino;
+}
 
-	while (d && !(d->shared && d->dev == inode->st_dev && d->ino == inode->st_ino))
-		d = d->next;
+static struct xrc_domain *xrc_domain_find(struct hca *hca, const struct stat *file)
+{
+	const unsigned __int128 inode = inode_of(file);
+	struct xrc_domain *d;
+
+	HASH_FIND(hh, hca->xrc_domains, &inode, sizeof(inode), d);
 	return d;
 }
 
-static struct xrc_domain *xrc_domain_create(struct hca *hca, int fd, const struct stat *inode)
+static struct xrc_domain *xrc_domain_create(struct hca *hca, int fd, const struct stat *file)
 {
 	struct xrc_domain *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	d->xrcdn = xrcd_alloc(hca->adapter);
 	d->pin = MAP_FAILED;
-	if (inode) {
+	if (file) {
 		d->shared = true;
-		d->dev = inode->st_dev;
-		d->ino = inode->st_ino;
+		d->inode = inode_of(file);
+		HASH_ADD(hh, hca->xrc_domains, inode, sizeof(d->inode), d);
+		if (!d->hh.tbl) {
+			free(d);
+			return NULL;
+		}
 		/* A mapping, because the program could close a descriptor of ours.  What cannot be
 		 * mapped is a device or a directory, and those stay. */
 		d->pin = mmap(NULL, UVERBS_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
 	}
-	d->next = hca->xrc_domains;
-	hca->xrc_domains = d;
+	d->xrcdn = xrcd_alloc(hca->adapter);
 	return d;
 }
 
@@ -46,23 +55,23 @@ static struct xrc_domain *xrc_domain_create(struct hca *hca, int fd, const struc
 static int xrc_domain_open(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
 			   struct xrc_domain **out)
 {
-	struct stat inode;
+	struct stat file;
 	bool by_inode = cmd->fd != NO_FD;
 	struct xrc_domain *d = NULL;
 	int ret = 0;
 
-	if (by_inode && fstat((int)cmd->fd, &inode) < 0)
+	if (by_inode && fstat((int)cmd->fd, &file) < 0)
 		return -EBADF;
 	pthread_mutex_lock(&hca->xrc_lock);
 	if (by_inode) {
-		d = xrc_domain_find(hca, &inode);
+		d = xrc_domain_find(hca, &file);
 		if (!d && !(cmd->oflags & O_CREAT))
 			ret = -EAGAIN;
 		else if (d && cmd->oflags & O_EXCL)
 			ret = -EINVAL;
 	}
 	if (!ret && !d) {
-		d = xrc_domain_create(hca, (int)cmd->fd, by_inode ? &inode : NULL);
+		d = xrc_domain_create(hca, (int)cmd->fd, by_inode ? &file : NULL);
 		if (!d)
 			ret = -ENOMEM;
 	}
@@ -76,16 +85,12 @@ static int xrc_domain_open(struct hca *hca, const struct ib_uverbs_open_xrcd *cm
 
 static void xrc_domain_close(struct hca *hca, struct xrc_domain *d)
 {
-	struct xrc_domain **at = &hca->xrc_domains;
 	bool last;
 
 	pthread_mutex_lock(&hca->xrc_lock);
 	last = !--d->openers;
-	if (last) {
-		while (*at != d)
-			at = &(*at)->next;
-		*at = d->next;
-	}
+	if (last && d->shared)
+		HASH_DEL(hca->xrc_domains, d);
 	pthread_mutex_unlock(&hca->xrc_lock);
 	if (!last)
 		return;
