@@ -93,10 +93,21 @@ enum smp_phys_state {
 #define PI_OVERRUN_ERRORS      PRM_FIELD(428, 4)
 #define PI_MAX_CREDIT_HINT     PRM_FIELD(432, 16)
 #define PI_ROUND_TRIP	       PRM_FIELD(456, 24)
+#define PI_XDR_ACTIVE	       PRM_FIELD(449, 2) /* LinkSpeedExtActive2 and its kin */
+#define PI_XDR_SUPPORTED       PRM_FIELD(451, 2)
+#define PI_XDR_ENABLED	       PRM_FIELD(453, 3)
 #define PI_CAP_MASK2	       PRM_FIELD(480, 16)
 #define PI_EXT_SPEED_ACTIVE    PRM_FIELD(496, 4)
 #define PI_EXT_SPEED_SUPPORTED PRM_FIELD(500, 4)
 #define PI_EXT_SPEED_ENABLED   PRM_FIELD(507, 5)
+
+/* ExtendedPortInfo of Mellanox: bit 0 of each is FDR10 */
+#define MLNX_PI_SPEED_SUPPORTED PRM_FIELD(56, 8)
+#define MLNX_PI_SPEED_ENABLED	PRM_FIELD(88, 8)
+#define MLNX_PI_SPEED_ACTIVE	PRM_FIELD(120, 8)
+
+/* CapabilityMask2 */
+#define CAP2_IS_EXT_SPEEDS2 (1u << 11)
 
 /* CapabilityMask */
 #define CAP_IS_SM		 (1u << 1)

@@ -22,8 +22,15 @@ uint32_t subnet_width_lanes(uint32_t width)
 
 /* The fastest speed first. */
 static const struct subnet_speed speeds[] = {
-	{8u << 8, 1000, "NDR"}, {4u << 8, 500, "HDR"}, {2u << 8, 250, "EDR"}, {1u << 8, 140, "FDR"},
-	{4, 100, "QDR"},	{2, 50, "DDR"},	       {1, 25, "SDR"},
+	{SUBNET_SPEED_XDR, 2000, "XDR"},
+	{8u << 8, 1000, "NDR"},
+	{4u << 8, 500, "HDR"},
+	{2u << 8, 250, "EDR"},
+	{1u << 8, 140, "FDR"},
+	{SUBNET_SPEED_FDR10, 100, "FDR10"},
+	{4, 100, "QDR"},
+	{2, 50, "DDR"},
+	{1, 25, "SDR"},
 };
 
 const struct subnet_speed *subnet_speed_of(uint32_t speed)

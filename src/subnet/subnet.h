@@ -94,7 +94,7 @@ struct subnet_port {
 	_Atomic(uint32_t) sm_lid;
 	/* As in PortInfo; Ethernet ports have width and speed alone. */
 	_Atomic(uint32_t) width; /* active */
-	_Atomic(uint32_t) speed; /* active; the extended one << 8 */
+	_Atomic(uint32_t) speed; /* active, a code of struct subnet_speed; the extended one << 8 */
 	_Atomic(uint32_t) sm_sl;
 	_Atomic(uint32_t) cap_mask;
 	_Atomic(uint32_t) cap_mask2;
@@ -198,6 +198,9 @@ struct subnet_gid_entry {
 
 /* Lanes of a bit of LinkWidthActive; 0: no width has that bit. */
 uint32_t subnet_width_lanes(uint32_t width);
+
+#define SUBNET_SPEED_FDR10 8u	      /* which verbs count among the first */
+#define SUBNET_SPEED_XDR   (32u << 8) /* behind the bits of LinkSpeedExtActive */
 
 /* A speed of one lane. */
 struct subnet_speed {

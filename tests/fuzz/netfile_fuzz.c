@@ -19,6 +19,13 @@ void target_seeds(struct seed *s)
 		"[1]\t\"H-10\"[1](100001) \t\t# \"H1\" lid 4 4xHDR\n\ncaguid=0x100000\n"
 		"Ca\t1 \"H-10\"\t\t# \"H1\"\n[1](100001) \t\"S-20\"[1]\t\t# lid 4 lmc 0 \"S1\" lid "
 		"9 4xHDR\n",
+		"switchguid=0x5(6)\t# Spine 1\nSwitch\t8 \"S-0000000000000005\"\t\t# \"a \"b\"\" "
+		"base "
+		"port 0 lid 65535 lmc 0\n[1][ext 2]\t\"H-0000000000000010\"[1](10) \t\t# \"\" lid "
+		"0 "
+		"4xFDR10 s=4 w=2 v=4\nibwarn: [1] text\n\nCa\t1 \"H-0000000000000010\"\t\t# "
+		"\"\"\n[1](10) \t\"S-0000000000000005\"[1]\t\t# lid 0 lmc 0 \"a \"b\"\" lid 5 4X "
+		"10.0 Gbps (FDR10)\n",
 		"module \"m1\"\nrtguid+0x10\nwidth=1\nspeed = 2\nextspeed=4\ndo Verbose 5\n"
 		"Hca 2 \"A\" # words base port 0 lid 2\n@[1] \"x\"\n[1] \"B\" w=2 s=4 e=1\n\nRt 1 "
 		"\"#B\"\n"

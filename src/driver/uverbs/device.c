@@ -40,6 +40,7 @@ enum {
 #define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
 
 #define SPEED_FDR 16u
+#define SPEED_NDR 128u
 enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
@@ -183,8 +184,11 @@ static void fill_link(const struct subnet_port *port, struct ib_uverbs_query_por
 	uint32_t speed = port_load(&port->speed), mtu = port_load(&port->mtu);
 
 	p->active_width = (uint8_t)port_load(&port->width);
-	/* The bits of LinkSpeedExtActive, FDR the first, follow FDR10 here. */
-	p->active_speed = (uint8_t)(speed >> 8 ? (speed >> 8) * SPEED_FDR : speed);
+	/* The bits of LinkSpeedExtActive, FDR the first, follow FDR10 here.  The field has no bit for
+	 * what is faster than NDR. */
+	p->active_speed = (uint8_t)(speed & SUBNET_SPEED_XDR ? SPEED_NDR
+				    : speed >> 8	     ? (speed >> 8) * SPEED_FDR
+							     : speed);
 	p->active_mtu = (uint8_t)(mtu ? mtu : IB_MTU_4096);
 }
 

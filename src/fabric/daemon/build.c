@@ -172,6 +172,10 @@ static int port_plan(struct builder *b, uint32_t row, const struct plan_port *p)
 	if (p->ext_speed)
 		net_info_set(n, row, PI_EXT_SPEED_SUPPORTED, 0xf);
 	net_set_enabled(n, row, p->width, p->speed, p->ext_speed);
+	if (p->xdr)
+		net_add_xdr(n, row);
+	if (p->fdr10)
+		net_add_fdr10(n, row);
 	if (net_end_port(n, row) != row)
 		return 0;
 	if (p->lid) {
@@ -219,6 +223,9 @@ static int node_build(struct builder *b, uint32_t index, uint32_t node_row)
 	to.guid = s->guid;
 	to.system_guid = s->system_guid;
 	to.sw = node->type == SMP_NODE_SWITCH ? &sw : NULL;
+	for (uint32_t i = 0; b->f->plan.like_ibsim && i < s->nports; i++)
+		b->f->subnet.ports[s->first_port + i].guid =
+			plan_port_guid(&b->f->plan, node, node->first_port + i);
 	ret = net_add_node(&b->f->net, node_row, &to);
 	b->rows[index] = s->first_port;
 	for (uint32_t i = 0; i < s->nports && !ret; i++)
@@ -351,6 +358,22 @@ static uint32_t row_of_port(const struct builder *b, uint32_t port)
 	return b->rows[node] + port - b->f->plan.nodes[node].first_port;
 }
 
+/*
+ * A file may say of the ends of a link that they run at different rates, as a program saw it while
+ * the link was failing.  So each end says what its line does, until the link trains again.
+ */
+static void rates_build(struct builder *b, uint32_t port)
+{
+	const struct plan_port *p = &b->f->plan.ports[port];
+	const struct plan_port *peer = &b->f->plan.ports[p->cable];
+	const struct net_rate rate = {p->width, p->speed, p->ext_speed, p->xdr, p->fdr10};
+
+	if (p->rated &&
+	    (p->width != peer->width || p->speed != peer->speed ||
+	     p->ext_speed != peer->ext_speed || p->xdr != peer->xdr || p->fdr10 != peer->fdr10))
+		net_set_rate(&b->f->net, row_of_port(b, port), &rate);
+}
+
 static void cables_build(struct builder *b)
 {
 	const struct plan *p = &b->f->plan;
@@ -359,6 +382,9 @@ static void cables_build(struct builder *b)
 		if (p->ports[port].cable != PLAN_NONE && port < p->ports[port].cable)
 			net_cable(&b->f->net, row_of_port(b, port),
 				  row_of_port(b, p->ports[port].cable));
+	for (uint32_t port = 0; port < p->nports; port++)
+		if (p->ports[port].cable != PLAN_NONE)
+			rates_build(b, port);
 }
 
 int build_subnet(struct fabric *f)

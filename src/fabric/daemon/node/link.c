@@ -81,6 +81,25 @@ static uint32_t ext_enabled(const struct net *n, uint32_t row)
 	return v == 30 ? 0 : v;
 }
 
+void net_set_rate(struct net *n, uint32_t row, const struct net_rate *rate)
+{
+	struct subnet_port *p = &n->subnet->ports[row];
+	uint32_t ext = rate->xdr ? SUBNET_SPEED_XDR : rate->ext_speed << 8;
+
+	if (rate->width) {
+		net_info_set(n, row, PI_WIDTH_ACTIVE, rate->width);
+		atomic_store_explicit(&p->width, rate->width, memory_order_release);
+	}
+	if (!rate->speed)
+		return;
+	net_info_set(n, row, PI_SPEED_ACTIVE, rate->speed);
+	net_info_set(n, row, PI_EXT_SPEED_ACTIVE, rate->xdr ? 0 : rate->ext_speed);
+	net_info_set(n, row, PI_XDR_ACTIVE, rate->xdr);
+	n->ports[row].fdr10_active = rate->fdr10;
+	atomic_store_explicit(&p->speed, (rate->fdr10 ? SUBNET_SPEED_FDR10 : rate->speed) | ext,
+			      memory_order_release);
+}
+
 static void end_rate(struct net *n, uint32_t row, uint32_t peer)
 {
 	/* 12X, 8X, 4X, 2X, 1X; QDR, DDR, SDR; NDR, HDR, EDR, FDR */
@@ -91,13 +110,15 @@ static void end_rate(struct net *n, uint32_t row, uint32_t peer)
 	uint32_t speed = best_common(net_info(n, row, PI_SPEED_ENABLED),
 				     net_info(n, peer, PI_SPEED_ENABLED), speeds, 1);
 	uint32_t ext = best_common(ext_enabled(n, row), ext_enabled(n, peer), ext_speeds, 0);
-	struct subnet_port *p = &n->subnet->ports[row];
+	struct net_rate rate = {
+		.width = width,
+		.speed = speed,
+		.ext_speed = ext,
+		.xdr = net_info(n, row, PI_XDR_ENABLED) & net_info(n, peer, PI_XDR_ENABLED) & 1,
+		.fdr10 = !ext && n->ports[row].fdr10 && n->ports[peer].fdr10,
+	};
 
-	net_info_set(n, row, PI_WIDTH_ACTIVE, width);
-	net_info_set(n, row, PI_SPEED_ACTIVE, speed);
-	net_info_set(n, row, PI_EXT_SPEED_ACTIVE, ext);
-	atomic_store_explicit(&p->width, width, memory_order_release);
-	atomic_store_explicit(&p->speed, speed | ext << 8, memory_order_release);
+	net_set_rate(n, row, &rate);
 }
 
 static void end_up(struct net *n, uint32_t row, uint32_t peer, enum link_cause cause)

@@ -76,6 +76,7 @@ struct net_port {
 	uint32_t cable; /* row at the other end, or SUBNET_NONE */
 	/* What the cable is good for: what was enabled when it was plugged in.  0: no cable. */
 	uint8_t fit_width, fit_speed, fit_ext_speed;
+	bool fdr10 : 1, fdr10_active : 1; /* Mellanox' speed beside QDR: enabled, active */
 	uint64_t guid;
 	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
 	/* Allocated when they first differ from what NULL means. */
@@ -168,6 +169,13 @@ void net_remove(struct net *n, uint32_t node_row, bool removed);
 /* ---- link.c: cables and the states of links (IBTA 7.2) ---- */
 
 void net_cable(struct net *n, uint32_t a, uint32_t b); /* and trains the link */
+/* What a link has agreed on, or says so. */
+struct net_rate {
+	uint32_t width, speed, ext_speed; /* as in PortInfo; 0: as it is */
+	bool xdr, fdr10;
+};
+/* Has one end of a link say so until the link trains again. */
+void net_set_rate(struct net *n, uint32_t row, const struct net_rate *rate);
 void net_pull(struct net *n, uint32_t row, bool pulled);
 /* Changes state and phys state as a Set of PortInfo does.  0, or -EINVAL: refused (status 7). */
 int net_set_state(struct net *n, uint32_t row, enum ib_port_state state) must_check;
@@ -191,6 +199,9 @@ void net_set_partition(struct net *n, uint32_t row, uint32_t flags);
  * ones: all that port and cable can do. */
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
 		     uint32_t ext_speed);
+/* Gives the port a speed that PortInfo keeps apart from the others (XDR) or not at all (FDR10). */
+void net_add_xdr(struct net *n, uint32_t row);
+void net_add_fdr10(struct net *n, uint32_t row);
 void net_set_cap_mask(struct net *n, uint32_t row, uint32_t mask);
 static inline uint32_t net_info(const struct net *n, uint32_t row, struct prm_field f)
 {

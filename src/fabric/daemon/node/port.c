@@ -186,6 +186,20 @@ static bool enabled_store(struct net *n, uint32_t row, struct prm_field enabled,
 	return true;
 }
 
+void net_add_xdr(struct net *n, uint32_t row)
+{
+	uint32_t end = net_end_port(n, row);
+
+	net_info_set(n, row, PI_XDR_SUPPORTED, 1);
+	net_info_set(n, row, PI_XDR_ENABLED, 1);
+	net_info_set(n, end, PI_CAP_MASK2, net_info(n, end, PI_CAP_MASK2) | CAP2_IS_EXT_SPEEDS2);
+}
+
+void net_add_fdr10(struct net *n, uint32_t row)
+{
+	n->ports[row].fdr10 = true;
+}
+
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
 		     uint32_t ext_speed)
 {

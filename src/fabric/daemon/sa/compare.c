@@ -99,6 +99,8 @@ static uint32_t port_lane_speed(const struct net *n, uint32_t row)
 	static const uint16_t extended[] = {[1] = 140, [2] = 250, [4] = 500, [8] = 1000};
 	uint32_t ext = net_info(n, row, PI_EXT_SPEED_ACTIVE);
 
+	if (net_info(n, row, PI_XDR_ACTIVE))
+		return 2000;
 	if (ext && ext < sizeof(extended) / sizeof(extended[0]) && extended[ext])
 		return extended[ext];
 	return 25u * net_info(n, row, PI_SPEED_ACTIVE);

@@ -264,12 +264,16 @@ unsigned sma_port_info(struct smp_request *r)
 	return MAD_STATUS_OK;
 }
 
-/* ExtendedPortInfo of Mellanox' nodes tells of FDR10, which no port of ours has.  So all its fields
- * are 0, and a Set that wants it changes nothing. */
+/* ExtendedPortInfo of Mellanox' nodes tells of FDR10.  A Set changes nothing. */
 unsigned sma_mellanox_port_info(struct smp_request *r)
 {
-	if (sma_named_port(r) == SUBNET_NONE)
+	uint32_t row = sma_named_port(r);
+
+	if (row == SUBNET_NONE)
 		return MAD_STATUS_BAD_VALUE;
 	memset(r->data, 0, MAD_ATTRIBUTE_BYTES);
+	prm_set(r->data, MLNX_PI_SPEED_SUPPORTED, r->net->ports[row].fdr10);
+	prm_set(r->data, MLNX_PI_SPEED_ENABLED, r->net->ports[row].fdr10);
+	prm_set(r->data, MLNX_PI_SPEED_ACTIVE, r->net->ports[row].fdr10_active);
 	return MAD_STATUS_OK;
 }

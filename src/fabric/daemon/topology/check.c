@@ -106,10 +106,12 @@ static int guids_check_node(const struct plan *p, uint32_t node, struct guid_set
 				  n->id);
 	if (owner != PLAN_NONE)
 		return guid_error(p, node, owner, n->guid, "node", error);
-	for (uint32_t i = is_switch ? 0 : 1; i <= (is_switch ? 0u : n->nports); i++) {
-		owner = guid_claim(ports, n->guid + i, node);
+	for (uint32_t i = 0; i < (is_switch ? 1u : n->nports); i++) {
+		uint64_t guid = plan_port_guid(p, n, n->first_port + i);
+
+		owner = guid_claim(ports, guid, node);
 		if (owner != PLAN_NONE)
-			return guid_error(p, node, owner, n->guid + i, "port", error);
+			return guid_error(p, node, owner, guid, "port", error);
 	}
 	return 0;
 }

@@ -19,12 +19,14 @@ void guid_rule_set(struct guid_rule *g, enum smp_node_type type, uint64_t guid, 
 	if (!relative)
 		g->base[type] = guid;
 	g->next[type] = relative ? g->base[type] + guid : guid;
+	g->given[type] = true;
 }
 
 uint64_t guid_rule_take(struct guid_rule *g, enum smp_node_type type, uint32_t nports)
 {
 	uint64_t guid = g->next[type];
 
+	g->given[type] = false;
 	/* Ports of a switch have its GUID; those of other nodes count up from the node's. */
 	g->next[type] += type == SMP_NODE_SWITCH ? 1 : nports + 1;
 	return guid;

@@ -12,6 +12,7 @@
 struct guid_rule {
 	uint64_t next[GUID_KINDS];
 	uint64_t base[GUID_KINDS]; /* the last that was given, to which relative ones are added */
+	bool given[GUID_KINDS];	   /* next was given, and no node has taken it */
 };
 
 void guid_rule_start(struct guid_rule *g);

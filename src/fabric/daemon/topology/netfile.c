@@ -92,8 +92,15 @@ static int remotes_grow(struct netfile *n)
 	return 0;
 }
 
-static int lid_check(struct netfile *n, uint32_t lid, uint32_t lmc)
+static int lid_check(struct netfile *n, uint32_t *at, uint32_t lmc)
 {
+	uint32_t lid = *at;
+
+	/* A port says so that no subnet manager has reached (IBTA 4.1.3, the permissive LID). */
+	if (lid == 0xffff) {
+		*at = 0;
+		return 0;
+	}
 	if (lid >= 0xc000 || lmc > 7 || lid & ((1u << lmc) - 1))
 		return LINE_ERROR(n, "lid %u with lmc %u is not a unicast LID", lid, lmc);
 	return 0;
@@ -111,6 +118,7 @@ static int node_line(struct netfile *n, const char *text)
 	struct plan_node node = {.file = n->file, .line = n->line};
 	struct node_line line;
 	const char *wrong = node_line_read(text, &line);
+	uint64_t guid;
 	int ret;
 
 	if (wrong)
@@ -119,21 +127,26 @@ static int node_line(struct netfile *n, const char *text)
 		return LINE_ERROR(n, "'%s': '@' is not allowed in the id of a node", line.id);
 	ret = name_expand(n, line.id);
 	if (!ret)
-		ret = lid_check(n, line.lid, line.lmc);
+		ret = lid_check(n, &line.lid, line.lmc);
 	if (ret)
 		return ret;
 	node.type = line.type;
 	node.nports = (uint8_t)line.nports;
 	node.enhanced_port0 = line.enhanced_port0;
+	guid = id_guid(line.id, line.type);
+	if (guid && !n->guids.given[line.type])
+		guid_rule_set(&n->guids, line.type, guid, false);
 	node.guid = guid_rule_take(&n->guids, line.type, line.nports);
-	node.system_guid = n->system_guid ? n->system_guid : node.guid;
+	/* ibnetdiscover leaves a GUID of 0 out, and ibsim takes the node's. */
+	node.system_guid = n->system_guid_given ? n->system_guid : guid ? 0 : node.guid;
 	node.vendor_id = n->vendor_id;
 	node.device_id = (uint16_t)n->device_id;
-	n->system_guid = 0;
+	n->system_guid_given = false;
 	n->vendor_id = 0;
 	text_copy(node.id, sizeof(node.id), line.id);
 	text_copy(node.description, sizeof(node.description),
-		  line.description[0] ? line.description : line.id);
+		  line.described ? line.description : line.id);
+	n->strange_line = 0;
 	n->node = plan_add_node(n->plan, &node);
 	if (n->node == -EEXIST)
 		return LINE_ERROR(n, "two nodes have the id '%s'", node.id);
@@ -145,6 +158,8 @@ static int node_line(struct netfile *n, const char *text)
 	if (node.type == SMP_NODE_SWITCH) {
 		n->plan->ports[n->plan->nodes[n->node].first_port].lid = (uint16_t)line.lid;
 		n->plan->ports[n->plan->nodes[n->node].first_port].lmc = (uint8_t)line.lmc;
+		n->plan->ports[n->plan->nodes[n->node].first_port].guid = n->switch_port_guid;
+		n->switch_port_guid = 0;
 	}
 	return ret;
 }
@@ -161,6 +176,15 @@ static int own_port(struct netfile *n, uint32_t number, uint32_t *port)
 	return 0;
 }
 
+/* A line that means nothing and comes before ports is most likely a damaged one of a node. */
+static int port_without_node(struct netfile *n)
+{
+	if (!n->strange_line)
+		return LINE_ERROR(n, "a port, but no node that it could belong to");
+	n->line = n->strange_line;
+	return LINE_ERROR(n, "this line begins no node, and ports follow");
+}
+
 static int port_line(struct netfile *n, const char *text)
 {
 	struct port_line line;
@@ -170,13 +194,13 @@ static int port_line(struct netfile *n, const char *text)
 	int ret;
 
 	if (n->node < 0)
-		return LINE_ERROR(n, "a port, but no node that it could belong to");
+		return port_without_node(n);
 	wrong = port_line_read(text, n->plan->nodes[n->node].type == SMP_NODE_SWITCH, &line);
 	if (wrong)
 		return LINE_ERROR(n, "%s", wrong);
 	ret = own_port(n, line.number, &port);
 	if (!ret)
-		ret = lid_check(n, line.lid, line.lmc);
+		ret = lid_check(n, &line.lid, line.lmc);
 	if (!ret)
 		ret = line.remote[0] == '@' ? alias_expand(n, line.remote)
 					    : name_expand(n, line.remote);
@@ -192,8 +216,13 @@ static int port_line(struct netfile *n, const char *text)
 	p->width = line.width ? line.width : p->width;
 	p->speed = line.speed ? line.speed : p->speed;
 	p->ext_speed = line.ext_speed ? line.ext_speed : p->ext_speed;
+	p->xdr = line.xdr;
+	p->fdr10 = line.fdr10;
+	p->rated = line.rated;
+	p->guid = line.guid;
 	text_copy(n->remotes[port].id, sizeof(n->remotes[port].id), line.remote);
 	n->remotes[port].number = (uint8_t)line.remote_number;
+	n->remotes[port].guid = line.remote_guid;
 	return 0;
 }
 
@@ -278,26 +307,29 @@ static int include_line(struct netfile *n, const char *at)
 	n->file = file;
 	n->line = line;
 	n->node = -1;
+	n->strange_line = 0;
 	return ret;
 }
 
 static int number_line(struct netfile *n, const char *word, const char *at)
 {
 	bool relative;
-	uint64_t v;
-	const char *wrong = number_read(at, &relative, &v);
+	uint64_t v, guid;
+	const char *wrong = number_read(at, &relative, &v, &guid);
 
 	if (wrong)
 		return LINE_ERROR(n, "%s: %s", word, wrong);
-	if (!strcmp(word, "switchguid"))
+	if (!strcmp(word, "switchguid")) {
 		guid_rule_set(&n->guids, SMP_NODE_SWITCH, v, relative);
-	else if (!strcmp(word, "rtguid"))
+		n->switch_port_guid = guid;
+	} else if (!strcmp(word, "rtguid"))
 		guid_rule_set(&n->guids, SMP_NODE_ROUTER, v, relative);
 	else if (!strcmp(word, "hcaguids") || !strcmp(word, "hcaguid") || !strcmp(word, "caguid"))
 		guid_rule_set(&n->guids, SMP_NODE_CA, v, relative);
-	else if (!strcmp(word, "sysimgguid"))
+	else if (!strcmp(word, "sysimgguid")) {
 		n->system_guid = v;
-	else if (!strcmp(word, "vendid"))
+		n->system_guid_given = true;
+	} else if (!strcmp(word, "vendid"))
 		n->vendor_id = (uint32_t)v & 0xffffff;
 	else if (!strcmp(word, "devid"))
 		n->device_id = (uint16_t)v;
@@ -317,23 +349,34 @@ static int top_line(struct netfile *n, const char *text)
 					      "width",	    "speed",	"extspeed"};
 	const char *at;
 
-	n->node = -1;
 	if (node_line_begins(text))
 		return node_line(n, text);
-	if (is_assignment(text, "module", &at))
+	if (is_assignment(text, "module", &at)) {
+		n->node = -1;
 		return module_line(n, at);
+	}
 	if (!strncmp(text, "include", 7) && (text[7] == ' ' || text[7] == '\t'))
 		return include_line(n, text + 7);
 	for (unsigned i = 0; i < array_size(numbers); i++)
-		if (is_assignment(text, numbers[i], &at))
+		if (is_assignment(text, numbers[i], &at)) {
+			n->node = -1;
 			return number_line(n, numbers[i], at);
-	/* "do" is for ibsim's console, and any other line means nothing to ibsim either. */
+		}
+	/*
+	 * "do" is for ibsim's console, and any other line means nothing to ibsim either: headings,
+	 * and what programs have written to the terminal in between.
+	 */
+	n->strange_line = n->line;
 	return 0;
 }
 
 static int line_read(struct netfile *n, const char *text)
 {
+	text += strspn(text, " \t");
 	switch (text[0]) {
+	case '\0':
+		n->node = -1;
+		return 0;
 	case '#':
 		return 0;
 	case '[':
@@ -354,6 +397,7 @@ int netfile_lines(struct netfile *n, const char *name, char *text, size_t bytes)
 	if (file < 0)
 		return no_memory(n);
 	n->file = (uint32_t)file;
+	n->strange_line = 0;
 	for (n->line = 1; text < end && !ret; n->line++) {
 		char *stop = memchr(text, '\n', (size_t)(end - text));
 
@@ -386,6 +430,8 @@ static int remote_port(struct netfile *n, uint32_t port, uint32_t *out)
 	*out = r->number ? plan_port_index(&n->plan->nodes[node], r->number) : PLAN_NONE;
 	if (*out == PLAN_NONE)
 		return LINE_ERROR(n, "'%s' has no port %u", r->id, r->number);
+	if (!n->plan->ports[*out].guid && n->plan->nodes[node].type != SMP_NODE_SWITCH)
+		n->plan->ports[*out].guid = r->guid;
 	return 0;
 }
 

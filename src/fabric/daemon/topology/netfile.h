@@ -11,6 +11,7 @@
 struct netfile_remote {
 	char id[PLAN_NAME_BYTES];
 	uint8_t number;
+	uint64_t guid; /* of the port at the other end, as this end's line says; 0: it does not */
 };
 
 struct netfile_alias {
@@ -28,11 +29,15 @@ struct netfile {
 
 	char prefix[NETFILE_PREFIX_BYTES]; /* goes in front of ids without one */
 	struct guid_rule guids;
-	uint64_t system_guid; /* of the next node; 0: its own GUID */
+	/* Of the next node: */
+	bool system_guid_given;
+	uint64_t system_guid;
+	uint64_t switch_port_guid; /* 0: its own GUID */
 	uint32_t vendor_id, device_id;
 	uint8_t width, speed, ext_speed; /* for ports that say nothing; 0: the start values */
 
 	int64_t node;			/* node that the lines are about; -1: none */
+	uint32_t strange_line;		/* the last one that means nothing, if no node was since */
 	struct netfile_remote *remotes; /* one for each port of the plan */
 	uint32_t remotes_room;
 	struct netfile_alias *aliases;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *skip_blanks(const char *at)
 {
@@ -31,14 +32,75 @@ static bool number_take(const char **at, uint64_t max, uint64_t *out)
 	return !errno && *out <= max;
 }
 
-const char *number_read(const char *at, bool *relative, uint64_t *out)
+static int hex_digit(char c)
 {
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Reads up to 16 hexadecimal digits, and returns how many there were. */
+static unsigned hex_take(const char **at, uint64_t *out)
+{
+	unsigned n = 0;
+
+	for (*out = 0; n < 16 && hex_digit(**at) >= 0; n++, ++*at)
+		*out = *out << 4 | (unsigned)hex_digit(**at);
+	return n;
+}
+
+/* Reads "(8f10403961355)", if it is there. */
+static const char *guid_read(const char **at, uint64_t *out)
+{
+	const char *p = skip_blanks(*at);
+
+	*out = 0;
+	if (*p != '(')
+		return NULL;
+	p++;
+	(void)hex_take(&p, out);
+	if (*p != ')')
+		return "in brackets stands a GUID of up to 16 hexadecimal digits";
+	*at = p + 1;
+	return NULL;
+}
+
+/* Tells whether the rest of a line is a comment or nothing. */
+static bool is_over(const char *at)
+{
+	at = skip_blanks(at);
+	return !*at || *at == '#';
+}
+
+const char *number_read(const char *at, bool *relative, uint64_t *out, uint64_t *guid)
+{
+	const char *wrong;
+
 	at = skip_blanks(at);
 	*relative = *at == '+';
 	if (*at != '=' && *at != '+')
 		return "'=' is missing behind the word";
 	at = skip_blanks(at + 1);
-	return number_take(&at, UINT64_MAX, out) ? NULL : "this is not a number";
+	if (!number_take(&at, UINT64_MAX, out))
+		return "this is not a number";
+	wrong = guid_read(&at, guid);
+	if (wrong)
+		return wrong;
+	return is_over(at) ? NULL : "the number does not end where it should";
+}
+
+uint64_t id_guid(const char *id, enum smp_node_type type)
+{
+	static const char kinds[] = {
+		[SMP_NODE_CA] = 'H', [SMP_NODE_SWITCH] = 'S', [SMP_NODE_ROUTER] = 'R'};
+	uint64_t guid;
+
+	if (id[0] != kinds[type] || id[1] != '-')
+		return 0;
+	id += 2;
+	return hex_take(&id, &guid) == 16 && !*id ? guid : 0;
 }
 
 const char *quoted_read(const char **at, char out[PLAN_NAME_BYTES])
@@ -79,13 +141,13 @@ static const char *bracket_read(const char **at, uint32_t *out)
 	return NULL;
 }
 
-/* Skips "(guid)", which says only what is known. */
-static const char *skip_guid(const char *at)
+/* Skips "[ext 7]", the number of a port on its chassis (ibnetdiscover -g). */
+static const char *skip_external(const char *at)
 {
 	const char *end;
 
 	at = skip_blanks(at);
-	end = *at == '(' ? strchr(at, ')') : NULL;
+	end = !strncmp(at, "[ext ", 5) ? strchr(at, ']') : NULL;
 	return end ? end + 1 : at;
 }
 
@@ -156,13 +218,31 @@ static size_t description_length(const char *text)
 	return n;
 }
 
+/*
+ * Reads a description in quotes.  ibnetdiscover does not mark quotes within it, so it ends at the
+ * last one of the line.
+ */
+static const char *quoted_description_read(const char **at, char out[PLAN_NAME_BYTES])
+{
+	const char *begin = *at + 1, *end = strrchr(begin, '"');
+
+	if (!end)
+		return "the quote does not end";
+	if ((size_t)(end - begin) >= PLAN_NAME_BYTES)
+		return "the description has more than 64 characters";
+	memcpy(out, begin, (size_t)(end - begin));
+	out[end - begin] = '\0';
+	*at = end + 1;
+	return NULL;
+}
+
 static const char *description_read(const char **at, char out[PLAN_NAME_BYTES])
 {
 	size_t n;
 
 	*at = skip_blanks(*at);
 	if (**at == '"')
-		return quoted_read(at, out);
+		return quoted_description_read(at, out);
 	n = description_length(*at);
 	if (n >= PLAN_NAME_BYTES)
 		return "the description has more than 64 characters";
@@ -187,13 +267,19 @@ const char *node_line_read(const char *line, struct node_line *out)
 		return "a node has 1 to 254 ports";
 	out->nports = (uint32_t)nports;
 	wrong = quoted_read(&line, out->id);
-	line = skip_blanks(line);
-	if (wrong || *line != '#')
+	if (wrong)
 		return wrong;
-	line++;
+	if (!is_over(line))
+		return "something that is no comment follows the id";
+	line = skip_blanks(line);
+	if (!*line)
+		return NULL;
+	line = skip_blanks(line + 1);
+	out->described = *line == '"';
 	wrong = description_read(&line, out->description);
 	if (wrong)
 		return wrong;
+	out->described = out->described || out->description[0];
 	out->enhanced_port0 = strstr(line, "enhanced port 0");
 	attribute_find(line, "lid", &out->lid);
 	attribute_find(line, "lmc", &out->lmc);
@@ -223,61 +309,132 @@ static const char *options_read(const char **at, struct port_line *out)
 	}
 }
 
-/* Reads "4xSDR". */
-static bool rate_read(const char *word, size_t n, struct port_line *out)
+/* Finds the name with which the text begins, whatever its case. */
+static bool name_begins(const char *text, const char *name)
+{
+	return !strncasecmp(text, name, strlen(name));
+}
+
+/* Reads "4x", as ibnetdiscover prints it, or "4X", as other programs do.  "??": it is not known. */
+static const char *width_read(const char *at, uint8_t *width)
 {
 	static const struct {
 		const char *name;
 		uint8_t mask;
-	} widths[] = {{"1x", 1}, {"2x", 16}, {"4x", 2}, {"8x", 4}, {"12x", 8}};
-	static const struct {
-		const char *name;
-		uint8_t speed, ext_speed;
-	} speeds[] = {{"SDR", 1, 0}, {"DDR", 2, 0}, {"QDR", 4, 0}, {"FDR10", 4, 0},
-		      {"FDR", 4, 1}, {"EDR", 4, 2}, {"HDR", 4, 4}, {"NDR", 4, 8}};
+	} widths[] = {{"1x", 1}, {"2x", 16}, {"4x", 2}, {"8x", 4}, {"12x", 8}, {"??", 0}};
 
-	for (unsigned w = 0; w < array_size(widths); w++) {
-		size_t begin = strlen(widths[w].name);
-
-		if (n <= begin || memcmp(word, widths[w].name, begin) != 0)
+	for (unsigned i = 0; i < array_size(widths); i++) {
+		if (!name_begins(at, widths[i].name))
 			continue;
-		for (unsigned s = 0; s < array_size(speeds); s++) {
-			if (n - begin != strlen(speeds[s].name) ||
-			    memcmp(word + begin, speeds[s].name, n - begin) != 0)
-				continue;
-			out->width = widths[w].mask;
-			out->speed = speeds[s].speed;
-			out->ext_speed = speeds[s].ext_speed;
-			return true;
-		}
+		*width = widths[i].mask;
+		return at + strlen(widths[i].name);
+	}
+	return NULL;
+}
+
+/* The names that programs of rdma-core print now or have printed. */
+static const struct speed_name {
+	const char *name;
+	uint8_t speed, ext_speed;
+	bool xdr, fdr10;
+} speed_names[] = {
+	{.name = "SDR", .speed = 1},
+	{.name = "DDR", .speed = 2},
+	{.name = "QDR", .speed = 4},
+	{.name = "FDR10", .speed = 4, .fdr10 = true},
+	{.name = "FDR", .speed = 4, .ext_speed = 1},
+	{.name = "EDR", .speed = 4, .ext_speed = 2},
+	{.name = "HDR", .speed = 4, .ext_speed = 4},
+	{.name = "NDR", .speed = 4, .ext_speed = 8},
+	{.name = "XDR", .speed = 4, .xdr = true},
+	{.name = "2.5", .speed = 1},
+	{.name = "5.0", .speed = 2},
+	{.name = "5", .speed = 2},
+	{.name = "10.0", .speed = 4},
+	{.name = "10", .speed = 4},
+	{.name = "14.0625", .speed = 4, .ext_speed = 1},
+	{.name = "14", .speed = 4, .ext_speed = 1},
+	{.name = "25.78125", .speed = 4, .ext_speed = 2},
+	{.name = "25", .speed = 4, .ext_speed = 2},
+	{.name = "53.125", .speed = 4, .ext_speed = 4},
+	{.name = "50", .speed = 4, .ext_speed = 4},
+	{.name = "106.25", .speed = 4, .ext_speed = 8},
+	{.name = "100", .speed = 4, .ext_speed = 8},
+	{.name = "212.5", .speed = 4, .xdr = true},
+	{.name = "200", .speed = 4, .xdr = true},
+	{.name = "???"}, /* the program did not know it */
+};
+
+/* Finds the end of a speed's name, with "Gbps" or without; NULL: the text is another word. */
+static const char *speed_end(const char *text, const char *name)
+{
+	const char *end = text + strlen(name);
+
+	if (!name_begins(text, name))
+		return NULL;
+	if (name_begins(skip_blanks(end), "Gbps"))
+		end = skip_blanks(end) + strlen("Gbps");
+	return !*end || *end == ' ' || *end == '\t' ? end : NULL;
+}
+
+/* Reads "4xSDR", "4X 10.0 Gbps" and the like.  False: it is something else. */
+static bool rate_read(const char *at, struct port_line *out)
+{
+	uint8_t width = 0;
+
+	at = width_read(at, &width);
+	if (!at)
+		return false;
+	at = skip_blanks(at);
+	for (unsigned i = 0; i < array_size(speed_names); i++) {
+		const struct speed_name *s = &speed_names[i];
+
+		if (!speed_end(at, s->name))
+			continue;
+		out->rated = true;
+		out->width = width;
+		out->speed = s->speed;
+		out->ext_speed = s->ext_speed;
+		out->xdr = s->xdr;
+		out->fdr10 = s->fdr10;
+		/* "10.0 Gbps" may go on. */
+		if (!strcmp(s->name, "10.0") &&
+		    name_begins(skip_blanks(speed_end(at, s->name)), "(FDR10)"))
+			out->fdr10 = true;
+		return true;
 	}
 	return false;
 }
 
 /*
  * Reads what follows '#': "lid 1 lmc 0 "description" lid 7 4xSDR"; the LID behind the description
- * is that of the other end.
+ * is that of the other end.  Other comments mean nothing.
  */
-static void tail_read(const char *tail, struct port_line *out)
+static const char *tail_read(const char *tail, struct port_line *out)
 {
-	const char *quote = strchr(tail, '"'), *end = quote ? strchr(quote + 1, '"') : NULL;
+	const char *quote = strchr(tail, '"'), *end = quote ? strrchr(quote + 1, '"') : NULL;
 	char own[64];
+	uint64_t lid;
 
+	tail = skip_blanks(tail);
+	if (!quote || (size_t)(quote - tail) >= sizeof(own))
+		return NULL;
+	memcpy(own, tail, (size_t)(quote - tail));
+	own[quote - tail] = '\0';
 	if (!end)
-		return;
-	if ((size_t)(quote - tail) < sizeof(own)) {
-		memcpy(own, tail, (size_t)(quote - tail));
-		own[quote - tail] = '\0';
-		attribute_find(own, "lid", &out->lid);
-		attribute_find(own, "lmc", &out->lmc);
-	}
-	for (const char *word = skip_blanks(end + 1); *word;) {
-		size_t n = strcspn(word, " \t");
-
-		if (rate_read(word, n, out))
-			return;
-		word = skip_blanks(word + n);
-	}
+		return attribute_find(own, "lid", &out->lid) || quote == tail
+			       ? "the quote does not end"
+			       : NULL;
+	attribute_find(own, "lid", &out->lid);
+	attribute_find(own, "lmc", &out->lmc);
+	tail = skip_blanks(end + 1);
+	if (strncmp(tail, "lid ", 4) != 0)
+		return NULL;
+	tail = skip_blanks(tail + 4);
+	if (!number_take(&tail, UINT16_MAX, &lid))
+		return "behind 'lid' stands a number";
+	tail = skip_blanks(tail);
+	return !*tail || rate_read(tail, out) ? NULL : "this is no width and speed of a link";
 }
 
 const char *port_line_read(const char *line, bool is_switch, struct port_line *out)
@@ -288,21 +445,27 @@ const char *port_line_read(const char *line, bool is_switch, struct port_line *o
 	wrong = bracket_read(&line, &out->number);
 	if (wrong)
 		return wrong;
-	line = skip_guid(line);
-	wrong = quoted_read(&line, out->remote);
-	if (wrong)
-		return wrong;
-	if (*skip_blanks(line) == '[')
+	line = skip_external(line);
+	wrong = guid_read(&line, &out->guid);
+	if (!wrong)
+		wrong = quoted_read(&line, out->remote);
+	if (!wrong && *skip_blanks(line) == '[')
 		wrong = bracket_read(&line, &out->remote_number);
 	if (wrong)
 		return wrong;
-	line = skip_guid(line);
-	wrong = options_read(&line, out);
+	line = skip_external(line);
+	wrong = guid_read(&line, &out->remote_guid);
+	if (!wrong)
+		wrong = options_read(&line, out);
 	if (wrong)
 		return wrong;
-	line = strchr(line, '#');
-	if (line)
-		tail_read(line + 1, out);
+	if (!is_over(line))
+		return "something that is no comment follows the other end";
+	line = skip_blanks(line);
+	if (*line)
+		wrong = tail_read(line + 1, out);
+	if (wrong)
+		return wrong;
 	/* Ports of switches have no LID. */
 	if (is_switch)
 		out->lid = out->lmc = 0;

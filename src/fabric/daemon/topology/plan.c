@@ -93,6 +93,14 @@ uint32_t plan_port_index(const struct plan_node *node, uint32_t number)
 	return at < plan_node_rows(node) ? node->first_port + at : PLAN_NONE;
 }
 
+uint64_t plan_port_guid(const struct plan *p, const struct plan_node *node, uint32_t port)
+{
+	bool is_switch = node->type == SMP_NODE_SWITCH;
+	uint64_t guid = p->ports[is_switch ? node->first_port : port].guid;
+
+	return guid ? guid : node->guid + (is_switch ? 0 : port - node->first_port + 1);
+}
+
 uint32_t plan_node_of(const struct plan *p, uint32_t port)
 {
 	uint32_t low = 0, high = p->nnodes;

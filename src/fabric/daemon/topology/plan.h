@@ -20,9 +20,12 @@
 struct plan_port {
 	uint32_t cable; /* index of the port at the other end, or PLAN_NONE */
 	uint32_t line;	/* line that says so, in its node's file; 0: none */
+	uint64_t guid;	/* 0: the node's, plus the port's number if it is no switch */
 	uint16_t lid;
 	uint8_t lmc;
-	uint8_t width, speed, ext_speed; /* enabled, as in PortInfo */
+	uint8_t width, speed, ext_speed; /* enabled, as in PortInfo; 0: as ports start */
+	bool xdr, fdr10;
+	bool rated; /* the line says how fast the link was */
 };
 
 struct plan_node {
@@ -62,6 +65,8 @@ int64_t plan_find(const struct plan *p, const char *name) must_check;
 
 /* Returns the index of a node's port of that number, or PLAN_NONE. */
 uint32_t plan_port_index(const struct plan_node *node, uint32_t number);
+/* The GUID of a port of the node; all ports of a switch have that of its port 0. */
+uint64_t plan_port_guid(const struct plan *p, const struct plan_node *node, uint32_t port);
 /* The node that a port belongs to. */
 uint32_t plan_node_of(const struct plan *p, uint32_t port);
 

@@ -81,7 +81,7 @@ static void test_discovered(void)
 	CHECK(node("S1 x")->vendor_id == 0x2c9 && node("S1 x")->device_id == 0xd2f0);
 	CHECK(node("S1 x")->system_guid == 0x200077);
 	CHECK(node("H2")->guid == 0x100004 && node("H2")->device_id == 5);
-	CHECK(node("H1")->guid == 0x100000 && node("H1")->system_guid == 0x100000);
+	CHECK(node("H1")->guid == 0x100000 && !node("H1")->system_guid);
 	CHECK(node("H1")->vendor_id == 0 && node("H1")->device_id == 5);
 	CHECK(port("H2", 2)->lid == 6 && port("H2", 2)->lmc == 1 && port("H2", 1)->lid == 0);
 	CHECK(port("S1 x", 1)->lid == 0 && port("H1", 1)->lid == 4);
@@ -89,6 +89,86 @@ static void test_discovered(void)
 	      port("H1", 1)->ext_speed == 4);
 	CHECK(port("H2", 2)->width == 1 && port("H2", 2)->speed == 4 && !port("H2", 2)->ext_speed);
 	CHECK(leads("H2", 2, "S1 x", 2) && port("H2", 1)->cable == PLAN_NONE);
+}
+
+/* What adapters of real clusters have: port GUIDs of their own, no LID yet, any description. */
+static void test_real(void)
+{
+	CHECK(!parse(
+		"switchguid=0x2c5eab0300000010(2c5eab0300000018)\n"
+		"Switch\t65 \"S-2c5eab0300000010\"\t\t# \"\" base port 0 lid 65535 lmc 0\n"
+		"[1][ext 3]\t\"H-e09d730300000020\"[1](e09d730300000020) \t\t# \"a \"b\" c\" lid 1 "
+		"4xNDR\n"
+		"ibwarn: [1] mad_rpc: _do_madrpc failed; dport (Lid 3)\n"
+		"[2]\t\"R-e09d730300000030\"[2][ext 1](e09d7303000000aa) \t\t# \"r\" lid 2 4xNDR "
+		"s=4 w=2 v=4\n"
+		" \nsysimgguid=0x7\t\t# Chassis 1\nCa\t1 \"H-e09d730300000020\"\t\t# \"a \"b\" c\" "
+		"(scp)\n"
+		"[1](e09d730300000020) \t\"S-2c5eab0300000010\"[1]\t\t# lid 65535 lmc 0 \"\" lid 8 "
+		"4xNDR\n"
+		"\nChassis 1 (guid 0x9)\nHostname: h\n\n  Rt\t2 \"R-e09d730300000030\"\t\t# \"r\"\n"
+		"  [2] () \t\"S-2c5eab0300000010\"[2]\t\t# lid 6 lmc 0 \"\" lid 8 ??SDR\n"));
+	CHECK(node("S-2c5eab0300000010")->guid == 0x2c5eab0300000010);
+	CHECK(plan_port_guid(&plan, node("S-2c5eab0300000010"), 5) == 0x2c5eab0300000018);
+	CHECK(!node("S-2c5eab0300000010")->description[0] && !port("S-2c5eab0300000010", 0)->lid);
+	CHECK(node("a \"b\" c")->guid == 0xe09d730300000020 && node("a \"b\" c")->system_guid == 7);
+	CHECK(port("a \"b\" c", 1)->guid == 0xe09d730300000020 && !port("a \"b\" c", 1)->lid);
+	CHECK(node("r")->guid == 0xe09d730300000030 && !node("r")->system_guid);
+	CHECK(!port("r", 1)->guid && port("r", 2)->guid == 0xe09d7303000000aa);
+	CHECK(plan_port_guid(&plan, node("r"), node("r")->first_port) == 0xe09d730300000031);
+	CHECK(port("r", 2)->speed == 1 && !port("r", 2)->width && port("r", 2)->rated);
+	CHECK(leads("r", 2, "S-2c5eab0300000010", 2));
+}
+
+/* Names of speeds and widths as programs print them now or printed them once. */
+static void test_rates(void)
+{
+	static const struct {
+		const char *says;
+		struct plan_port has;
+	} rows[] = {
+		{"1xSDR", {.width = 1, .speed = 1}},
+		{"2xDDR", {.width = 16, .speed = 2}},
+		{"4xQDR", {.width = 2, .speed = 4}},
+		{"8xFDR10", {.width = 4, .speed = 4, .fdr10 = true}},
+		{"12xFDR", {.width = 8, .speed = 4, .ext_speed = 1}},
+		{"4xEDR", {.width = 2, .speed = 4, .ext_speed = 2}},
+		{"4xHDR", {.width = 2, .speed = 4, .ext_speed = 4}},
+		{"4xNDR", {.width = 2, .speed = 4, .ext_speed = 8}},
+		{"4xXDR", {.width = 2, .speed = 4, .xdr = true}},
+		{"4x SDR s=1 w=2", {.width = 2, .speed = 1}},
+		{"4X 2.5 Gbps", {.width = 2, .speed = 1}},
+		{"1X 5.0 Gbps Active", {.width = 1, .speed = 2}},
+		{"4X 10.0 Gbps", {.width = 2, .speed = 4}},
+		{"4X 10.0 Gbps (FDR10)", {.width = 2, .speed = 4, .fdr10 = true}},
+		{"4X 14.0625 Gbps", {.width = 2, .speed = 4, .ext_speed = 1}},
+		{"4X 25.78125 Gbps", {.width = 2, .speed = 4, .ext_speed = 2}},
+		{"2X 53.125 Gbps", {.width = 16, .speed = 4, .ext_speed = 4}},
+		{"4X 106.25 Gbps", {.width = 2, .speed = 4, .ext_speed = 8}},
+		{"4X 212.5 Gbps", {.width = 2, .speed = 4, .xdr = true}},
+		{"4x100Gbps", {.width = 2, .speed = 4, .ext_speed = 8}},
+		{"4x???", {.width = 2}},
+		{"??SDR", {.speed = 1}},
+		{"", {0}},
+	};
+
+	for (unsigned i = 0; i < array_size(rows); i++) {
+		const struct plan_port *want = &rows[i].has, *p;
+		char text[160];
+
+		snprintf(text, sizeof(text),
+			 "Hca 1 \"A\"\n[1] \"B\"[1] # lid 1 lmc 0 \"d\" lid 2 %s\n"
+			 "Hca 1 \"B\"\n[1] \"A\"[1]\n",
+			 rows[i].says);
+		CHECK(!parse(text));
+		p = port("A", 1);
+		if (p->width != want->width || p->speed != want->speed ||
+		    p->ext_speed != want->ext_speed || p->xdr != want->xdr ||
+		    p->fdr10 != want->fdr10 || p->rated != !!rows[i].says[0]) {
+			fprintf(stderr, "'%s'\n", rows[i].says);
+			CHECK(false);
+		}
+	}
 }
 
 /* Bases of GUIDs, defaults of ports, options, comments, Windows' line ends. */
@@ -176,6 +256,29 @@ static void test_wrong(void)
 		 "net:1: lid 49152 with lmc 0 is not a unicast LID"},
 		{"Hca 1 \"A\"\n[1] \"B\" # lid 5 lmc 1 \"B\" lid 1 4xSDR\n",
 		 "net:2: lid 5 with lmc 1 is not a unicast LID"},
+		/* what a terminal has damaged */
+		{"\ncaguid=5\na\t1 \"H-5\"\n[1](6) \"S\"[1]\n",
+		 "net:3: this line begins no node, and ports follow"},
+		{"Hca 1 \"A\"\n[1](e09d7 \"B\"[1]\n", "net:2: in brackets stands a GUID"},
+		{"Hca 1 \"A\"\n[1](g) \"B\"[1]\n", "net:2: in brackets stands a GUID"},
+		{"Hca 1 \"A\"\n[1](00e09d73030000002) \"B\"[1]\n", "net:2: in brackets stands"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1](x)\n", "net:2: in brackets stands a GUID"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1] lid 5 lmc 0 \"B\" lid 2 4xSDR\n",
+		 "net:2: something that is no comment follows the other end"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1] # lid 5 lmc 0 \"B\" lid 2 4xSD\n",
+		 "net:2: this is no width and speed of a link"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1] # \"B\" lid 2 3xSDR\n",
+		 "net:2: this is no width and speed of a link"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1] # \"B\" lid x 4xSDR\n",
+		 "net:2: behind 'lid' stands a number"},
+		{"Hca 1 \"A\"\n[1] \"B\"[1] # lid 5 lmc 0 \"B lid 2 4xSDR\n",
+		 "net:2: the quote does not end"},
+		{"Hca 1 \"A\"\t\t# \"half a na\n", "net:1: the quote does not end"},
+		{"Hca 1 \"A\" \"A\"\n", "net:1: something that is no comment follows the id"},
+		{"caguid=0xe09dz730\n", "net:1: caguid: the number does not end where it should"},
+		{"switchguid=0x5(5\n", "net:1: switchguid: in brackets stands a GUID"},
+		{"caguid=5\nHca 1 \"A\"\n[1](9) \"B\"\n\nHca 1 \"B\"\n[1](9) \"A\"\n",
+		 "net:5: 'B' and 'A' (line 2) have the port GUID 0x9"},
 		{"Hca 1 \"0123456789012345678901234567890123456789012345678901234567890123x\"\n",
 		 "net:1: the name has more than 64 characters"},
 	};
@@ -285,6 +388,8 @@ int main(void)
 {
 	test_small();
 	test_discovered();
+	test_real();
+	test_rates();
 	test_values();
 	test_modules();
 	test_wrong();
