@@ -91,12 +91,12 @@ static void test_methods(void)
 {
 	run_command(0xfff);
 	CHECK(other_command(16, 16) == -EINVAL);
-	run_command(PRM_OP_NOP);
+	run_command(PRM_OP_QUERY_CONG_STATUS);
 	CHECK(other_command(16, 16) == -EOPNOTSUPP);
 	/* each opcode has its method */
 	run_command(PRM_OP_ALLOC_PD);
 	CHECK(other_command(16, 16) == -EINVAL);
-	run_command(PRM_OP_NOP);
+	run_command(PRM_OP_QUERY_CONG_STATUS);
 	CHECK(create_object(16, NULL) == -EINVAL);
 	run_command(PRM_OP_CREATE_SCHEDULING_ELEMENT);
 	CHECK(create_object(16, NULL) == -EOPNOTSUPP);
