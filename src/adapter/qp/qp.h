@@ -263,6 +263,8 @@ struct qp {
 	/* Somebody waits for the last outstanding request to end: SQ_DRAINED is owed, or a DCI
 	 * turns to another peer. */
 	_Atomic(bool) drain_notify;
+	/* LAST_WQE_REACHED is owed, behind the completion of the receive that is in use. */
+	_Atomic(bool) last_wqe_due;
 	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
 	bool was_ready;		    /* it has been in RTR since it was made */
 

@@ -25,6 +25,7 @@ static bool qp_fail_once(struct qp *qp, const char *why)
 	old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
 	if (old == IB_QPS_ERR)
 		return false;
+	atomic_store(&qp->last_wqe_due, qp->create.srq != NULL);
 	atomic_store_explicit(&qp->failed_by, why, memory_order_relaxed);
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
@@ -32,8 +33,6 @@ static bool qp_fail_once(struct qp *qp, const char *why)
 	/* Only resp_unlock sets it again, after a look at the state. */
 	qp->resp.bypass_ok = 0;
 	resp_revoke(qp);
-	if (qp->create.srq)
-		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp_kick(qp);
 	return true;
 }
@@ -110,6 +109,7 @@ void qp_reset_queues(struct qp *qp)
 	timer_disarm(&qp->timer);
 	flow_end(qp);
 	atomic_store(&qp->drain_notify, false);
+	atomic_store(&qp->last_wqe_due, false);
 	resp_close(qp);
 	qp->resp.nak_sent = false;
 	qp->resp.in_message = false;

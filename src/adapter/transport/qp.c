@@ -395,8 +395,8 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 		trace(sq, drain, qp->qpn, "modify");
 		atomic_store(&qp->drain_notify, qp->attr.en_sqd_async_notify);
 	}
-	if (to == IB_QPS_ERR && from != IB_QPS_ERR && qp->create.srq)
-		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	if (to == IB_QPS_ERR && from != IB_QPS_ERR)
+		atomic_store(&qp->last_wqe_due, qp->create.srq != NULL);
 	trace(qp, state, qp->qpn, qp_state_name(from), qp_state_name(to), "modify");
 }
 

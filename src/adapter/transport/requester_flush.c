@@ -55,4 +55,7 @@ void requester_flush(struct qp *qp)
 	if (qp_state(qp) == IB_QPS_ERR)
 		responder_flush(qp);
 	resp_unlock(qp);
+	/* The program may take the queue pair apart when it has the event and what the CQ holds. */
+	if (atomic_exchange(&qp->last_wqe_due, false))
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
