@@ -13,7 +13,7 @@
 
 #define WQE_BLOCK     64u   /* send ring granularity, bytes */
 #define WQE_UNIT      16u   /* unit of ds */
-#define WQE_MAX_BYTES 1024u /* ds has 6 bits: 63 units, and max_sq_desc_sz is 1024 */
+#define WQE_MAX_BYTES 1024u /* max_sq_desc_sz */
 
 enum wqe_opcode {
 	WQE_OP_NOP = 0x00,
@@ -74,7 +74,7 @@ static inline const char *wqe_opcode_name(uint8_t opcode)
 
 struct wqe_ctrl {
 	be32 opmod_idx_opcode; /* opmod 31:24, block index 23:8, opcode 7:0 */
-	be32 qpn_ds;	       /* qpn 31:8, ds 5:0 */
+	be32 qpn_ds;	       /* qpn 31:8, ds 6:0: libmlx5 makes WQEs of 64 units */
 	uint8_t signature;
 	uint8_t dci_stream_hi;
 	uint8_t dci_stream_lo;
@@ -249,7 +249,7 @@ static inline uint16_t wqe_index(const struct wqe_ctrl *c)
 
 static inline uint32_t wqe_ds(const struct wqe_ctrl *c)
 {
-	return be32_get(c->qpn_ds) & 0x3f;
+	return be32_get(c->qpn_ds) & 0x7f;
 }
 
 static inline uint32_t wqe_qpn(const struct wqe_ctrl *c)

@@ -206,7 +206,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 		return FETCH_FAULT;
 	ds = wqe_ds(&out->ctrl);
 	out->nblocks = div_round_up(ds * WQE_UNIT, WQE_BLOCK);
-	if (!ds || out->nblocks > (uint32_t)ready)
+	if (!ds || ds > WQE_MAX_BYTES / WQE_UNIT || out->nblocks > (uint32_t)ready)
 		return FETCH_FAULT;
 	out->newest = out->nblocks == (uint32_t)ready;
 	if (out->nblocks > 1 && !copy_blocks(qp, block + 1, out->bytes + WQE_BLOCK,

@@ -56,7 +56,7 @@ static struct object_row *srq_list(const struct srq *srq)
  * WQE_DATA_LKEY_END. */
 static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *out)
 {
-	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), ADAPTER_MAX_SRQ_SGE);
+	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), RECV_MAX_SGE);
 
 	/* Most lists have one entry: fetch that first, and go on only if the list does. */
 	for (out->nsge = 0; out->nsge < max; out->nsge++) {

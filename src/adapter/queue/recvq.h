@@ -20,11 +20,15 @@ struct recv_ring {
 	const _Atomic(uint32_t) *enabled;
 };
 
+/* The largest receive of a queue pair (max_rq_desc_sz, 512 bytes) holds so many entries; that of an
+ * SRQ one less, because it begins with a link. */
+#define RECV_MAX_SGE 32u
+
 /* A receive, which is copied out of the ring before anybody looks at it. */
 struct recv_wqe {
 	uint16_t index; /* for completions: an index in an SRQ, a counter in a ring */
 	uint32_t nsge;
-	struct wqe_data sge[ADAPTER_MAX_SRQ_SGE];
+	struct wqe_data sge[RECV_MAX_SGE];
 };
 
 enum recv_verdict {

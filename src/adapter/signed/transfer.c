@@ -60,7 +60,7 @@ struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t p
 	};
 }
 
-/* A transfer into the receive in progress; seg has room for ADAPTER_MAX_SRQ_SGE. */
+/* A transfer into the receive in progress; seg has room for RECV_MAX_SGE. */
 static struct transfer transfer_recv(struct qp *qp, struct send_seg *seg)
 {
 	const struct recv_wqe *wqe = &qp->resp.recv;
@@ -139,7 +139,7 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	struct send_seg seg[ADAPTER_MAX_SRQ_SGE];
+	struct send_seg seg[RECV_MAX_SGE];
 	struct transfer t;
 	struct runs dst;
 	enum mkey_verdict v;
