@@ -51,8 +51,16 @@ static uint32_t pkey_table(const struct hca_cap_values *v)
 	return v->pkeys > 128 ? log2_of(v->pkeys / 128) : 0;
 }
 
-enum { ATOMIC_COMPARE_SWAP = 1 << 0, ATOMIC_FETCH_ADD = 1 << 1 };
-enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands have 2^n bytes */
+enum {
+	ATOMIC_COMPARE_SWAP = 1 << 0,
+	ATOMIC_FETCH_ADD = 1 << 1,
+	ATOMIC_MASKED_COMPARE_SWAP = 1 << 2,
+	ATOMIC_MASKED_FETCH_ADD = 1 << 3,
+};
+#define ATOMIC_OPERATIONS                                                      \
+	(ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD | ATOMIC_MASKED_COMPARE_SWAP | \
+	 ATOMIC_MASKED_FETCH_ADD)
+enum { ATOMIC_SIZE_4 = 1 << 2, ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands have 2^n bytes */
 
 /* Bits of a transport's word, first bit first. */
 enum {
@@ -273,9 +281,11 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_ROCE, 0x006, 1, 0, is_ethernet}, /* fl_rc_qp_when_roce_enabled */
 	{HCA_CAP_GENERAL, 0x33b, 5, 23},	  /* log_max_xrcd */
 
-	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
-	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
-	{HCA_CAP_ATOMIC, 0x0d0, 16, ATOMIC_SIZE_8},			     /* size_dc */
+	{HCA_CAP_ATOMIC, 0x040, 2, 1}, /* atomic_req_8B_endianness_mode: the host's order */
+	{HCA_CAP_ATOMIC, 0x046, 1, 1}, /* supported_atomic_req_8B_endianness_mode_1 */
+	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_OPERATIONS},		    /* operations */
+	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_4 | ATOMIC_SIZE_8}, /* size_qp */
+	{HCA_CAP_ATOMIC, 0x0d0, 16, ATOMIC_SIZE_4 | ATOMIC_SIZE_8}, /* size_dc */
 
 	{HCA_CAP_DPA, 0x000, 16, DPA_LAYOUT_VERSION}, /* version */
 	{HCA_CAP_DPA, 0x010, 16, 254},		      /* execution units */

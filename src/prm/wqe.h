@@ -105,6 +105,11 @@ struct wqe_atomic {
 	be64 compare;
 };
 
+/* Behind the remote address of WQE_OP_ATOMIC_MASKED_*: operands of 4 or 8 bytes.  A set bit of a
+ * boundary is the highest one of a field, which no carry leaves. */
+#define WQE_OPMOD_ATOMIC_4 0x08u
+#define WQE_OPMOD_ATOMIC_8 0x09u
+
 struct wqe_data {
 	be32 byte_count; /* 0 means WQE_DATA_ZERO in a data pointer segment */
 	be32 lkey;

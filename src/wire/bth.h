@@ -39,6 +39,9 @@ enum bth_op {
 	BTH_FETCH_ADD = 0x14,
 	BTH_SEND_LAST_INV = 0x16,
 	BTH_SEND_ONLY_INV = 0x17,
+	/* The specification has none of these; how cards send them is not public. */
+	BTH_MASKED_COMPARE_SWAP = 0x18,
+	BTH_MASKED_FETCH_ADD = 0x19,
 	BTH_OP_COUNT = 0x20,
 };
 
@@ -79,6 +82,7 @@ struct bth_props {
 	bool write : 1;
 	bool read : 1;
 	bool atomic : 1;
+	bool masked : 1; /* an atomic of 4 or 8 bytes with masks: dma_len says which */
 	/* Extended headers, in the order in which they stand behind the transport's own. */
 	bool reth : 1;
 	bool atomic_eth : 1;
@@ -139,6 +143,10 @@ static const struct bth_props bth_props[BTH_OP_COUNT] = {
 		{.response = 1, .first = 1, .last = 1, .atomic = 1, .aeth = 1, .atomic_ack = 1},
 	[BTH_COMPARE_SWAP] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
 	[BTH_FETCH_ADD] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
+	[BTH_MASKED_COMPARE_SWAP] =
+		{.request = 1, .first = 1, .last = 1, .atomic = 1, .masked = 1, .atomic_eth = 1},
+	[BTH_MASKED_FETCH_ADD] =
+		{.request = 1, .first = 1, .last = 1, .atomic = 1, .masked = 1, .atomic_eth = 1},
 	[BTH_SEND_LAST_INV] = {.request = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},
 	[BTH_SEND_ONLY_INV] =
 		{.request = 1, .first = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},

@@ -116,8 +116,10 @@ struct pkt {
 	uint64_t va;	/* RETH / AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add; /* AtomicETH */
-	uint64_t compare;
+	uint64_t swap_add;  /* AtomicETH */
+	uint64_t compare;   /* of a masked fetch-and-add: the boundaries of its fields */
+	uint64_t swap_mask; /* of a masked compare-and-swap */
+	uint64_t compare_mask;
 	uint64_t atomic_orig;	 /* AtomicAckETH; also of a request that is executed */
 	const struct pkt_dc *dc; /* request of BTH_DC, otherwise NULL */
 	const struct path *path;

@@ -22,6 +22,11 @@ struct record_atomic {
 	uint64_t compare;
 };
 
+struct record_masks {
+	uint64_t swap;
+	uint64_t compare;
+};
+
 struct record_orig {
 	uint64_t orig;
 };
@@ -72,6 +77,11 @@ static bool has_atomic(uint8_t opcode)
 	return bth_props_of(opcode)->atomic_eth;
 }
 
+static bool has_masks(uint8_t opcode)
+{
+	return bth_props_of(opcode)->masked;
+}
+
 /* What the memory held.  The answer to an atomic carries it, and so does a request that its sender
  * has executed. */
 static bool has_orig(uint8_t opcode, uint8_t flags)
@@ -106,6 +116,7 @@ static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 			  (flags & RECORD_ACK ? sizeof(struct record_ack) : 0) +
 			  (has_address(opcode) ? sizeof(struct record_address) : 0) +
 			  (has_atomic(opcode) ? sizeof(struct record_atomic) : 0) +
+			  (has_masks(opcode) ? sizeof(struct record_masks) : 0) +
 			  (has_orig(opcode, flags) ? sizeof(struct record_orig) : 0) +
 			  (has_global(opcode, flags & RECORD_GRH, dqpn)
 				   ? sizeof(struct record_global)
@@ -194,6 +205,11 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 	}
 	if (has_atomic(p->opcode)) {
 		struct record_atomic part = {p->swap_add, p->compare};
+
+		at = record_put(at, &part, sizeof(part));
+	}
+	if (has_masks(p->opcode)) {
+		struct record_masks part = {p->swap_mask, p->compare_mask};
 
 		at = record_put(at, &part, sizeof(part));
 	}
@@ -342,11 +358,14 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	struct record_address address = {0};
 	struct record_atomic atomic = {0};
 	struct record_orig orig = {0};
+	struct record_masks masks = {0};
 	struct record_global global = {0};
 
 	if (has_address(base->opcode) && !record_take(r, &address, sizeof(address)))
 		return false;
 	if (has_atomic(base->opcode) && !record_take(r, &atomic, sizeof(atomic)))
+		return false;
+	if (has_masks(base->opcode) && !record_take(r, &masks, sizeof(masks)))
 		return false;
 	if (has_orig(base->opcode, base->flags) && !record_take(r, &orig, sizeof(orig)))
 		return false;
@@ -358,6 +377,8 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	p->dma_len = address.dma_len;
 	p->swap_add = atomic.swap_add;
 	p->compare = atomic.compare;
+	p->swap_mask = masks.swap;
+	p->compare_mask = masks.compare;
 	p->atomic_orig = orig.orig;
 	path->sgid = global.sgid;
 	path->dgid = global.dgid;

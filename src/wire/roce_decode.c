@@ -157,6 +157,8 @@ static bool roce_has_opcode(uint8_t opcode)
 {
 	const struct bth_props *p = bth_props_of(opcode);
 
+	if (p->masked)
+		return false;
 	switch (opcode & BTH_TRANSPORT_MASK) {
 	case BTH_RC:
 	case BTH_XRC:

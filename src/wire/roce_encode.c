@@ -159,7 +159,8 @@ static bool roce_has_frame(const struct pkt *p)
 
 	return (transport == BTH_RC || transport == BTH_UC || transport == BTH_UD ||
 		transport == BTH_XRC) &&
-	       (pkt_props(p)->request || pkt_props(p)->response) && !p->placed;
+	       (pkt_props(p)->request || pkt_props(p)->response) && !pkt_props(p)->masked &&
+	       !p->placed;
 }
 
 uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],

@@ -22,6 +22,8 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
 	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},
 	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
+	[WQE_OP_ATOMIC_MASKED_CS] = {.valid = 1, .atomic = 1, .masked = 1, .rc = 1},
+	[WQE_OP_ATOMIC_MASKED_FA] = {.valid = 1, .atomic = 1, .masked = 1, .rc = 1},
 	[WQE_OP_SET_PSV] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_ENHANCED_MPSW] = {.valid = 1, .send = 1, .raw = 1},
@@ -105,6 +107,55 @@ static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, ui
 /* An address vector without the extended bit has only this many bytes. */
 #define AV_SHORT_BYTES 16u
 
+static bool decode_atomic(struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	struct wqe_atomic x;
+
+	if (end - *at < sizeof(x))
+		return false;
+	memcpy(&x, w->bytes + *at, sizeof(x));
+	w->atomic_bytes = sizeof(uint64_t);
+	w->swap_add = be64_get(x.swap_add);
+	w->compare = be64_get(x.compare);
+	*at += sizeof(x);
+	return true;
+}
+
+static uint64_t masked_operand(const struct send_wqe *w, uint32_t at, unsigned n)
+{
+	be32 word;
+	be64 wide;
+
+	if (w->atomic_bytes == sizeof(word)) {
+		memcpy(&word, w->bytes + at + n * sizeof(word), sizeof(word));
+		return be32_get(word);
+	}
+	memcpy(&wide, w->bytes + at + n * sizeof(wide), sizeof(wide));
+	return be64_get(wide);
+}
+
+/* The operands stand one behind the other and fill whole units: swap, compare and their masks, or
+ * addend and boundaries. */
+static bool decode_masked(struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	bool swap = w->opcode == WQE_OP_ATOMIC_MASKED_CS;
+	uint8_t opmod = wqe_opmod(&w->ctrl);
+	uint32_t bytes;
+
+	if (opmod != WQE_OPMOD_ATOMIC_4 && opmod != WQE_OPMOD_ATOMIC_8)
+		return false;
+	w->atomic_bytes = opmod == WQE_OPMOD_ATOMIC_4 ? 4 : 8;
+	bytes = (uint32_t)align_up((swap ? 4 : 2) * (uint64_t)w->atomic_bytes, WQE_UNIT);
+	if (end - *at < bytes)
+		return false;
+	w->swap_add = masked_operand(w, *at, 0);
+	w->compare = masked_operand(w, *at, 1);
+	w->swap_mask = swap ? masked_operand(w, *at, 2) : 0;
+	w->compare_mask = swap ? masked_operand(w, *at, 3) : 0;
+	*at += bytes;
+	return true;
+}
+
 /* Decodes the segments in front of the data, and moves *at past them. */
 static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
@@ -145,17 +196,7 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 		w->rkey = be32_get(r.rkey);
 		*at += sizeof(r);
 	}
-	if (p->atomic) {
-		struct wqe_atomic x;
-
-		if (end - *at < sizeof(x))
-			return false;
-		memcpy(&x, w->bytes + *at, sizeof(x));
-		w->swap_add = be64_get(x.swap_add);
-		w->compare = be64_get(x.compare);
-		*at += sizeof(x);
-	}
-	return true;
+	return !p->atomic || (p->masked ? decode_masked(w, at, end) : decode_atomic(w, at, end));
 }
 
 static bool carried_by(const struct qp *qp, const struct wqe_props *p)
@@ -188,6 +229,9 @@ static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t
 		return 0;
 	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end))
 		return CQE_SYN_LOCAL_QP_OP;
+	/* The answer is no longer than the operand; a longer list keeps the rest as it is. */
+	if (p->atomic)
+		w->len = min_u64(w->len, w->atomic_bytes);
 	/* An answer has no place in the ring (ibv_post_send(3): inline data are sent). */
 	if ((p->read || p->atomic) && w->has_inline)
 		return CQE_SYN_LOCAL_QP_OP;

@@ -37,8 +37,11 @@ struct send_wqe {
 	uint32_t imm;
 	uint64_t raddr;
 	uint32_t rkey;
+	uint32_t atomic_bytes; /* of each operand */
 	uint64_t swap_add;
-	uint64_t compare;
+	uint64_t compare; /* of a masked fetch-and-add: the boundaries of its fields */
+	uint64_t swap_mask;
+	uint64_t compare_mask;
 	uint32_t srqn; /* XRC */
 	struct wqe_av av;
 	uint8_t eth_flags; /* raw packet: WQE_ETH_* */
@@ -58,6 +61,7 @@ struct wqe_props {
 	bool write : 1;
 	bool read : 1;
 	bool atomic : 1;
+	bool masked : 1; /* an atomic with masks, of 4 or 8 bytes */
 	bool imm : 1;
 	bool inval : 1;
 	bool local : 1; /* makes no packet */

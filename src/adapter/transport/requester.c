@@ -309,6 +309,20 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 	return STEP_NEXT;
 }
 
+static uint8_t atomic_bth_op(uint8_t opcode)
+{
+	switch (opcode) {
+	case WQE_OP_ATOMIC_CS:
+		return BTH_COMPARE_SWAP;
+	case WQE_OP_ATOMIC_FA:
+		return BTH_FETCH_ADD;
+	case WQE_OP_ATOMIC_MASKED_CS:
+		return BTH_MASKED_COMPARE_SWAP;
+	default:
+		return BTH_MASKED_FETCH_ADD;
+	}
+}
+
 static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const struct send_wqe *w,
 				     struct pkt *pkt)
 {
@@ -333,10 +347,12 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		pkt->va += have;
 		pkt->dma_len -= (uint32_t)have;
 	} else {
-		pkt->opcode = (uint8_t)(qp->bth | (w->opcode == WQE_OP_ATOMIC_CS ? BTH_COMPARE_SWAP
-										 : BTH_FETCH_ADD));
+		pkt->opcode = (uint8_t)(qp->bth | atomic_bth_op(w->opcode));
+		pkt->dma_len = w->atomic_bytes;
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
+		pkt->swap_mask = w->swap_mask;
+		pkt->compare_mask = w->compare_mask;
 		pkt->executed = op->executed;
 		pkt->atomic_orig = op->executed ? qp->req.executed_before : 0;
 	}

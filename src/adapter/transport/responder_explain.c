@@ -74,9 +74,12 @@ static void explain_not_ready(struct qp *qp, const struct pkt *pkt)
 
 static const char *invalid_reason(const struct qp *qp, const struct pkt *pkt)
 {
-	if (pkt_props(pkt)->atomic && pkt->va % sizeof(uint64_t))
-		explain_because("the address 0x%llx of the atomic operation is not a multiple of 8",
-				(unsigned long long)pkt->va);
+	uint32_t bytes = pkt_props(pkt)->masked && pkt->dma_len ? pkt->dma_len : sizeof(uint64_t);
+
+	if (pkt_props(pkt)->atomic && pkt->va % bytes)
+		explain_because(
+			"the address 0x%llx of the atomic operation is not a multiple of %u",
+			(unsigned long long)pkt->va, bytes);
 	if (qp->bth == BTH_XRC && !qp->resp.srq)
 		explain_because("no XRC shared receive queue of this domain has the number 0x%x",
 				pkt->srqn);

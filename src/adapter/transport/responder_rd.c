@@ -3,6 +3,8 @@
  * order. */
 #include "adapter/transport/responder_state.h"
 
+#include <endian.h>
+
 #include "adapter/bypass/bypass.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/read_offer.h"
@@ -277,6 +279,49 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 	return rd_answer_new(qp, rd, pkt);
 }
 
+static uint32_t atomic_bytes(const struct pkt *pkt)
+{
+	return pkt_props(pkt)->masked ? pkt->dma_len : sizeof(uint64_t);
+}
+
+/* What a masked operation makes of a word. */
+static uint64_t masked_result(const struct pkt *pkt, uint64_t word)
+{
+	uint64_t add = pkt->swap_add, top = pkt->compare;
+
+	if (pkt_op(pkt) == BTH_MASKED_COMPARE_SWAP)
+		return (word ^ pkt->compare) & pkt->compare_mask
+			       ? word
+			       : (word & ~pkt->swap_mask) | (pkt->swap_add & pkt->swap_mask);
+	/* The highest bits of the fields are added without their carries. */
+	return ((word & ~top) + (add & ~top)) ^ ((word ^ add) & top);
+}
+
+/* One of 4 bytes changes its half of an aligned word, whose other half is in the same page. */
+static bool masked_execute(const struct pkt *pkt, void *addr, uint64_t *orig)
+{
+	unsigned shift = (unsigned)((uintptr_t)addr % sizeof(uint64_t)) * 8;
+	void *at = (uint8_t *)addr - shift / 8;
+	bool narrow = atomic_bytes(pkt) == sizeof(uint32_t);
+	uint64_t mask = narrow ? (uint64_t)UINT32_MAX << shift : UINT64_MAX;
+	uint64_t word, seen;
+
+	if (!usermem_copy(&seen, at, sizeof(seen)))
+		return false;
+	do {
+		uint64_t new = masked_result(pkt, (seen & mask) >> shift) << shift;
+
+		word = seen;
+		if (!usermem_compare_swap(at, word, (word & ~mask) | (new &mask), &seen))
+			return false;
+	} while (seen != word);
+	*orig = (word & mask) >> shift;
+	/* The mode of atomic_req_8B_endianness_mode leaves other sizes in network order. */
+	if (narrow)
+		*orig = htobe32((uint32_t)*orig);
+	return true;
+}
+
 static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
 {
 	const struct mkey_use u =
@@ -285,14 +330,16 @@ static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
 	struct runs runs;
 
 	runs_begin(&runs);
-	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
+	v = mkey_resolve(qp->adapter, &u, pkt->va, atomic_bytes(pkt), &runs);
 	/* A key with signatures allows no atomics either. */
-	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
+	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, atomic_bytes(pkt)))
 		return false;
 	/* An iova and its memory may differ in alignment; the CPU's atomics need that of the
 	 * memory. */
-	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
+	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % atomic_bytes(pkt))
 		return false;
+	if (unlikely(pkt_props(pkt)->masked))
+		return masked_execute(pkt, runs.run[0].addr, orig);
 	return pkt_op(pkt) == BTH_FETCH_ADD
 		       ? usermem_fetch_add(runs.run[0].addr, pkt->swap_add, orig)
 		       : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, orig);
@@ -306,7 +353,8 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
-	if (pkt->va % sizeof(uint64_t))
+	if ((atomic_bytes(pkt) != sizeof(uint64_t) && atomic_bytes(pkt) != sizeof(uint32_t)) ||
+	    pkt->va % atomic_bytes(pkt))
 		return RESP_ERR_INVALID;
 	/* The peer may have executed it by itself, and then found the word closed when it wanted to
 	 * count it. */

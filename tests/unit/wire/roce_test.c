@@ -291,6 +291,8 @@ static void all_operations(void)
 				const struct bth_props *p = bth_props_of((uint8_t)op);
 				bool datagram = transports[t] == BTH_UD;
 
+				if (p->masked)
+					continue;
 				if (!p->request && (!p->response || t == 1 || datagram))
 					continue;
 				if ((t == 1 && (p->read || p->atomic || p->ieth)) ||
@@ -310,9 +312,10 @@ static void all_operations(void)
 /* They go nowhere, and are not taken either. */
 static void others_are_refused(void)
 {
-	static const uint8_t none[] = {BTH_DC | BTH_SEND_ONLY,	BTH_RAW | BTH_SEND_ONLY,
-				       BTH_CNP | BTH_SEND_ONLY, BTH_RD | BTH_SEND_ONLY,
-				       BTH_RC | 0x15,		BTH_RC | 0x1f};
+	static const uint8_t none[] = {
+		BTH_DC | BTH_SEND_ONLY,	      BTH_RAW | BTH_SEND_ONLY, BTH_CNP | BTH_SEND_ONLY,
+		BTH_RD | BTH_SEND_ONLY,	      BTH_RC | 0x15,	       BTH_RC | 0x1f,
+		BTH_RC | BTH_MASKED_FETCH_ADD};
 	static const uint8_t not_taken[] = {BTH_UC | BTH_ACK, BTH_UC | BTH_READ_REQUEST,
 					    BTH_UD | BTH_SEND_FIRST, BTH_UD | BTH_WRITE_ONLY};
 	const struct path path = path_made(false, true);
