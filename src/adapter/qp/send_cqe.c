@@ -44,17 +44,19 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 		.op_own = CQE_OP_REQ_ERR << 4,
 	};
 	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
+	bool told = atomic_exchange(&qp->comp.error_told, true);
 
 	/* A request that did not fail by itself may keep silent if the program knows of the error. */
-	if (atomic_exchange(&qp->comp.error_told, true) && flush &&
-	    op->ce == WQE_CTRL_CE_FIRST_ERROR)
+	if (told && flush && op->ce == WQE_CTRL_CE_FIRST_ERROR)
 		return;
 	if (flush)
 		note_flush(qp, op);
 	else
 		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
 		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
-	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
+	/* The first flush counts as an error if nothing else was one. */
+	shard_count(qp->adapter->counters,
+		    flush && told ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
 	if (unlikely(!cq_push(qp->create.send_cq, (struct cqe64 *)&cqe,
 			      op->ce == WQE_CTRL_CE_EVENT ? CQ_WAKE_ALWAYS : CQ_WAKE_SOLICITED)))
 		qp_cannot_complete(qp);

@@ -146,6 +146,7 @@ bool completer_retry(struct qp *qp, const char *why)
 		return true;
 	}
 	trace(retry, exhausted, qp->qpn, qp->attr.dest_qpn, why);
+	shard_count(qp->adapter->counters, HW_REQ_TRANSPORT_RETRIES_EXCEEDED, 1);
 	if (n != atomic_load(&qp->req.tail))
 		done_locked(qp, n, CQE_SYN_RETRY_EXC);
 	return false;
@@ -229,6 +230,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 
 			trace(retry, exhausted, qp->qpn, pkt->sqpn, "receiver-not-ready");
 			shard_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
+			shard_count(qp->adapter->counters, HW_REQ_RNR_RETRIES_EXCEEDED, 1);
 			if (n != atomic_load(&qp->req.tail))
 				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC);
 			return;
@@ -428,8 +430,8 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	if (is_read) {
 		read_response(qp, n, pkt);
 	} else {
-		/* The original value, in the byte order of the memory it came from.  The list may
-		 * be longer, or have room for a part only. */
+		/* The original value, in the byte order of the memory it came from; of 4 bytes, in
+		 * network order.  The list may have room for a part only. */
 		uint64_t orig = pkt->atomic_orig;
 		struct run run = {&orig, min_u32(op->len, sizeof(orig))};
 		const struct pkt value = {

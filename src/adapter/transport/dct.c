@@ -370,7 +370,6 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(aeth), pkt->psn);
 	if (explaining())
 		dct_explain_key(target, pkt, target->dct->key);
-	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 	dct_refuse(target, pkt, aeth);
 }
 

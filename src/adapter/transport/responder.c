@@ -210,6 +210,7 @@ static enum resp_state resp_begin(struct qp *qp, const struct pkt *pkt)
 		r->off = 0;
 	}
 	if (p->first && p->write) {
+		resp_count_write(qp);
 		r->write_va = pkt->va;
 		r->write_rkey = pkt->rkey;
 		r->write_len = pkt->dma_len;
@@ -265,8 +266,6 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	if (unlikely(p->ieth) && !resp_invalidate(qp, pkt->imm))
 		return RESP_ERR_INVALIDATE;
 	r->epsn = psn_add(r->epsn, pkt->npkts);
-	if (p->write && p->first)
-		shard_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
 	if (p->last) {
 		r->in_message = false;
 		r->msn = psn_add(r->msn, 1);
@@ -442,7 +441,6 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	case RESP_ERR_RD_DEPTH:
 		return resp_refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
 	case RESP_ERR_REMOTE_ACCESS:
-		shard_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 		/* A packet whose immediate asks for a receive has taken one. */
 		if (qp_is_reliable(qp) && pkt_props(pkt)->imm && pkt->npkts == 1)
 			resp_end_recv(qp, CQE_SYN_LOCAL_ACCESS);

@@ -68,8 +68,10 @@ enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 	if (p->atomic)
 		return RESP_ATOMIC;
 	if (p->write && p->first && !p->last && pkt->dma_len &&
-	    !resp_may_access(qp, IB_ACCESS_REMOTE_WRITE, pkt))
+	    !resp_may_access(qp, IB_ACCESS_REMOTE_WRITE, pkt)) {
+		resp_count_write(qp);
 		return RESP_ERR_REMOTE_ACCESS;
+	}
 	return RESP_CHECK_LENGTH;
 }
 

@@ -5,6 +5,7 @@
 #include "adapter/transport/responder.h"
 #include "base/explain.h"
 #include "base/trace.h"
+#include "wire/counter_shard.h"
 
 enum resp_state {
 	RESP_CHECK_PSN,
@@ -60,6 +61,12 @@ bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t r
 		  uint64_t len);
 /* True if the key that the packet names grants all that the packet asks for. */
 bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt);
+
+/* Counts a WRITE that the QP allows, whatever its key does. */
+static inline void resp_count_write(const struct qp *qp)
+{
+	shard_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
+}
 
 /* ---- responder_explain.c: call these after explaining() ---- */
 
