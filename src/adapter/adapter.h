@@ -54,6 +54,7 @@ struct adapter_attr {
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
 	/* Report signature errors as devices do, and not as the manual says (sig/error.h). */
 	bool sig_report_hardware;
+	bool timing_hardware;	 /* retries as cards time them (transport/ack_timer.c) */
 	uint8_t steering_format; /* prm/model.h */
 	/* Called when something needs adapter_progress soon, and nobody may be polling. */
 	void (*kick)(void *user);

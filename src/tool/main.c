@@ -9,7 +9,7 @@
 static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
-	 "[--signature-reports manual|hardware] "
+	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
 	 "[--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
@@ -23,25 +23,27 @@ static const struct command commands[] = {
 	 "not given.  'eth,eth' for programs that want Ethernet at the first device.\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.\n"
+	 "--timing: retries after the timeouts that the queue pair names (the default), or as\n"
+	 "late as on cards; see softhca(1).\n"
 	 "--memory: how other processes' RDMA reaches the program's memory; see softhca(1).\n"
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
 	 "the points, 'qp.*,rnr.*' selects some.\n"
 	 "--explain: says in words why a request failed, was refused, repeated or dropped.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_MEMORY | OPT_TRACE |
-		 OPT_EXPLAIN | OPT_GDB,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_TIMING | OPT_MEMORY |
+		 OPT_TRACE | OPT_EXPLAIN | OPT_GDB,
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
-	 "[--signature-reports manual|hardware] "
+	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
 	 "--unset",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"\n"
 	 "--unset: prints what undoes that: eval \"$(softhca env --unset)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_MEMORY | OPT_TRACE |
-		 OPT_EXPLAIN | OPT_UNSET,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_TIMING | OPT_MEMORY |
+		 OPT_TRACE | OPT_EXPLAIN | OPT_UNSET,
 	 command_env},
 	{"status", "[--fabric NAME] [--json] [PID|QP]",
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"

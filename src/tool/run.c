@@ -70,6 +70,7 @@ static bool environment_set(const struct session *s, const char *host, const cha
 		   !setenv("SOFTHCA_DIR", s->dir, 1) && !setenv("SOFTHCA_HOST", host, 1) &&
 		   !setenv("SOFTHCA_DAEMON", s->daemon, 1) &&
 		   (!s->reports || !setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1)) &&
+		   (!s->timing || !setenv("SOFTHCA_TIMING", s->timing, 1)) &&
 		   (!s->memory || !setenv("SOFTHCA_MEMORY", s->memory, 1)) &&
 		   (!s->trace || !setenv("SOFTHCA_TRACE", s->trace, 1)) &&
 		   (!s->explain || !setenv("SOFTHCA_EXPLAIN", "1", 1));
@@ -165,6 +166,8 @@ int command_env(struct session *s, int argc, char **argv)
 		undo_export("SOFTHCA_LINK_TYPES", s->links);
 	if (s->reports)
 		undo_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
+	if (s->timing)
+		undo_export("SOFTHCA_TIMING", s->timing);
 	if (s->memory)
 		undo_export("SOFTHCA_MEMORY", s->memory);
 	if (s->trace)

@@ -92,6 +92,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"host", required_argument, NULL, OPT_HOST},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"signature-reports", required_argument, NULL, OPT_REPORTS},
+		{"timing", required_argument, NULL, OPT_TIMING},
 		{"memory", required_argument, NULL, OPT_MEMORY},
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
@@ -124,6 +125,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->host = optarg;
 		else if (opt == OPT_REPORTS)
 			s->reports = optarg;
+		else if (opt == OPT_TIMING)
+			s->timing = optarg;
 		else if (opt == OPT_MEMORY)
 			s->memory = optarg;
 		else if (opt == OPT_MODEL)
@@ -209,6 +212,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "memory is " MEMORY_WAY_NAMES ", not", s->memory);
 	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
+	if (s->timing && strcmp(s->timing, "nominal") != 0 && strcmp(s->timing, "hardware") != 0)
+		return bad_option(s, "timing is nominal or hardware, not", s->timing);
 	if (s->model && model_find(s->model) < 0)
 		return bad_model(s);
 	if (s->hosts && !text_number(s->hosts, FABRIC_MAX_HOSTS, &s->nhosts))

@@ -34,6 +34,7 @@ struct session {
 	bool unset;	      /* undo what env has set */
 	bool gdb;	      /* run the program in a debugger */
 	const char *reports;  /* style of reports of signature errors, or NULL */
+	const char *timing;   /* of retries, or NULL */
 	const char *memory;   /* the way to the program's memory, or NULL */
 	const char *trace;    /* patterns of trace points, or NULL */
 	bool explain;	      /* say why requests fail */
@@ -68,6 +69,7 @@ enum session_option {
 	OPT_UNSET = 1024,
 	OPT_GDB = 256,
 	OPT_EXPLAIN = 512,
+	OPT_TIMING = 32768,
 };
 
 struct command {

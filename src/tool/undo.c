@@ -10,17 +10,10 @@
 
 /* All variables that softhca env may set. */
 static const char *const names[] = {
-	"SOFTHCA_DIR",
-	"SOFTHCA_HOST",
-	"SOFTHCA_DAEMON",
-	"SOFTHCA_MODEL",
-	"SOFTHCA_LINK_TYPES",
-	"SOFTHCA_SIGNATURE_REPORTS",
-	"SOFTHCA_MEMORY",
-	"SOFTHCA_TRACE",
-	"SOFTHCA_EXPLAIN",
-	"VALGRIND_OPTS",
-	PRELOAD,
+	"SOFTHCA_DIR",	   "SOFTHCA_HOST",	 "SOFTHCA_DAEMON",
+	"SOFTHCA_MODEL",   "SOFTHCA_LINK_TYPES", "SOFTHCA_SIGNATURE_REPORTS",
+	"SOFTHCA_TIMING",  "SOFTHCA_MEMORY",	 "SOFTHCA_TRACE",
+	"SOFTHCA_EXPLAIN", "VALGRIND_OPTS",	 PRELOAD,
 };
 
 /* Their values before this process set any for the daemon. */

@@ -127,6 +127,7 @@ struct completer {
 	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
 	_Atomic(uint32_t) acked_psn;	  /* all PSNs before this one are acknowledged */
 	uint8_t retry_left;
+	uint8_t adaptive; /* early retransmissions since the last sign of life (ack_timer.c) */
 	uint8_t rnr_left;
 	/* Answers from asked_psn on were missing, and we have asked for them again. */
 	bool asked;

@@ -25,14 +25,62 @@ enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_UNHEARD, PEER_SILENT };
  */
 enum ack_grace { GRACE_NONE, GRACE_BEHIND, GRACE_TAKEN, GRACE_UNHEARD };
 
+/*
+ * With attr.timing_hardware, retries take as long as measured on cards (docs/fidelity.md): an
+ * interval is twice the nominal timeout, and that at least the one of 16.  Before the first interval
+ * come early retransmissions, each after twice as long as the one before.  Together they take 13/16
+ * of an interval and two of the retries.
+ */
+#define HARDWARE_TIMEOUT_MIN  16u
+#define ADAPTIVE_RETRIES      8u
+#define ADAPTIVE_COST	      2u
+#define ADAPTIVE_FIRST(total) ((total)*13 / 16 / ((1u << ADAPTIVE_RETRIES) - 1))
+
+/* The timeout is 4.096 us times 2^timeout; 0 waits for ever (IBTA 9.7.6.1.3). */
+void ack_timer_set(struct qp *qp)
+{
+	uint8_t timeout = qp->attr.timeout;
+
+	if (timeout && qp->adapter->attr.timing_hardware)
+		qp->ack_timeout_ns = 8192ull
+				     << (timeout > HARDWARE_TIMEOUT_MIN ? timeout
+									: HARDWARE_TIMEOUT_MIN);
+	else
+		qp->ack_timeout_ns = timeout ? 4096ull << timeout : 0;
+}
+
+/* True if the next retransmission is an early one. */
+static bool is_adaptive(const struct qp *qp)
+{
+	return unlikely(qp->adapter->attr.timing_hardware) && qp->attr.retry_cnt &&
+	       qp->comp.adaptive < ADAPTIVE_RETRIES;
+}
+
+static uint64_t ack_interval(const struct qp *qp)
+{
+	return is_adaptive(qp) ? ADAPTIVE_FIRST(qp->ack_timeout_ns) << qp->comp.adaptive
+			       : qp->ack_timeout_ns;
+}
+
+static void retransmit_early(struct qp *qp)
+{
+	shard_count(qp->adapter->counters, HW_ROCE_ADP_RETRANS, 1);
+	if (++qp->comp.adaptive == ADAPTIVE_RETRIES)
+		qp->comp.retry_left -= min_u32(qp->comp.retry_left, ADAPTIVE_COST);
+	completer_go_back(qp, "adaptive");
+}
+
 void ack_timer_arm(struct qp *qp)
 {
 	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
 		return;
 	/* An RNR wait owns the timer, and begins under the lock. */
 	spin_lock(&qp->comp.lock);
-	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR))
-		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR)) {
+		if (atomic_load(&qp->comp.fresh))
+			qp->comp.adaptive = 0;
+		qp_timer_arm(qp, clock_ns() + ack_interval(qp));
+	}
 	spin_unlock(&qp->comp.lock);
 }
 
@@ -101,14 +149,19 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 	/* While the rest of a message waits for its rate, the peer cannot answer either. */
 	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
 		qp->comp.late = (struct ack_lateness){0};
+		qp->comp.adaptive = 0;
 	} else if (peer == PEER_UNASKED) {
 		return false;
-	} else if (timeout_counts(qp, peer)) {
+	} else if (!timeout_counts(qp, peer)) {
+		/* once more */
+	} else if (is_adaptive(qp)) {
+		retransmit_early(qp);
+	} else {
 		shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
 		if (!completer_retry(qp, "timeout"))
 			return true;
 	}
-	qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+	qp_timer_arm(qp, clock_ns() + ack_interval(qp));
 	return true;
 }
 

@@ -5,6 +5,8 @@
 
 #include "adapter/qp/qp.h"
 
+/* Takes the timeout from the QP's attributes. */
+void ack_timer_set(struct qp *qp);
 /* Makes sure that the timer runs while requests are outstanding. */
 void ack_timer_arm(struct qp *qp);
 /* Runs when the timer fires. */

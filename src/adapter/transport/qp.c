@@ -11,6 +11,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_row.h"
 #include "adapter/qp/qp_state.h"
+#include "adapter/transport/ack_timer.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/qp/flow.h"
 #include "adapter/transport/ack_timer.h"
@@ -336,9 +337,8 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 		route_forget(&qp->route);
 	if (mask & IB_QP_DEST_QPN)
 		qp_note(qp);
-	/* The timeout is 4.096 us times 2^timeout; 0 waits for ever (IBTA 9.7.6.1.3). */
 	if (mask & IB_QP_TIMEOUT)
-		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+		ack_timer_set(qp);
 	if (mask & IB_QP_RETRY_CNT)
 		qp->comp.retry_left = qp->attr.retry_cnt;
 	if (mask & IB_QP_RNR_RETRY)

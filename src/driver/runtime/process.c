@@ -219,6 +219,19 @@ static bool reports_as_hardware(void)
 	return false;
 }
 
+/* Reads SOFTHCA_TIMING; see softhca(1). */
+static bool timing_as_hardware(void)
+{
+	const char *value = getenv("SOFTHCA_TIMING");
+
+	if (!value || !strcmp(value, "nominal"))
+		return false;
+	if (!strcmp(value, "hardware"))
+		return true;
+	log_warn("SOFTHCA_TIMING: neither nominal nor hardware: %s", value);
+	return false;
+}
+
 /* Reads SOFTHCA_PROCESSORS; see softhca(1). */
 static bool engine_may_leave(void)
 {
@@ -300,6 +313,7 @@ static int hca_create(struct process *p, uint32_t row)
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
 		.number_chunk = process_number_chunk,
 		.sig_report_hardware = reports_as_hardware(),
+		.timing_hardware = timing_as_hardware(),
 		.steering_format = model_at(p->registry->model)->steering,
 		.kick = process_kick,
 		.violated = process_violated,
