@@ -394,6 +394,13 @@ void cdev_close(int fd)
 	cdev_table_clear(fd);
 }
 
+void cdev_close_range(unsigned first, unsigned last)
+{
+	no_cancellation();
+
+	cdev_table_clear_range(first, last);
+}
+
 void cdev_dup(int fd, int newfd)
 {
 	no_cancellation();

@@ -46,6 +46,8 @@ void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
+/* The same for a range of numbers, after the real call. */
+void cdev_close_range(unsigned first, unsigned last);
 /* Called after pthread_cancel: the thread may wait here instead of in the kernel's read. */
 void cdev_cancelled(void);
 /*

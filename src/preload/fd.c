@@ -25,8 +25,6 @@
 #include "preload/tree.h"
 #include "preload/wait.h"
 
-/* A range may go up to UINT_MAX; the driver's table does not. */
-#define DEVICE_FD_MAX 65535u
 /* How often at most we give way to a thread of ours that opens a file. */
 #define SOON_OPENED 1000u
 
@@ -96,8 +94,7 @@ static void close_devices(unsigned first, unsigned last)
 {
 	if (!tree_device_opened() || !tree_device_owner())
 		return;
-	for (unsigned fd = first; fd <= min_u32(last, DEVICE_FD_MAX); fd++)
-		cdev_close((int)fd);
+	cdev_close_range(first, last);
 }
 
 /* Closes the range around hidden descriptors. */
@@ -130,7 +127,7 @@ exported void closefrom(int low)
 {
 	unsigned first = low < 0 ? 0 : (unsigned)low;
 
-	close_devices(first, DEVICE_FD_MAX);
+	close_devices(first, UINT_MAX);
 	if (!tree_device_owner() || close_gaps(first, UINT_MAX, 0))
 		real(closefrom)(low);
 }

@@ -59,10 +59,12 @@ struct cdev_file {
 
 /* The caller holds the first reference; cdev_install passes it on to the table. */
 void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops);
-/* -EMFILE if fd is beyond the table; then the reference stays with the caller. */
+/* -ENOMEM: no room in the table, or -EBADF; then the reference stays with the caller. */
 int cdev_install(int fd, struct cdev_file *f) must_check;
 /* fd names no device file any more; called before fd is closed. */
 void cdev_table_clear(int fd);
+/* The same for a range of numbers. */
+void cdev_table_clear_range(unsigned first, unsigned last);
 /* From now on newfd names what fd names. */
 void cdev_table_dup(int fd, int newfd);
 /* The child of a fork calls this: files that are not shared are the parent's. */
@@ -76,15 +78,32 @@ void cdev_put(struct cdev_file *f);
  * or a negative errno. */
 int cdev_descriptor(int fd, int flags) must_check;
 
-/* The descriptor table, by number. */
-#define CDEV_MAX_FDS 65536u
-extern _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
+/* The descriptor table, by number.  Most processes have low numbers only; the parts of the table for
+ * higher ones come into being when they are needed, and stay. */
+#define CDEV_LOW_FDS 65536u
+typedef _Atomic(struct cdev_file *) cdev_entry;
+extern cdev_entry cdev_table[CDEV_LOW_FDS];
+extern _Atomic(cdev_entry *) cdev_high_tables[(1u << 31) / CDEV_LOW_FDS];
+
+/* NULL: no such number was ever used. */
+static inline cdev_entry *cdev_table_at(int fd)
+{
+	cdev_entry *high;
+
+	if (fd < 0)
+		return NULL;
+	if ((unsigned)fd < CDEV_LOW_FDS)
+		return &cdev_table[fd];
+	high = atomic_load_explicit(&cdev_high_tables[(unsigned)fd / CDEV_LOW_FDS],
+				    memory_order_acquire);
+	return high ? &high[(unsigned)fd % CDEV_LOW_FDS] : NULL;
+}
 
 static inline struct cdev_file *cdev_table_load(int fd)
 {
-	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
-		return NULL;
-	return atomic_load_explicit(&cdev_table[fd], memory_order_acquire);
+	cdev_entry *at = cdev_table_at(fd);
+
+	return at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
 }
 
 /* Returns what fd names, without a reference, to a caller inside rcu_enter; NULL if fd was

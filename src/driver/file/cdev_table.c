@@ -6,13 +6,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/rcu.h"
 #include "driver/file/cdev_file.h"
 
-_Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
+cdev_entry cdev_table[CDEV_LOW_FDS];
+_Atomic(cdev_entry *) cdev_high_tables[(1u << 31) / CDEV_LOW_FDS];
 static _Atomic(unsigned) table_end; /* no entry at this place or beyond was ever used */
 
 void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops)
@@ -73,8 +75,27 @@ static void cdev_descriptor_put(struct cdev_file *f)
 	cdev_put(f);
 }
 
-/* Publishes f under fd, dropping what a close that we did not see left there. */
-static void cdev_table_store(int fd, struct cdev_file *f)
+/* The entry of fd, which is made if there is none yet; NULL without memory. */
+static cdev_entry *cdev_table_make(int fd)
+{
+	const size_t bytes = CDEV_LOW_FDS * sizeof(cdev_entry);
+	cdev_entry *at = cdev_table_at(fd), *none = NULL;
+	void *fresh;
+
+	if (at || fd < 0)
+		return at;
+	fresh = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fresh == MAP_FAILED)
+		return NULL;
+	if (!atomic_compare_exchange_strong(&cdev_high_tables[(unsigned)fd / CDEV_LOW_FDS], &none,
+					    fresh))
+		syscall(SYS_munmap, fresh, bytes);
+	return cdev_table_at(fd);
+}
+
+/* Publishes f at the entry of fd, dropping what a close that we did not see left there. */
+static void cdev_table_store(cdev_entry *at, int fd, struct cdev_file *f)
 {
 	unsigned end = atomic_load_explicit(&table_end, memory_order_relaxed);
 	struct cdev_file *old;
@@ -84,16 +105,18 @@ static void cdev_table_store(int fd, struct cdev_file *f)
 						      memory_order_relaxed, memory_order_relaxed))
 		;
 	atomic_fetch_add_explicit(&f->descriptors, 1, memory_order_relaxed);
-	old = atomic_exchange_explicit(&cdev_table[fd], f, memory_order_acq_rel);
+	old = atomic_exchange_explicit(at, f, memory_order_acq_rel);
 	if (old)
 		cdev_descriptor_put(old);
 }
 
 int cdev_install(int fd, struct cdev_file *f)
 {
-	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
-		return -EMFILE;
-	cdev_table_store(fd, f);
+	cdev_entry *at = cdev_table_make(fd);
+
+	if (!at)
+		return fd < 0 ? -EBADF : -ENOMEM;
+	cdev_table_store(at, fd, f);
 	return 0;
 }
 
@@ -103,14 +126,23 @@ void cdev_table_clear(int fd)
 
 	if (!cdev_table_load(fd))
 		return;
-	old = atomic_exchange_explicit(&cdev_table[fd], NULL, memory_order_acq_rel);
+	old = atomic_exchange_explicit(cdev_table_at(fd), NULL, memory_order_acq_rel);
 	if (old)
 		cdev_descriptor_put(old);
+}
+
+void cdev_table_clear_range(unsigned first, unsigned last)
+{
+	unsigned end = atomic_load_explicit(&table_end, memory_order_relaxed);
+
+	for (unsigned fd = first; fd < end && fd <= last; fd++)
+		cdev_table_clear((int)fd);
 }
 
 void cdev_table_dup(int fd, int newfd)
 {
 	struct cdev_file *f;
+	cdev_entry *at;
 
 	if (fd == newfd)
 		return;
@@ -120,8 +152,9 @@ void cdev_table_dup(int fd, int newfd)
 		cdev_table_clear(newfd);
 		return;
 	}
-	if (newfd >= 0 && (unsigned)newfd < CDEV_MAX_FDS)
-		cdev_table_store(newfd, f);
+	at = cdev_table_make(newfd);
+	if (at)
+		cdev_table_store(at, newfd, f);
 	cdev_put(f);
 }
 
@@ -133,10 +166,10 @@ void cdev_table_dup(int fd, int newfd)
 void cdev_table_fork_child(void)
 {
 	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
-		struct cdev_file *f = atomic_load_explicit(&cdev_table[fd], memory_order_relaxed);
+		struct cdev_file *f = cdev_table_load((int)fd);
 
 		if (f && syscall(SYS_fcntl, fd, F_GETFD) < 0)
-			atomic_store_explicit(&cdev_table[fd], NULL, memory_order_relaxed);
+			atomic_store_explicit(cdev_table_at((int)fd), NULL, memory_order_relaxed);
 		else if (f && !f->ops->shared)
 			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
 	}

@@ -33,7 +33,7 @@ struct crowded {
 /* Closes copies of the program's descriptors, none of which is a device's; the originals stay. */
 static void room_by_copies(int keep)
 {
-	for (int fd = 0, closed = 0; closed < ROOM && (unsigned)fd < CDEV_MAX_FDS; fd++)
+	for (int fd = 0, closed = 0; closed < ROOM && (unsigned)fd < CDEV_LOW_FDS; fd++)
 		if (fd != keep && !cdev_table_load(fd) && !hidden_is(fd))
 			closed += !syscall(SYS_close, fd);
 }

@@ -30,12 +30,13 @@ static void expect_calls(unsigned closes, unsigned releases)
 
 static void test_numbers(void)
 {
-	const int wrong[] = {-1, INT_MIN, (int)CDEV_MAX_FDS, INT_MAX};
+	const int wrong[] = {-1, INT_MIN};
+	const int right[] = {0, (int)CDEV_LOW_FDS - 1, (int)CDEV_LOW_FDS, INT_MAX};
 	struct cdev_file f;
 
 	cdev_file_init(&f, &ops);
 	for (size_t i = 0; i < array_size(wrong); i++) {
-		CHECK(cdev_install(wrong[i], &f) == -EMFILE);
+		CHECK(cdev_install(wrong[i], &f) == -EBADF);
 		CHECK(!cdev_get(wrong[i]) && !cdev_table_load(wrong[i]) && !cdev_peek(wrong[i]));
 		cdev_table_clear(wrong[i]);
 		CHECK(!cdev_install(7, &f));
@@ -44,8 +45,20 @@ static void test_numbers(void)
 		expect_calls((unsigned)i + 1, (unsigned)i + 1);
 		cdev_file_init(&f, &ops);
 	}
-	CHECK(!cdev_install((int)CDEV_MAX_FDS - 1, &f) && cdev_peek((int)CDEV_MAX_FDS - 1) == &f);
-	cdev_table_clear((int)CDEV_MAX_FDS - 1);
+	closed = released = 0;
+	for (size_t i = 0; i < array_size(right); i++) {
+		cdev_file_init(&f, &ops);
+		CHECK(!cdev_table_load(right[i]));
+		CHECK(!cdev_install(right[i], &f) && cdev_peek(right[i]) == &f);
+		cdev_table_dup(right[i], 7);
+		cdev_table_clear(right[i]);
+		CHECK(!cdev_table_load(right[i]) && cdev_peek(7) == &f);
+		cdev_table_dup(7, right[i]);
+		cdev_table_clear(7);
+		expect_calls((unsigned)i, (unsigned)i);
+		cdev_table_clear_range((unsigned)right[i], UINT_MAX);
+		expect_calls((unsigned)i + 1, (unsigned)i + 1);
+	}
 	closed = released = 0;
 }
 
