@@ -48,7 +48,7 @@ static int64_t eventfd_number(int fd)
 	const char *at;
 	long file, n;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", fd);
 	file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		return EVENTFD_UNKNOWN;

@@ -24,7 +24,7 @@
 /* Makes system calls directly, because the process's functions are interposed. */
 static int vma_list_open(void)
 {
-	return (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	return (int)syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 }
 
 char *vma_list(void)

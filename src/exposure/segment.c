@@ -121,7 +121,7 @@ static int segment_reopen(int fd)
 	char path[64];
 	int ret;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	ret = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (ret < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
 		ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -253,13 +253,13 @@ static void ensure_tree(void)
 /* Gives the directory from which a relative path starts. */
 static bool directory_of(int dirfd, char *out, size_t size)
 {
-	char link[32];
+	char link[40];
 	ssize_t n;
 
 	if (dirfd == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/self/cwd");
+		snprintf(link, sizeof(link), "/proc/thread-self/cwd");
 	else
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
+		snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", dirfd);
 	n = real(readlink)(link, out, size - 1);
 	if (n <= 0 || out[0] != '/')
 		return false;

@@ -43,14 +43,14 @@ static int alive_mutex_init(pthread_mutex_t *m)
 
 void alive_place(struct alive *a)
 {
-	a->pid_namespace = namespace_of("/proc/self/ns/pid");
-	a->time_namespace = namespace_of("/proc/self/ns/time");
+	a->pid_namespace = namespace_of("/proc/thread-self/ns/pid");
+	a->time_namespace = namespace_of("/proc/thread-self/ns/time");
 }
 
 bool alive_is_near(const struct alive *a)
 {
-	return a->pid_namespace && a->pid_namespace == namespace_of("/proc/self/ns/pid") &&
-	       a->time_namespace == namespace_of("/proc/self/ns/time");
+	return a->pid_namespace && a->pid_namespace == namespace_of("/proc/thread-self/ns/pid") &&
+	       a->time_namespace == namespace_of("/proc/thread-self/ns/time");
 }
 
 int alive_begin(struct alive *a)

@@ -49,7 +49,7 @@ static bool rights_alike(pid_t pid)
 	char path[48];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	return stat("/proc/self/ns/user", &ours) == stat(path, &theirs) &&
+	return stat("/proc/thread-self/ns/user", &ours) == stat(path, &theirs) &&
 	       ours.st_ino == theirs.st_ino;
 }
 

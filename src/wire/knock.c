@@ -32,7 +32,7 @@ static int fd_open(int fd, int32_t pid, int flags)
 	if (pid)
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	else
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
 }
 

@@ -30,6 +30,15 @@ def program(programs, name, *arguments, limit=60):
     return test
 
 
+def elsewhere(programs, device, how):
+    def test(session):
+        result = session.run(str(programs / "elsewhere"), device, how)
+        if result.status == SKIPPED:
+            raise Skip(last_line(result))
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    return test
+
+
 def cancelled(programs, device):
     def test(session):
         # Lines are written wherever one can be.
@@ -180,6 +189,9 @@ def cases(programs):
         *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),
         *((f"modifications of queue pairs {d}",
            program(programs, "modified", d, str(HERE / "modify_qp.tsv"))) for d in devices),
+        *((f"{what} {d}", elsewhere(programs, d, how)) for d in devices
+          for how, what in (("leader", "main thread has ended"),
+                            ("high", "descriptors from 65536 on"))),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),
         ("bad pointers", bad_pointers(programs)),

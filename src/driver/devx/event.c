@@ -167,9 +167,9 @@ void devx_file_events_drop(struct ufile *f)
 static bool is_eventfd(int fd)
 {
 	static const char name[] = "anon_inode:[eventfd]";
-	char path[32], target[sizeof(name)];
+	char path[40], target[sizeof(name)];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	return readlink(path, target, sizeof(target)) == sizeof(name) - 1 &&
 	       !memcmp(target, name, sizeof(name) - 1);
 }

@@ -96,7 +96,7 @@ static void smaps_describe(FILE *f, struct smaps_entry *e)
 static bool smaps_walk(uint64_t addr, uint64_t end, bool (*look)(struct smaps_entry *e, void *arg),
 		       void *arg)
 {
-	FILE *f = fopen("/proc/self/smaps", "re");
+	FILE *f = fopen("/proc/thread-self/smaps", "re");
 	struct smaps_entry e;
 	char line[LINE_BYTES];
 	bool on = f;

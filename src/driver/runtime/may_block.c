@@ -60,7 +60,7 @@ static bool file_may_block(const struct vma *v)
 		return false;
 	if (is_kernel_file(v))
 		return false;
-	f = fopen("/proc/self/mountinfo", "re");
+	f = fopen("/proc/thread-self/mountinfo", "re");
 	while (f && !found && fgets(line, sizeof(line), f))
 		found = mount_is_of(line, v, type);
 	if (f)

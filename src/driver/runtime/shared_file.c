@@ -50,7 +50,7 @@ static int open_if(const char *path, uint64_t id)
 /* Looks for the file among the program's own descriptors. */
 static int open_among_descriptors(uint64_t id)
 {
-	DIR *fds = opendir("/proc/self/fd");
+	DIR *fds = opendir("/proc/thread-self/fd");
 	const struct dirent *e;
 	int found = -1;
 
@@ -59,7 +59,7 @@ static int open_among_descriptors(uint64_t id)
 
 		if (e->d_name[0] == '.' || hidden_id(atoi(e->d_name)) != id)
 			continue;
-		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%s", e->d_name);
 		found = open_if(path, id);
 	}
 	if (fds)
