@@ -93,11 +93,14 @@ struct cqe64 {
 			be32 sop_drop_qpn; /* WQE opcode 31:24, qpn 23:0 */
 			be16 wqe_counter;
 			uint8_t signature;
-			uint8_t op_own; /* opcode 7:4, owner 0 */
+			uint8_t op_own; /* opcode 7:4, solicited 1, owner 0 */
 		};
 		uint64_t word[8];
 	};
 };
+
+/* op_own: set in each CQE in error, as in public dumps of them. */
+#define CQE_SOLICITED 0x2
 
 /* op_own 3:2 of a CQE that stands for several (adapter/queue/cq_zip.h). */
 #define CQE_FORMAT_COMPRESSED 0x0cu

@@ -36,6 +36,7 @@ struct send_op {
 	bool offered;	    /* a READ whose peer may write the answer to its places */
 	_Atomic(bool) done; /* ended; it retires after the older requests */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
+	uint8_t vendor_err; /* 0: the usual one of the syndrome */
 	uint32_t first_psn;
 	uint32_t npkts;		      /* PSNs that it takes; 0: a local operation */
 	uint32_t len;		      /* bytes of the message (READ: of the answer) */

@@ -37,11 +37,12 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 {
 	struct cqe64_err cqe = {
 		.srqn = be32_of(qp->create.uidx),
-		.vendor_err_synd = vendor_err_of(CQE_OP_REQ_ERR, op->syndrome),
+		.vendor_err_synd = op->vendor_err ? op->vendor_err
+						  : vendor_err_of(CQE_OP_REQ_ERR, op->syndrome),
 		.syndrome = op->syndrome,
 		.s_wqe_opcode_qpn = be32_of((uint32_t)op->opcode << 24 | qp->qpn),
 		.wqe_counter = be16_of(op->block),
-		.op_own = CQE_OP_REQ_ERR << 4,
+		.op_own = CQE_OP_REQ_ERR << 4 | CQE_SOLICITED,
 	};
 	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
 	bool told = atomic_exchange(&qp->comp.error_told, true);
@@ -49,6 +50,9 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 	/* A request that did not fail by itself may keep silent if the program knows of the error. */
 	if (told && flush && op->ce == WQE_CTRL_CE_FIRST_ERROR)
 		return;
+	/* Nothing has failed before: the program moved the queue to the error state. */
+	if (!told && flush)
+		cqe.vendor_err_synd = VENDOR_ERR_FIRST_FLUSH;
 	if (flush)
 		note_flush(qp, op);
 	else

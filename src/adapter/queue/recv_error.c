@@ -15,7 +15,7 @@ bool recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t n
 		.syndrome = syndrome,
 		.s_wqe_opcode_qpn = be32_of(number),
 		.wqe_counter = be16_of(index),
-		.op_own = CQE_OP_RESP_ERR << 4,
+		.op_own = CQE_OP_RESP_ERR << 4 | CQE_SOLICITED,
 	};
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 

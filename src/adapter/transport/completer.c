@@ -14,6 +14,7 @@
 #include "adapter/transport/requester_explain.h"
 #include "base/clock.h"
 #include "base/trace.h"
+#include "prm/vendor_err.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
 #include "wire/brief.h"
@@ -314,8 +315,7 @@ static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
 }
 
 /* Puts the payload of an answer where the request wants it. */
-static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t off,
-			    const struct pkt *pkt)
+static uint8_t place_answer(struct qp *qp, struct send_op *op, uint64_t off, const struct pkt *pkt)
 {
 	enum mkey_verdict v;
 	struct send_wqe w;
@@ -343,6 +343,7 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 		return SYN_SOURCE_GONE;
 	if (likely(v == MKEY_OK))
 		return 0;
+	op->vendor_err = VENDOR_ERR_NO_ANSWER_PLACE;
 	trace(access, local, qp->qpn, "answer", op->block, pkt->payload_len, mkey_verdict_name(v));
 	return CQE_SYN_LOCAL_PROT;
 }

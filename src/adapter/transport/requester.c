@@ -31,6 +31,7 @@
 #include "adapter/bypass/bypass.h"
 #include "base/rcu.h"
 #include "base/trace.h"
+#include "prm/vendor_err.h"
 
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 
@@ -130,9 +131,25 @@ static enum step fail_request(struct qp *qp, uint8_t syndrome)
 	return STEP_NEXT;
 }
 
+/* 0: the usual value of the syndrome. */
+static uint8_t vendor_err_of_verdict(enum mkey_verdict v)
+{
+	switch (v) {
+	case MKEY_NO_KEY:
+		return VENDOR_ERR_NO_KEY;
+	case MKEY_OUT_OF_RANGE:
+		return VENDOR_ERR_RANGE;
+	case MKEY_NO_RIGHT: /* asked for where an answer goes */
+		return VENDOR_ERR_NO_ANSWER_PLACE;
+	default:
+		return 0;
+	}
+}
+
 /* A key refuses the memory of the request. */
 static enum step refuse_memory(struct qp *qp, const struct send_wqe *w, enum mkey_verdict v)
 {
+	qp_send_op(qp, qp->req.cur)->vendor_err = vendor_err_of_verdict(v);
 	trace(access, local, qp->qpn, wqe_opcode_name(w->opcode),
 	      qp_send_op(qp, qp->req.cur)->block, w->len, mkey_verdict_name(v));
 	return fail_request(qp, CQE_SYN_LOCAL_PROT);

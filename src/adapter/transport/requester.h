@@ -32,6 +32,7 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	op->awaits_answer = awaits_answer;
 	atomic_store_explicit(&op->done, false, memory_order_relaxed);
 	op->syndrome = 0;
+	op->vendor_err = 0;
 	op->asked = false;
 	op->offered = false;
 	op->first_psn = qp->req.psn;

@@ -77,13 +77,19 @@ static void expect_recv(struct device_qp *q, uint8_t op, uint32_t bytes, uint32_
 }
 
 /* What devices are seen to write beside a syndrome; 0 where nobody says. */
+static uint8_t local_prot_err; /* of the next requests */
+
 static uint8_t vendor_err(uint8_t op, uint8_t syndrome)
 {
 	if (op == CQE_OP_RESP_ERR)
 		return syndrome == CQE_SYN_WR_FLUSH ? 0xf9 : 0;
 	switch (syndrome) {
 	case CQE_SYN_LOCAL_PROT:
-		return 0x51;
+		return local_prot_err;
+	case CQE_SYN_WR_FLUSH:
+		return 0xf9;
+	case CQE_SYN_RNR_RETRY_EXC:
+		return 0x87;
 	case CQE_SYN_RETRY_EXC:
 		return 0x81;
 	case CQE_SYN_REM_ACCESS:
@@ -102,7 +108,7 @@ static void expect_error(struct device_qp *q, uint8_t op, uint8_t syndrome)
 	const struct cqe64_err *c = (const void *)device_cq_poll(&q->cq);
 
 	CHECK(c);
-	CHECK(c->op_own >> 4 == op);
+	CHECK((c->op_own & 0xfe) == (op << 4 | CQE_SOLICITED));
 	CHECK(c->syndrome == syndrome);
 	CHECK(c->vendor_err_synd == vendor_err(op, syndrome));
 }
@@ -331,6 +337,7 @@ static void test_write_errors(void)
 		}
 		memcpy(before, p.dst, BUF);
 		write_to(&p, va, rkey, from, 16, lkey);
+		local_prot_err = c == LKEY ? 0x52 : 0x53;
 		expect_error(&p.a, CQE_OP_REQ_ERR, syndrome[c]);
 		CHECK(state_of(&p.a) == IB_QPS_ERR);
 		CHECK(!memcmp(before, p.dst, BUF));
@@ -397,6 +404,7 @@ static void test_unmapped(bool source)
 		write_to(&p, (uintptr_t)p.dst, p.rkey, page, 8192, key);
 	else
 		write_to(&p, (uintptr_t)page, key, p.src, 8192, p.lkey);
+	local_prot_err = 0x51;
 	expect_error(&p.a, CQE_OP_REQ_ERR, source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS);
 	CHECK(state_of(&p.b) == (source ? IB_QPS_RTS : IB_QPS_ERR));
 	mkey_destroy(p.device.adapter[0], m);
