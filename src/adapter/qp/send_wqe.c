@@ -238,21 +238,20 @@ static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t
 	return w->len <= IB_MAX_MSG_BYTES ? 0 : CQE_SYN_LOCAL_LENGTH;
 }
 
-enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct send_wqe *out)
+/* Fetches one of at most so many blocks. */
+static enum fetch_verdict fetch_of(const struct qp *qp, uint32_t block, uint32_t ready,
+				   struct send_wqe *out)
 {
-	int ready = send_ring_ready(qp, block);
 	uint32_t ds;
 
-	if (ready <= 0)
-		return ready ? FETCH_FAULT : FETCH_NONE;
 	/* copy a block at a time, because most WQEs have one */
 	if (!copy_blocks(qp, block, out->bytes, WQE_BLOCK))
 		return FETCH_FAULT;
 	ds = wqe_ds(&out->ctrl);
 	out->nblocks = div_round_up(ds * WQE_UNIT, WQE_BLOCK);
-	if (!ds || ds > WQE_MAX_BYTES / WQE_UNIT || out->nblocks > (uint32_t)ready)
+	if (!ds || ds > WQE_MAX_BYTES / WQE_UNIT || out->nblocks > ready)
 		return FETCH_FAULT;
-	out->newest = out->nblocks == (uint32_t)ready;
+	out->newest = out->nblocks == ready;
 	if (out->nblocks > 1 && !copy_blocks(qp, block + 1, out->bytes + WQE_BLOCK,
 					     (size_t)(out->nblocks - 1) * WQE_BLOCK))
 		return FETCH_FAULT;
@@ -267,6 +266,21 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	 * counts. */
 	out->bad = send_wqe_decode(qp, out, ds);
 	return FETCH_OK;
+}
+
+enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct send_wqe *out)
+{
+	int ready = send_ring_ready(qp, block);
+
+	if (ready <= 0)
+		return ready ? FETCH_FAULT : FETCH_NONE;
+	return fetch_of(qp, block, (uint32_t)ready, out);
+}
+
+enum fetch_verdict send_wqe_fetch_again(const struct qp *qp, const struct send_op *op,
+					struct send_wqe *out)
+{
+	return fetch_of(qp, op->block, op->nblocks, out);
 }
 
 enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,

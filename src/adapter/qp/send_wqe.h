@@ -11,6 +11,7 @@
 #include "prm/wqe.h"
 
 struct qp;
+struct send_op;
 
 /* A piece of the gather or scatter list. */
 struct send_seg {
@@ -86,6 +87,10 @@ enum fetch_verdict {
 /* Fetches and decodes the WQE at block, which is a counter and not masked. */
 enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block,
 				  struct send_wqe *out) must_check;
+
+/* The same for a request that was fetched before, whatever the doorbell record says by now. */
+enum fetch_verdict send_wqe_fetch_again(const struct qp *qp, const struct send_op *op,
+					struct send_wqe *out) must_check;
 
 /* Appends the runs of bytes [off, off + len) of the list. */
 enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,

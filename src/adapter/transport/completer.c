@@ -326,7 +326,7 @@ static uint8_t place_answer(struct qp *qp, struct send_op *op, uint64_t off, con
 	if (pkt->placed)
 		return op->offered ? 0 : CQE_SYN_BAD_RESP;
 	runs_begin(&runs);
-	if (send_wqe_fetch(qp, op->block, &w) != FETCH_OK || w.bad)
+	if (send_wqe_fetch_again(qp, op, &w) != FETCH_OK || w.bad)
 		return CQE_SYN_LOCAL_PROT;
 	v = send_wqe_runs(qp->adapter, &w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, off,
 			  pkt->payload_len, &runs);

@@ -36,8 +36,8 @@ enum completer_settled completer_settle(struct qp *qp) must_check;
  * nobody reads them. */
 bool completer_give_up(struct qp *qp) must_check;
 /* Called for a QP in error: gives a flush error to every outstanding request; all of them have been
- * given up. */
-void completer_flush(struct qp *qp);
+ * given up.  False: some stand behind the index in memory, and complete when it is raised. */
+bool completer_flush(struct qp *qp) must_check;
 /* How many microseconds an RNR NAK with this syndrome asks us to wait. */
 uint32_t rnr_timer_us(uint8_t aeth);
 

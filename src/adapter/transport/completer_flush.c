@@ -42,16 +42,36 @@ static bool completer_awaits(struct qp *qp)
 			atomic_load_explicit(&qp->comp.waited_for, memory_order_relaxed));
 }
 
+/*
+ * True if the request stands before the index in memory.  In the error state a device completes only
+ * what does, whatever it has fetched and executed before: a program that has written a smaller value
+ * by mistake sees no completion, not even that of the failed request.  An index that cannot be read
+ * holds nothing back.
+ */
+static bool before_producer(const struct qp *qp, const struct send_op *op)
+{
+	uint32_t producer;
+	uint16_t ahead;
+
+	if (!usermem_fetch_be32(qp->producer, &producer))
+		return true;
+	ahead = (uint16_t)(producer - op->block);
+	return ahead && ahead <= qp->create.sq_blocks;
+}
+
 /* Gives the first outstanding request its own error, if it has failed, and every other one a flush
- * error; all of them were given up before. */
-static void flush_outstanding(struct qp *qp)
+ * error; all of them were given up before.  False: some are left, which 'up_to_producer' keeps. */
+static bool flush_outstanding(struct qp *qp, bool up_to_producer)
 {
 	uint32_t first = atomic_load(&qp->comp.head);
 	uint32_t tail = atomic_load(&qp->req.tail);
+	uint32_t n;
 
-	for (uint32_t n = first; n != tail; n++) {
+	for (n = first; n != tail; n++) {
 		struct send_op *op = qp_send_op(qp, n);
 
+		if (up_to_producer && unlikely(!before_producer(qp, op)))
+			break;
 		if (op->awaits_answer)
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 		atomic_store(&qp->comp.head, n + 1);
@@ -63,8 +83,12 @@ static void flush_outstanding(struct qp *qp)
 			send_cqe_flush(qp, op);
 		atomic_store(&qp->comp.completed, n + 1);
 	}
+	/* The cause has been told: what is left is flushed, even if it has failed by itself. */
+	if (n != tail && n != first)
+		qp_send_op(qp, n)->syndrome = 0;
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
+	return n == tail;
 }
 
 /* True if an error's completion has to wait, because it gives memory back that a peer may still
@@ -94,7 +118,7 @@ void completer_failed(struct qp *qp, const struct send_op *op)
 		send_queue_failed(qp, cqe_syndrome_name(op->syndrome));
 		return;
 	}
-	flush_outstanding(qp);
+	(void)flush_outstanding(qp, false);
 	/* the requester may be sending one of them just now */
 	atomic_store(&qp->comp.resend, true);
 	qp_kick(qp);
@@ -135,9 +159,12 @@ bool completer_give_up(struct qp *qp)
 	return completer_settle(qp) != COMPLETER_WAITS;
 }
 
-void completer_flush(struct qp *qp)
+bool completer_flush(struct qp *qp)
 {
+	bool all;
+
 	spin_lock(&qp->comp.lock);
-	flush_outstanding(qp);
+	all = flush_outstanding(qp, true);
 	spin_unlock(&qp->comp.lock);
+	return all;
 }

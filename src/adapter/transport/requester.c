@@ -518,7 +518,7 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 
 		if (op->done)
 			return STEP_NEXT;
-		if (send_wqe_fetch(qp, op->block, w) != FETCH_OK)
+		if (send_wqe_fetch_again(qp, op, w) != FETCH_OK)
 			return STEP_FAIL;
 	}
 	return send_current(qp, w);
