@@ -92,6 +92,11 @@ int cdev_open(const char *name, int flags)
 
 bool cdev_is_ours(int fd)
 {
+	return cdev_table_is_true(fd);
+}
+
+bool cdev_is_listed(int fd)
+{
 	return cdev_table_load(fd) != NULL;
 }
 
@@ -322,7 +327,7 @@ bool cdev_any_channel(void)
 
 bool cdev_is_channel(int fd)
 {
-	return cdev_is_ours(fd) && uchannel_has_completions(fd);
+	return cdev_is_listed(fd) && uchannel_has_completions(fd);
 }
 
 uint32_t cdev_completion_events(void)

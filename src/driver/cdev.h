@@ -22,8 +22,10 @@ int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *ol
 
 /* Opens /dev/infiniband/<name> ("uverbs0"): returns a real descriptor (memfd or socket). */
 int cdev_open(const char *name, int flags);
-/* Does fd belong to a device? O(1), safe for any int. */
+/* Does fd belong to a device?  Safe for any int; a system call if it does. */
 bool cdev_is_ours(int fd);
+/* Did fd belong to a device the last time that we heard of it?  O(1), safe for any int. */
+bool cdev_is_listed(int fd);
 int cdev_ioctl(int fd, unsigned long request, void *arg);
 /* Tells whether fd is a device's all the same, because another process has opened it. */
 bool cdev_adopt(int fd, unsigned long request);

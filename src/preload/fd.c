@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls on descriptors.  The driver's table says which descriptors are device files, so it must
- * hear of every duplicate and every close, except those of a vfork child.  Such a child closes what
- * it does not want to pass on (Python's subprocess does); it has its own descriptors, but writes to
- * our memory.
+ * Calls on descriptors.  The driver's table says which descriptors are device files, so it hears of
+ * duplicates and closes, except those of a vfork child.  Such a child closes what it does not want to
+ * pass on (Python's subprocess does); it has its own descriptors, but writes to our memory.  Of some
+ * closes nobody can hear, so cdev_is_ours asks the kernel whether the descriptor still names the
+ * file that the table says.
  *
  * write, close and open are cancellation points, but no thread may be cancelled in the middle of
  * their work.
@@ -81,7 +82,7 @@ exported int close(int fd)
 		return -1;
 	}
 	wait_closed(fd);
-	if (!cdev_is_ours(fd))
+	if (!cdev_is_listed(fd))
 		return real(close)(fd);
 	pthread_testcancel();
 	no_cancellation();
@@ -135,7 +136,7 @@ exported void closefrom(int low)
 /* newfd is now another name of fd, and its earlier file is closed. */
 static int fd_duplicated(int fd, int newfd)
 {
-	if (newfd >= 0 && newfd != fd && (cdev_is_ours(fd) || cdev_is_ours(newfd)) &&
+	if (newfd >= 0 && newfd != fd && (cdev_is_listed(fd) || cdev_is_listed(newfd)) &&
 	    tree_device_owner()) {
 		int saved_errno = errno;
 

@@ -18,6 +18,10 @@ MASKS = ("sigprocmask", "pthread_sigmask", "sigblock", "sigsetmask", "sighold", 
          "ppoll", "pselect", "epoll_pwait", "epoll_pwait2", "exec", "posix_spawnattr_setsigmask")
 HANDLERS = ("sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal",
             "sigset", "sigignore", "siginterrupt")
+# How a descriptor of a device file becomes a plain file's.
+LOSSES = ("fclose", "freopen", "close", "close_range", "closefrom", "dup2", "dup3", "a bare dup3",
+          "a bare close", "a bare close_range", "a child that shares the table",
+          "a vfork child that shares the table", "a vfork child", "posix_spawn")
 
 
 def last_line(result):
@@ -192,6 +196,7 @@ def cases(programs):
         *((f"{what} {d}", elsewhere(programs, d, how)) for d in devices
           for how, what in (("leader", "main thread has ended"),
                             ("high", "descriptors from 65536 on"))),
+        *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),
         ("bad pointers", bad_pointers(programs)),

@@ -53,6 +53,8 @@ struct cdev_file {
 	const struct cdev_ops *ops;
 	_Atomic(unsigned) descriptors;
 	_Atomic(unsigned) refs;
+	/* Of the real file behind its descriptors (hidden_id); 0: not installed yet. */
+	uint64_t id;
 	/* The process inherited the file over fork, so the device behind it is the parent's. */
 	_Atomic(bool) foreign;
 };
@@ -69,6 +71,12 @@ void cdev_table_clear_range(unsigned first, unsigned last);
 void cdev_table_dup(int fd, int newfd);
 /* The child of a fork calls this: files that are not shared are the parent's. */
 void cdev_table_fork_child(void);
+/*
+ * Does fd still name the file that was installed?  Descriptors are closed and replaced in ways of
+ * which we do not hear (fclose, closedir, bare system calls, io_uring), and the number may be another
+ * file's by now.  Asks the kernel only if the number is in the table.
+ */
+bool cdev_table_is_true(int fd) must_check;
 /* Returns what fd names, with a reference, or NULL. */
 struct cdev_file *cdev_get(int fd);
 void cdev_hold(struct cdev_file *f);

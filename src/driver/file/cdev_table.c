@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
 #include "base/rcu.h"
 #include "driver/file/cdev_file.h"
 
@@ -23,6 +24,7 @@ void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops)
 	atomic_init(&f->descriptors, 0);
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->foreign, false);
+	f->id = 0;
 }
 
 void cdev_hold(struct cdev_file *f)
@@ -61,6 +63,21 @@ struct cdev_file *cdev_get(int fd)
 		f = NULL;
 	rcu_leave();
 	return f;
+}
+
+bool cdev_table_is_true(int fd)
+{
+	struct cdev_file *f;
+	uint64_t id = 0;
+
+	if (likely(!cdev_table_load(fd)))
+		return false;
+	rcu_enter();
+	f = cdev_table_load(fd);
+	if (f)
+		id = f->id;
+	rcu_leave();
+	return f && (!id || hidden_id(fd) == id);
 }
 
 static void cdev_descriptor_put(struct cdev_file *f)
@@ -116,6 +133,7 @@ int cdev_install(int fd, struct cdev_file *f)
 
 	if (!at)
 		return fd < 0 ? -EBADF : -ENOMEM;
+	f->id = hidden_id(fd);
 	cdev_table_store(at, fd, f);
 	return 0;
 }
@@ -146,7 +164,7 @@ void cdev_table_dup(int fd, int newfd)
 
 	if (fd == newfd)
 		return;
-	f = cdev_get(fd);
+	f = cdev_table_is_true(fd) ? cdev_get(fd) : NULL;
 	if (!f) {
 		/* newfd, if it was a device file, is none any longer. */
 		cdev_table_clear(newfd);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptor table: the last descriptor closes a file once, the last reference releases it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -31,7 +33,7 @@ static void expect_calls(unsigned closes, unsigned releases)
 static void test_numbers(void)
 {
 	const int wrong[] = {-1, INT_MIN};
-	const int right[] = {0, (int)CDEV_LOW_FDS - 1, (int)CDEV_LOW_FDS, INT_MAX};
+	const int right[] = {8, (int)CDEV_LOW_FDS - 1, (int)CDEV_LOW_FDS, INT_MAX};
 	struct cdev_file f;
 
 	cdev_file_init(&f, &ops);
@@ -121,9 +123,36 @@ static void test_forked(void)
 	expect_calls(2, 2);
 }
 
+/* A number that names another file than the one that was installed is not a device's. */
+static void test_lost(void)
+{
+	int ends[2], copy;
+	struct cdev_file f;
+
+	cdev_file_init(&f, &ops);
+	CHECK(!pipe(ends) && !cdev_install(ends[0], &f));
+	CHECK(cdev_table_is_true(ends[0]) && !cdev_table_is_true(ends[1]));
+	copy = dup(ends[0]);
+	cdev_table_dup(ends[0], copy);
+	CHECK(cdev_table_is_true(copy));
+	CHECK(!syscall(SYS_close, ends[0]) && !cdev_table_is_true(ends[0]));
+	CHECK(open("/dev/null", O_RDONLY) == ends[0] && !cdev_table_is_true(ends[0]));
+	cdev_table_dup(ends[0], copy); /* a plain file's copy */
+	CHECK(!cdev_table_load(copy) && !closed);
+	cdev_table_clear(ends[0]);
+	expect_calls(1, 1);
+	close(ends[0]);
+	close(ends[1]);
+	close(copy);
+	closed = released = 0;
+}
+
 int main(void)
 {
+	/* The table's numbers are to name no files but those of the test. */
+	CHECK(!close_range(3, UINT_MAX, 0));
 	test_numbers();
+	test_lost();
 	test_life();
 	test_forked();
 	return 0;
