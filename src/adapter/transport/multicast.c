@@ -17,7 +17,11 @@ struct multicast_group {
 	union ib_gid gid;
 	uint16_t mlid; /* RoCE: 0 */
 	uint32_t members;
-	struct qp *member[];
+	struct multicast_member {
+		struct qp *qp;
+		uint16_t
+			mlid; /* by which it came, and has to go; RoCE looks at it for nothing else */
+	} member[];
 };
 
 typedef _Atomic(struct multicast_group *) group_link;
@@ -50,7 +54,7 @@ static uint32_t index_of(const struct multicast_group *g, const struct qp *qp)
 {
 	uint32_t i = 0;
 
-	while (i < g->members && g->member[i] != qp)
+	while (i < g->members && g->member[i].qp != qp)
 		i++;
 	return i;
 }
@@ -83,6 +87,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	struct adapter *a = qp->adapter;
 	struct multicast *m = a->multicast;
 	struct multicast_group *old, *fresh;
+	const struct multicast_member joining = {qp, mlid};
 	uint32_t n;
 	group_link *at;
 	int ret = 0;
@@ -108,7 +113,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	fresh->members = n + 1;
 	if (old)
 		memcpy(fresh->member, old->member, n * sizeof(fresh->member[0]));
-	fresh->member[n] = qp;
+	fresh->member[n] = joining;
 	m->groups += !old;
 	multicast_replace(at, fresh);
 	wire_listen(a->wire, wire_group(gid));
@@ -165,7 +170,7 @@ int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	at = multicast_find(a->multicast, gid, mlid_of(a, mlid));
 	g = atomic_load_explicit(at, memory_order_relaxed);
 	i = g ? index_of(g, qp) : 0;
-	if (g && i < g->members) {
+	if (g && i < g->members && g->member[i].mlid == mlid) {
 		multicast_leave(a, at, i);
 		ret = 0;
 	}
@@ -228,7 +233,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 	if (!g)
 		return multicast_drop(pkt, "no-member");
 	for (uint32_t i = 0; i < g->members; i++) {
-		struct qp *qp = g->member[i];
+		struct qp *qp = g->member[i].qp;
 		bool own = qp->qpn == pkt->sqpn && pkt->path->src_port == wire_port_row(a->wire);
 
 		if (!own || !qp->create.block_self_mcast)

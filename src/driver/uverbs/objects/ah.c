@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver/uverbs/core/port.h"
 #include "base/explain.h"
@@ -18,6 +19,10 @@
 #include "driver/uverbs/objects/pd.h"
 
 #define IB_RATE_800_GBPS 23u /* the highest that mlx5_ib knows; 0: that of the port */
+
+/* The kernel waits for an answer to ARP or neighbour discovery for a second. */
+#define NEIGHBOUR_LOOKS	  20
+#define NEIGHBOUR_LOOK_NS 50000000
 
 struct uah {
 	struct uobj uobj;
@@ -40,29 +45,69 @@ static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 	memcpy(mac + 2, gid->raw + 12, 4);
 }
 
+/* Both in the network of the invented addresses, 198.18.0.0/15, or in one of IPv6 with 64 bits. */
+static bool same_network(const union ib_gid *a, const union ib_gid *b)
+{
+	if (ib_gid_is_ipv4(a))
+		return a->raw[12] == b->raw[12] && (a->raw[13] ^ b->raw[13]) < 2;
+	return a->half[0] == b->half[0];
+}
+
 /*
  * If the port's cable leads out of the fabric, we do not know who is there.  The MAC is then 0, and
  * the carrier of the packets asks for it when one is sent (tie/neighbour.h).
  */
-static int resolve_mac(const struct subnet *subnet, uint32_t from, const union ib_gid *gid,
-		       uint8_t mac[6])
+static bool find_mac(const struct subnet *subnet, uint32_t from, enum gid_type type,
+		     const union ib_gid *gid, uint8_t mac[6])
 {
 	uint32_t row = subnet_port_by_gid(subnet, gid);
 
+	memset(mac, 0, 6);
+	if (row < subnet->nports) {
+		memcpy(mac, subnet->ports[row].mac, 6);
+		return true;
+	}
+	/* A link-local address of RoCE v1 says the MAC; of v2 the neighbour is asked. */
+	return (type == GID_IB_ROCE_V1 && ib_gid_link_local_mac(gid, mac)) ||
+	       subnet_ethernet_leads_out(subnet, from);
+}
+
+/*
+ * Waits for the neighbour as long as the kernel does (rdma_addr_find_l2_eth_by_grh), in case that it
+ * comes meanwhile.
+ */
+static bool await_mac(const struct subnet *subnet, uint32_t from, enum gid_type type,
+		      const union ib_gid *gid, uint8_t mac[6])
+{
+	const struct timespec pause = {.tv_nsec = NEIGHBOUR_LOOK_NS};
+
+	for (unsigned i = 0; i < NEIGHBOUR_LOOKS; i++) {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		if (find_mac(subnet, from, type, gid, mac))
+			return true;
+	}
+	return false;
+}
+
+static int resolve_mac(const struct subnet *subnet, uint32_t from,
+		       const struct subnet_gid_entry *sgid, const union ib_gid *gid, uint8_t mac[6])
+{
 	if (ib_gid_is_multicast(gid)) {
 		multicast_mac(gid, mac);
 		return 0;
 	}
-	if (row < subnet->nports) {
-		memcpy(mac, subnet->ports[row].mac, 6);
+	if (ib_gid_is_ipv4(&sgid->gid) != ib_gid_is_ipv4(gid) &&
+	    !(sgid->type == GID_IB_ROCE_V1 && ib_gid_link_local_mac(gid, mac)))
+		return explained(-EINVAL, "one of ah_attr.grh.sgid_index and ah_attr.grh.dgid is "
+					  "an IPv4 address, the other is not");
+	if (find_mac(subnet, from, sgid->type, gid, mac))
 		return 0;
-	}
-	if (ib_gid_link_local_mac(gid, mac))
+	if (!same_network(&sgid->gid, gid))
+		return explained(-ENETUNREACH,
+				 "ah_attr.grh.dgid is the GID of no port of the fabric");
+	if (await_mac(subnet, from, sgid->type, gid, mac))
 		return 0;
-	memset(mac, 0, 6);
-	if (subnet_ethernet_leads_out(subnet, from))
-		return 0;
-	return explained(-ENETUNREACH, "ah_attr.grh.dgid is the GID of no port of the fabric");
+	return explained(-ETIMEDOUT, "ah_attr.grh.dgid is the GID of no port of the fabric");
 }
 
 /*
@@ -129,10 +174,15 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 
 int uah_resolve(const struct ufile *f, struct ib_ah *ah)
 {
+	const struct subnet *subnet = f->process->subnet;
+	uint32_t row = ufile_port_row(f, ah->port_num);
+	struct subnet_gid_entry sgid;
+
 	if (!ufile_port(f)->ethernet)
 		return 0;
-	return resolve_mac(f->process->subnet, ufile_port_row(f, ah->port_num), &ah->dgid,
-			   ah->dmac);
+	if (!subnet_gid(subnet, row, ah->sgid_index, &sgid))
+		return -EINVAL;
+	return resolve_mac(subnet, row, &sgid, &ah->dgid, ah->dmac);
 }
 
 static void uah_free(struct uobj *obj)

@@ -85,6 +85,7 @@ static void test_groups(unsigned dev)
 	CHECK(qp_attach_mcast(rc.qp, &a, 0xc001) == -EINVAL);
 	CHECK(qp_attach_mcast(member[0].qp, &unicast, 0xc001) == -EINVAL);
 	CHECK(qp_attach_mcast(member[0].qp, &v4, 0xc001) == 1);
+	CHECK(qp_detach_mcast(member[0].qp, &v4, 0xc002) == -EINVAL);
 	CHECK(!qp_detach_mcast(member[0].qp, &v4, 0xc001));
 	CHECK(qp_detach_mcast(member[0].qp, &v4, 0xc001) == -EINVAL);
 

@@ -104,31 +104,42 @@ static void expect_mac(const uint8_t gid[16], const uint8_t mac[6])
 	const struct ib_uverbs_ah_attr attr = ah_attr(gid);
 	struct ib_ah out;
 
-	CHECK(!uah_decode(&u.file, &attr, &out));
+	CHECK(!uah_decode(&u.file, &attr, &out) && !uah_resolve(&u.file, &out));
 	CHECK(!memcmp(out.dmac, mac, 6) && !memcmp(out.dgid.raw, gid, 16) && out.is_global);
+}
+
+static int resolved(const uint8_t gid[16])
+{
+	const struct ib_uverbs_ah_attr attr = ah_attr(gid);
+	struct ib_ah out;
+
+	CHECK(!uah_decode(&u.file, &attr, &out));
+	return uah_resolve(&u.file, &out);
 }
 
 static void test_macs(void)
 {
 	static const uint8_t of_nobody[16] = {0xfe, 0x80, [15] = 77},
+			     of_another[16] = {0x20, 0x01, [15] = 77},
 			     ipv4[16] = {[10] = 0xff, 0xff, 10, 1, 2, 3};
 	union ib_gid known = test_subnet_gid_of(&device.own_subnet, 1);
-	struct ib_uverbs_ah_attr attr;
-	struct ib_ah out;
+	uint32_t row = u.file.hca->port_row;
 
 	/* RFC 1112, 6.4: the lower 23 bits; RFC 2464, 7: the last four bytes */
 	expect_mac((const uint8_t[16]){0xff, 0x0e, [10] = 0xff, 0xff, 239, 0x81, 2, 3},
 		   (const uint8_t[6]){0x01, 0x00, 0x5e, 0x01, 2, 3});
 	expect_mac((const uint8_t[16]){0xff, 0x02, [12] = 1, 2, 3, 4},
 		   (const uint8_t[6]){0x33, 0x33, 1, 2, 3, 4});
-	/* RFC 4291, appendix A */
+	/* RFC 4291, appendix A; RoCE v1 asks no neighbour */
+	test_subnet_gid(&device.own_subnet, row, (uint8_t)(row + 1), GID_IB_ROCE_V1);
 	expect_mac((const uint8_t[16]){0xfe, 0x80, [8] = 0x02, 1, 2, 0xff, 0xfe, 3, 4, 5},
 		   (const uint8_t[6]){0x00, 1, 2, 3, 4, 5});
 	expect_mac(known.raw, device.own_subnet.ports[1].mac);
-	attr = ah_attr(of_nobody);
-	CHECK(uah_decode(&u.file, &attr, &out) == -ENETUNREACH);
-	attr = ah_attr(ipv4);
-	CHECK(uah_decode(&u.file, &attr, &out) == -ENETUNREACH);
+	test_subnet_gid(&device.own_subnet, row, (uint8_t)(row + 1), GID_ROCE_V2);
+	/* in the own network, in another one, and an address of the other kind */
+	CHECK(resolved(of_nobody) == -ETIMEDOUT);
+	CHECK(resolved(of_another) == -ENETUNREACH);
+	CHECK(resolved(ipv4) == -EINVAL);
 }
 
 static void test_wrong_addresses(void)
