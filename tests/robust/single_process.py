@@ -186,6 +186,7 @@ def cases(programs):
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),
+        *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))
           for d in devices),
         *((f"many objects {d}", objects(programs, d)) for d in devices),

@@ -78,6 +78,9 @@ static int qp_check_parts(const struct qp_request *r)
 		return -EINVAL;
 	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
+	/* Those of XRC are named by requests, not by a QP. */
+	if (r->srq && r->srq->xrcd)
+		return -EINVAL;
 	/* Queues of Ethernet have no shared receive queues. */
 	if (r->srq && r->type == IB_QPT_RAW_PACKET)
 		return -EINVAL;
