@@ -56,6 +56,7 @@ struct adapter_attr {
 	bool sig_report_hardware;
 	bool timing_hardware;	 /* retries as cards time them (transport/ack_timer.c) */
 	uint8_t steering_format; /* prm/model.h */
+	uint32_t clock_khz;	 /* of time stamps in completions; 0: 1 GHz */
 	/* Called when something needs adapter_progress soon, and nobody may be polling. */
 	void (*kick)(void *user);
 	/* Hears of a packet with a key that its receiver does not have, but seldom
@@ -96,8 +97,8 @@ bool adapter_has_received(struct adapter *a);
 #define ADAPTER_MAX_QP_WR     32768u
 #define ADAPTER_MAX_SGE	      30u
 #define ADAPTER_MAX_CQ	      (1u << 24)
-#define ADAPTER_MAX_CQE	      65535u
-#define ADAPTER_MAX_SRQ	      (1u << 20)
+#define ADAPTER_MAX_CQE	      ((1u << 22) - 1)
+#define ADAPTER_MAX_SRQ	      (1u << 23)
 #define ADAPTER_MAX_SRQ_WR    32767u
 #define ADAPTER_MAX_SRQ_SGE   31u
 #define ADAPTER_MAX_MR	      (1u << 24)
@@ -111,9 +112,10 @@ bool adapter_has_received(struct adapter *a);
 #define ADAPTER_LOG_MAX_DMA	   20u /* bytes of one copy within memory */
 
 #define ADAPTER_MAX_LOG_IND_TBL	 11u
+#define ADAPTER_LOG_MAX_IND_TBLS 20u
 #define ADAPTER_FLOW_PRIORITIES	 16u
-#define ADAPTER_MAX_MCAST_GROUPS 65536u
-#define ADAPTER_MAX_MCAST_QPS	 1024u /* in one group */
+#define ADAPTER_MAX_MCAST_GROUPS (1u << 21)
+#define ADAPTER_MAX_MCAST_QPS	 240u /* in one group */
 
 /* ---- protection domains ---- */
 

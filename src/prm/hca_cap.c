@@ -35,6 +35,11 @@ static uint32_t raw_queues(const struct hca_cap_values *v)
 	return v->ethernet ? 18 : 0;
 }
 
+static uint32_t rqts(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 20 : 0;
+}
+
 static uint32_t rqt_entries(const struct hca_cap_values *v)
 {
 	return v->ethernet ? 11 : 0;
@@ -71,9 +76,7 @@ enum {
 	ODP_ATOMIC = 1u << 27,
 	ODP_SRQ_RECV = 1u << 26,
 };
-#define ODP_DATAGRAM   (ODP_SEND | ODP_RECV | ODP_SRQ_RECV)
-#define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
-#define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
+#define ODP_RELIABLE (ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV)
 
 /* One bit for each type, most significant first. */
 #define OBJECT(type)  (1u << ((type)-32))
@@ -82,15 +85,45 @@ enum {
 	(OBJECT(GENERAL_DPA_PROCESS) | OBJECT(GENERAL_DPA_THREAD) | OBJECT(GENERAL_DPA_OUTBOX) | \
 	 OBJECT(GENERAL_DPA_WINDOW))
 
+static uint32_t has_mmo(const struct hca_cap_values *v)
+{
+	return v->model->mmo;
+}
+
+static uint32_t mmo_bytes(const struct hca_cap_values *v)
+{
+	return has_mmo(v) ? 20 : 0;
+}
+
+static uint32_t waits_on_time(const struct hca_cap_values *v)
+{
+	return v->model->wait_on_time;
+}
+
+static uint32_t has_enhanced_cqe(const struct hca_cap_values *v)
+{
+	return v->model->enhanced_cqe;
+}
+
+static uint32_t clock_khz(const struct hca_cap_values *v)
+{
+	return v->model->clock_khz;
+}
+
+static uint32_t clock_mhz(const struct hca_cap_values *v)
+{
+	return clock_khz(v) / 1000;
+}
+
 /* A card with a DPA emulates a virtio device besides its Ethernet device. */
 static uint32_t emulated_functions(const struct hca_cap_values *v)
 {
-	return v->dpa && v->ethernet;
+	return v->model->dpa && v->ethernet;
 }
 
 static uint32_t object_map(const struct hca_cap_values *v)
 {
-	return OBJECTS_63_32 | (v->dpa ? DPA_OBJECTS : 0) |
+	return OBJECTS_63_32 | (v->model->dpa ? DPA_OBJECTS : 0) |
 	       (emulated_functions(v) ? OBJECT(GENERAL_DB_CQ_MAPPING) : 0);
 }
 
@@ -141,12 +174,12 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x1a7, 1, 0, is_ethernet},	 /* eswitch_manager */
 	{HCA_CAP_GENERAL, 0x1a6, 1, 0, is_ethernet},	 /* nic_flow_table */
 	{HCA_CAP_GENERAL, 0x444, 4, 0, steering_format}, /* steering_format_version */
-	{HCA_CAP_GENERAL, 0x06b, 5, 20},		 /* log_dma_mmo_max_size */
+	{HCA_CAP_GENERAL, 0x06b, 5, 0, mmo_bytes},	 /* log_dma_mmo_max_size */
 	{HCA_CAP_GENERAL, 0x080, 8, 15},		 /* log_max_srq_sz */
 	{HCA_CAP_GENERAL, 0x088, 8, 15},		 /* log_max_qp_sz */
 	{HCA_CAP_GENERAL, 0x09b, 5, 18},		 /* log_max_qp */
-	{HCA_CAP_GENERAL, 0x0ab, 5, 20},		 /* log_max_srq */
-	{HCA_CAP_GENERAL, 0x0c8, 8, 16},		 /* log_max_cq_sz */
+	{HCA_CAP_GENERAL, 0x0ab, 5, 23},		 /* log_max_srq */
+	{HCA_CAP_GENERAL, 0x0c8, 8, 22},		 /* log_max_cq_sz */
 	{HCA_CAP_GENERAL, 0x0d9, 1, 0,
 	 emulated_functions},		 /* virtio_net_device_emulation_manager */
 	{HCA_CAP_GENERAL, 0x0db, 5, 24}, /* log_max_cq */
@@ -163,8 +196,9 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x148, 1, 1},		     /* sig_crc32c */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
 	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet}, /* rts2rts_qp_udp_sport */
-	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
+	{HCA_CAP_GENERAL, 0x153, 1, 0, has_mmo},     /* dma_mmo_sq */
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
+	{HCA_CAP_GENERAL, 0x160, 1, 1},		     /* end_pad */
 	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
 	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
 	{HCA_CAP_GENERAL, 0x1a8, 1, 1},		     /* device_memory */
@@ -199,6 +233,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x27c, 4, 1},		     /* num_lag_ports */
 	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
+	{HCA_CAP_GENERAL, 0x2e7, 25, 240},	     /* max_qp_mcg */
+	{HCA_CAP_GENERAL, 0x318, 8, 21},	     /* log_max_mcg */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
 	{HCA_CAP_GENERAL, 0x42a, 1, 0,
@@ -213,20 +249,20 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},	/* log_max_tir */
 	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},	/* log_max_tis */
 	{HCA_CAP_GENERAL, 0x383, 5, 20},		/* log_max_rmp */
-	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},	/* log_max_rqt */
+	{HCA_CAP_GENERAL, 0x38b, 5, 0, rqts},		/* log_max_rqt */
 	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	/* log_max_rqt_size */
-	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		/* device_frequency_mhz */
-	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		/* device_frequency_khz */
+	{HCA_CAP_GENERAL, 0x4c0, 32, 0, clock_mhz},	/* device_frequency_mhz */
+	{HCA_CAP_GENERAL, 0x4e0, 32, 0, clock_khz},	/* device_frequency_khz */
 	/* Readers look for the enhanced layout in either place. */
-	{HCA_CAP_GENERAL, 0x5b0, 1, 1},	  /* enhanced_cqe_compression */
-	{HCA_CAP_GENERAL, 0x5b9, 1, 1},	  /* mini_cqe_resp_l3_l4_tag */
-	{HCA_CAP_GENERAL, 0x5bb, 1, 1},	  /* enhanced_cqe_compression */
-	{HCA_CAP_GENERAL, 0x5bc, 1, 1},	  /* mini_cqe_resp_stride_index */
-	{HCA_CAP_GENERAL, 0x5be, 1, 1},	  /* cqe_compression_128b */
-	{HCA_CAP_GENERAL, 0x5bf, 1, 1},	  /* cqe_compression */
-	{HCA_CAP_GENERAL, 0x5d0, 16, 64}, /* cqe_compression_max_num */
-	{HCA_CAP_GENERAL, 0x68b, 1, 1},	  /* wait_on_data */
-	{HCA_CAP_GENERAL, 0x68c, 1, 1},	  /* wait_on_time */
+	{HCA_CAP_GENERAL, 0x5b0, 1, 0, has_enhanced_cqe}, /* enhanced_cqe_compression */
+	{HCA_CAP_GENERAL, 0x5b9, 1, 1},			  /* mini_cqe_resp_l3_l4_tag */
+	{HCA_CAP_GENERAL, 0x5bb, 1, 0, has_enhanced_cqe}, /* enhanced_cqe_compression */
+	{HCA_CAP_GENERAL, 0x5bc, 1, 1},			  /* mini_cqe_resp_stride_index */
+	{HCA_CAP_GENERAL, 0x5be, 1, 1},			  /* cqe_compression_128b */
+	{HCA_CAP_GENERAL, 0x5bf, 1, 1},			  /* cqe_compression */
+	{HCA_CAP_GENERAL, 0x5d0, 16, 64},		  /* cqe_compression_max_num */
+	{HCA_CAP_GENERAL, 0x68b, 1, 0, waits_on_time},	  /* wait_on_data */
+	{HCA_CAP_GENERAL, 0x68c, 1, 0, waits_on_time},	  /* wait_on_time */
 
 	{HCA_CAP_VIRTIO_NET, 0x002, 1, 1},		   /* virtio_version_1_0 */
 	{HCA_CAP_VIRTIO_NET, 0x033, 5, 2},		   /* log_doorbell_stride */
@@ -239,8 +275,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 
 	{HCA_CAP_ODP, 0x080, 32, ODP_RELIABLE},		    /* rc_odp_caps */
-	{HCA_CAP_ODP, 0x0a0, 32, ODP_UNRELIABLE},	    /* uc_odp_caps */
-	{HCA_CAP_ODP, 0x0c0, 32, ODP_DATAGRAM},		    /* ud_odp_caps */
+	{HCA_CAP_ODP, 0x0c0, 32, ODP_SEND},		    /* ud_odp_caps */
 	{HCA_CAP_ODP, 0x0e0, 32, ODP_RELIABLE & ~ODP_RECV}, /* xrc_odp_caps */
 	{HCA_CAP_ODP, 0x100, 32, ODP_RELIABLE & ~ODP_RECV}, /* dc_odp_caps */
 
@@ -325,7 +360,7 @@ bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 
 	for (size_t i = 0; i < array_size(known_types); i++)
 		known |= known_types[i] == type;
-	if (!known || (type == HCA_CAP_DPA && !v->dpa) ||
+	if (!known || (type == HCA_CAP_DPA && !v->model->dpa) ||
 	    (type == HCA_CAP_VIRTIO_NET && !emulated_functions(v)))
 		return false;
 	memset(page, 0, HCA_CAP_PAGE_BYTES);

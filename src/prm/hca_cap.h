@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "prm/model.h"
 
 /* Mailbox of QUERY_HCA_CAP: the page follows a 16-byte header. */
 #define HCA_CAP_IN_BYTES   16u
@@ -48,9 +49,9 @@ struct hca_cap_icm {
 struct hca_cap_values {
 	bool ethernet;
 	uint32_t ports;
-	uint32_t gids;	/* a power of two */
-	uint32_t pkeys; /* a power of two; the page says at least 128 */
-	bool dpa;	/* false: the device has no DPA page */
+	uint32_t gids;		   /* a power of two */
+	uint32_t pkeys;		   /* a power of two; the page says at least 128 */
+	const struct model *model;
 	struct hca_cap_icm icm;
 };
 

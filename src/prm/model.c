@@ -17,7 +17,7 @@ const struct model models[] = {
 	 .wait_on_time = true, .enhanced_cqe = true},
 	{"connectx-6dx", 0x101d, 22, "MT_0000000359", 0, LANE_EDR, 1000000, 1},
 	{"connectx-6", 0x101b, 20, "MT_0000000223", 0, LANE_HDR, 156250},
-	{"connectx-5", 0x1017, 16, "MT_0000000011", 0, LANE_EDR, 156250},
+	{"connectx-5", 0x1017, 16, "MT_0000000011", 0, LANE_EDR, 78125},
 };
 
 const size_t models_count = array_size(models);

@@ -40,7 +40,7 @@
 #define SUBNET_HOPS	     64u     /* a packet that takes more is in a loop */
 #define SUBNET_IB_GIDS	     8u
 #define SUBNET_ETHERNET_GIDS 32u
-#define SUBNET_IB_PKEYS	     32u
+#define SUBNET_IB_PKEYS	     128u
 #define SUBNET_MAX_PKEYS     SUBNET_IB_PKEYS /* Ethernet has the default P_Key only */
 #define SUBNET_PKEY_DEFAULT  0xffffu	     /* full member of the default partition */
 

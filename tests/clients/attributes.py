@@ -8,12 +8,12 @@ from harness import expect
 
 # Speed of a lane by verbs, rate in sysfs, hardware revision, clock
 MODELS = {
-    "connectx-5": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x0"),
-    "connectx-6": ("50.0 Gbps (64)", "200 Gb/sec (4X HDR)", "0x0"),
-    "connectx-6dx": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x0"),
-    "connectx-7": ("100.0 Gbps (128)", "400 Gb/sec (4X NDR)", "0x0"),
-    "bluefield-2": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x1"),
-    "bluefield-3": ("100.0 Gbps (128)", "400 Gb/sec (4X NDR)", "0x1"),
+    "connectx-5": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x0", 78125),
+    "connectx-6": ("50.0 Gbps (64)", "200 Gb/sec (4X HDR)", "0x0", 156250),
+    "connectx-6dx": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x0", 1000000),
+    "connectx-7": ("100.0 Gbps (128)", "400 Gb/sec (4X NDR)", "0x0", 1000000),
+    "bluefield-2": ("25.0 Gbps (32)", "100 Gb/sec (4X EDR)", "0x1", 1000000),
+    "bluefield-3": ("100.0 Gbps (128)", "400 Gb/sec (4X NDR)", "0x1", 1000000),
 }
 LOOK = """
 for device in mlx5_0 mlx5_1; do
@@ -57,7 +57,7 @@ def same(what, got, wanted):
 
 def check_port(model, device, verbs, sysfs):
     """Verbs and sysfs agree, and the speed is the card's."""
-    speed, rate, revision = MODELS[model]
+    speed, rate, revision, _ = MODELS[model]
     same(f"{device} active_speed", verbs["active_speed"], speed)
     same(f"{device} active_width", verbs["active_width"], "4X (2)")
     same(f"{device} rate", sysfs["ports/1/rate"], rate)
@@ -98,6 +98,50 @@ def ports(session, model):
             check_port_info(verbs, sysfs, info)
 
 
+# What cards have and the device has, too (device_cap_flags_ex); docs/fidelity.md has the rest.
+FLAGS = {"mlx5_0": 0x1001321c26, "mlx5_1": 0x1025321c26}
+DEVICE = {
+    "max_cqe": "4194303", "max_srq": "8388608", "max_srq_wr": "32767", "max_srq_sge": "31",
+    "max_ah": "2147483647", "max_pkeys": "128", "max_mcast_grp": "2097152",
+    "max_mcast_qp_attach": "240", "max_total_mcast_qp_attach": "503316480",
+    "max_qp_wr": "32768", "max_sge": "30", "max_cq": "16777216", "max_mr": "16777216",
+    "max_mw": "16777216", "max_pd": "8388608", "max_qp_rd_atom": "16",
+    "local_ca_ack_delay": "16", "completion timestamp_mask": "0x7fffffffffffffff",
+    "page_size_cap": "0xfffffffffffff000",
+}
+ODP = {
+    "rc_odp_caps": {"SUPPORT_SEND", "SUPPORT_RECV", "SUPPORT_WRITE", "SUPPORT_READ",
+                    "SUPPORT_ATOMIC", "SUPPORT_SRQ"},
+    "uc_odp_caps": {"NO SUPPORT"},
+    "ud_odp_caps": {"SUPPORT_SEND"},
+    "xrc_odp_caps": {"SUPPORT_SEND", "SUPPORT_WRITE", "SUPPORT_READ", "SUPPORT_ATOMIC",
+                     "SUPPORT_SRQ"},
+}
+
+
+def attributes(session):
+    for device in ("mlx5_0", "mlx5_1"):
+        out = session.run_ok("ibv_devinfo", "-v", "-d", device).out
+        verbs = verbs_fields(out)
+        for name, wanted in DEVICE.items():
+            same(f"{device} {name}", verbs.get(name), wanted)
+        same(f"{device} flags", int(verbs["device_cap_flags_ex"], 16), FLAGS[device])
+        for transport, wanted in ODP.items():
+            lines = re.search(rf"{transport}:\n((?:\s+(?:NO )?SUPPORT\w*\n)+)", out).group(1)
+            same(f"{device} {transport}", {line.strip() for line in lines.splitlines()}, wanted)
+        if device == "mlx5_0":
+            same("pkey_tbl_len", verbs["pkey_tbl_len"], verbs["max_pkeys"])
+
+
+def clock(session, model):
+    program = str(session.build / "tests/traffic/clock")
+    khz = str(MODELS[model][3])
+    for device in ("mlx5_0", "mlx5_1"):
+        result = session.tool("run", "--model", model, "--fabric", model, "--", program, device, khz)
+        expect(result.status == 0, f"{model} {device}: {result.text()}")
+
+
 def cases():
-    return [(f"ports of {model}", lambda session, model=model: ports(session, model))
-            for model in MODELS]
+    per_model = [(f"{what} of {model}", lambda session, test=test, model=model: test(session, model))
+                 for model in MODELS for what, test in (("ports", ports), ("clock", clock))]
+    return [("attributes of devices", attributes), *per_model]

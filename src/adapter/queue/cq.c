@@ -349,7 +349,7 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 	if (unlikely(cq->overrun) || !cq_has_room(cq))
 		return false;
 	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
-		cqe->timestamp = be64_of(clock_ns());
+		cqe->timestamp = be64_of(clock_ticks(clock_ns(), cq->adapter->attr.clock_khz));
 	if (unlikely(cq->zip) && cq_zip_takes(cq, cqe, wake))
 		return false;
 	pi = cq->pi;

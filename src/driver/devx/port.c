@@ -18,7 +18,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 		.ports = c->file->hca->node->nports,
 		.gids = subnet_port_gids(port),
 		.pkeys = subnet_port_pkeys(port),
-		.dpa = model_at(c->file->process->registry->model)->dpa,
+		.model = model_at(c->file->process->registry->model),
 		.icm =
 			{
 				.steering = icm_base(ICM_STEERING),

@@ -315,6 +315,7 @@ static int hca_create(struct process *p, uint32_t row)
 		.sig_report_hardware = reports_as_hardware(),
 		.timing_hardware = timing_as_hardware(),
 		.steering_format = model_at(p->registry->model)->steering,
+		.clock_khz = model_at(p->registry->model)->clock_khz,
 		.kick = process_kick,
 		.violated = process_violated,
 		.user = p,

@@ -20,7 +20,6 @@
 #include "prm/smp.h"
 #include "usermem/usermem.h"
 
-#define PKEYS_MAX      128u
 #define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
 #define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
 #define PD_MAX	       (1u << 23)
@@ -35,9 +34,8 @@ enum {
 	ODP_ATOMIC = 1 << 4,
 	ODP_SRQ_RECV = 1 << 5,
 };
-#define ODP_DATAGRAM   (ODP_SEND | ODP_RECV | ODP_SRQ_RECV)
-#define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
-#define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
+/* As cards report them: nothing for UC, and only sending for UD. */
+#define ODP_RELIABLE (ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV)
 
 #define SPEED_FDR 16u
 #define SPEED_NDR 128u
@@ -62,11 +60,12 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.hw_ver = model->hw_rev,
 		.max_qp = ADAPTER_MAX_QP,
 		.max_qp_wr = ADAPTER_MAX_QP_WR,
-		.device_cap_flags = IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
-				    IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
-				    IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW |
-				    IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_XRC |
-				    IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
+		.device_cap_flags =
+			IB_UVERBS_DEVICE_BAD_PKEY_CNTR | IB_UVERBS_DEVICE_BAD_QKEY_CNTR |
+			IB_UVERBS_DEVICE_CHANGE_PHY_PORT | IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
+			IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN |
+			IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |
+			IB_UVERBS_DEVICE_XRC | IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = ADAPTER_MAX_SGE,
 		.max_sge_rd = ADAPTER_MAX_SGE,
 		.max_cq = ADAPTER_MAX_CQ,
@@ -78,11 +77,11 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.max_res_rd_atom = ADAPTER_MAX_QP * ADAPTER_MAX_RD_ATOMIC,
 		.max_qp_init_rd_atom = ADAPTER_MAX_RD_ATOMIC,
 		.atomic_cap = ATOMIC_CAP_HCA,
-		.max_ah = UOBJ_CHUNKS * UOBJ_CHUNK,
+		.max_ah = INT32_MAX,
 		.max_srq = ADAPTER_MAX_SRQ,
 		.max_srq_wr = ADAPTER_MAX_SRQ_WR,
 		.max_srq_sge = ADAPTER_MAX_SRQ_SGE,
-		.max_pkeys = PKEYS_MAX,
+		.max_pkeys = SUBNET_IB_PKEYS,
 		.local_ca_ack_delay = ACK_DELAY,
 		.phys_port_cnt = (uint8_t)f->hca->node->nports,
 		.max_mcast_grp = ADAPTER_MAX_MCAST_GROUPS,
@@ -110,7 +109,7 @@ static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *d,
 		IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING | IB_UVERBS_RAW_PACKET_CAP_IP_CSUM;
 	d->max_wq_type_rq = ADAPTER_MAX_QP;
 	d->rss_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
-	d->rss_caps.max_rwq_indirection_tables = UOBJ_CHUNKS * UOBJ_CHUNK;
+	d->rss_caps.max_rwq_indirection_tables = 1u << ADAPTER_LOG_MAX_IND_TBLS;
 	d->rss_caps.max_rwq_indirection_table_size = 1u << ADAPTER_MAX_LOG_IND_TBL;
 	uhw->rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
 	uhw->rss_caps.rx_hash_fields_mask = RSS_ALL_FIELDS;
@@ -140,18 +139,18 @@ static int cmd_query_device_ex(struct ureq *req)
 		return -EINVAL;
 	fill_device(req->file, &resp.base);
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
-	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	resp.device_cap_flags_ex =
+		resp.base.device_cap_flags | IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING;
 	resp.odp_caps.general_caps = ODP_SUPPORT | ODP_IMPLICIT;
 	resp.odp_caps.per_transport_caps.rc_odp_caps = ODP_RELIABLE;
-	resp.odp_caps.per_transport_caps.uc_odp_caps = ODP_UNRELIABLE;
-	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_DATAGRAM;
+	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_SEND;
 	if (resp.base.device_cap_flags & IB_UVERBS_DEVICE_XRC)
 		resp.xrc_odp_caps = ODP_RELIABLE & ~ODP_RECV;
 	if (ufile_port(req->file)->ethernet)
 		fill_ethernet(&resp, &uhw);
 	resp.max_dm_size = DM_BYTES;
-	resp.timestamp_mask = UINT64_MAX;
-	resp.hca_core_clock = UCLOCK_KHZ;
+	resp.timestamp_mask = INT64_MAX;
+	resp.hca_core_clock = uclock_khz(req->file);
 	resp.cq_moderation_caps.max_cq_moderation_count = ADAPTER_MAX_CQ_COUNT;
 	resp.cq_moderation_caps.max_cq_moderation_period = ADAPTER_MAX_CQ_PERIOD;
 	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);

@@ -14,9 +14,15 @@
 #define LOG_MAX_QP	PRM_FIELD(0x09b, 5)
 #define RC		PRM_FIELD(0x23f, 1)
 
-static const struct hca_cap_values infiniband = {.ports = 1, .gids = 8, .pkeys = 128};
+#define FREQUENCY_KHZ PRM_FIELD(0x4e0, 32)
+#define WAIT_ON_TIME  PRM_FIELD(0x68c, 1)
+#define DMA_MMO_SQ    PRM_FIELD(0x153, 1)
+
+static const struct model plain = {.clock_khz = 78125};
+static const struct hca_cap_values infiniband = {
+	.ports = 1, .gids = 8, .pkeys = 128, .model = &plain};
 static const struct hca_cap_values ethernet = {
-	.ethernet = true, .ports = 1, .gids = 256, .pkeys = 1};
+	.ethernet = true, .ports = 1, .gids = 256, .pkeys = 1, .model = &plain};
 
 static uint8_t page[HCA_CAP_PAGE_BYTES];
 
@@ -51,6 +57,18 @@ static void test_of_all(void)
 	CHECK(general_cap(&infiniband, LOG_MAX_QP) == 18);
 	/* a feature that is not there: the beginning of the page is a row of them */
 	CHECK(!general_cap(&infiniband, PRM_FIELD(0, 32)));
+}
+
+/* What a card does not have is not offered. */
+static void test_of_the_model(void)
+{
+	struct hca_cap_values all = infiniband;
+
+	all.model = model_at(MODEL_DEFAULT);
+	CHECK(!general_cap(&infiniband, WAIT_ON_TIME) && general_cap(&all, WAIT_ON_TIME));
+	CHECK(!general_cap(&infiniband, DMA_MMO_SQ) && general_cap(&all, DMA_MMO_SQ));
+	CHECK(general_cap(&infiniband, FREQUENCY_KHZ) == 78125);
+	CHECK(general_cap(&all, FREQUENCY_KHZ) == 1000000);
 }
 
 /* What is asked for and not there is refused, and the page left alone; what is there and empty is
@@ -100,6 +118,7 @@ int main(void)
 {
 	test_of_the_device();
 	test_of_all();
+	test_of_the_model();
 	test_types();
 	test_steering();
 	return 0;

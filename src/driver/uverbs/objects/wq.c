@@ -40,7 +40,9 @@ static int wq_request_check(struct ureq *req, const struct wq_request *r,
 
 	if (!ufile_port(req->file)->ethernet || r->type != IB_UVERBS_WQT_RQ)
 		return -EOPNOTSUPP;
-	if (r->flags & ~(uint32_t)IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) {
+	/* Padding to whole cache lines only helps a bus; memory has none. */
+	if (r->flags & ~(uint32_t)(IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING |
+				   IB_UVERBS_WQ_FLAGS_PCI_WRITE_END_PADDING)) {
 		log_info("uverbs: work queue flags 0x%x are not supported", r->flags);
 		return -EOPNOTSUPP;
 	}

@@ -108,7 +108,7 @@ static const struct mistake {
 	{cq_whole, 0, CREATE_CQ_OFFSET, HEAP + HEAP_BYTES, "the heap does not have all of it"},
 	{cq_whole, 0, CREATE_CQ_UMEM, 77, "of umem 0x4d: this context has none of that number"},
 	{cq_whole, CREATE_CQ_CONTEXT, CQC_DBR_ADDR, 0, "dbr_addr: 0x8 bytes at 0x0"},
-	{cq_whole, CREATE_CQ_CONTEXT, CQC_LOG_SIZE, 30, "log_cq_size is 30: 16 is the largest"},
+	{cq_whole, CREATE_CQ_CONTEXT, CQC_LOG_SIZE, 30, "log_cq_size is 30: 22 is the largest"},
 	{cq_whole, CREATE_CQ_CONTEXT, CQC_UAR_PAGE, 0xfff0, "uar_page is 0xfff0: no UAR"},
 	{cq_whole, CREATE_CQ_CONTEXT, CQC_EQN, 200, "c_eqn is 0xc8: no event queue"},
 	{cq_whole, CREATE_CQ_CONTEXT, CQC_APU, 1, "c_eqn is 0x4: no DPA thread"},

@@ -258,7 +258,7 @@ static void test_tables(void)
 	CHECK(!net_pkeys_set(&t.net, t.s1 + 8, 0, in) && subnet_epoch(&t.subnet) == ++epoch);
 	CHECK(!net_pkeys_get(&t.net, t.s1 + 8, 0, out) && !memcmp(in, out, 64));
 	CHECK(!net_pkeys_set(&t.net, t.s1 + 8, 0, in) && subnet_epoch(&t.subnet) == epoch);
-	CHECK(net_pkeys_set(&t.net, t.s1 + 8, 1, in) == -ERANGE);
+	CHECK(net_pkeys_set(&t.net, t.s1 + 8, SUBNET_IB_PKEYS / 32, in) == -ERANGE);
 	CHECK(!net_sl2vl_set(&t.net, t.s1 + 1, 8, in) &&
 	      net_sl2vl_set(&t.net, t.s1 + 1, 9, in) == -ERANGE);
 	net_sl2vl_get(&t.net, t.s1 + 1, 8, out);
