@@ -16,12 +16,15 @@
 #define CPI_BASE_VERSION  PRM_FIELD(0, 8)
 #define CPI_CLASS_VERSION PRM_FIELD(8, 8)
 #define CPI_CAP_MASK	  PRM_FIELD(16, 16)
+#define CPI_CAP_MASK2	  PRM_FIELD(32, 27)
 #define CPI_RESP_TIME	  PRM_FIELD(59, 5)
 
 /* CapabilityMask of class PerfMgt. */
 #define PMA_CAP_ALL_PORTS (1u << 8)
 #define PMA_CAP_EXTENDED  (1u << 9)
 #define PMA_CAP_XMIT_WAIT (1u << 12)
+/* CapabilityMask2: PortCountersExtended has the error counters, too. */
+#define PMA_CAP2_EXTENDED_ERRORS (1u << 1)
 
 enum pma_attribute {
 	PMA_SAMPLES_CONTROL = 0x10,
@@ -51,6 +54,7 @@ enum pma_attribute {
 #define PC_PORT_SELECT	   PRM_FIELD(8, 8)
 #define PC_COUNTER_SELECT  PRM_FIELD(16, 16)
 #define PC_COUNTER_SELECT2 PRM_FIELD(144, 8) /* of PortCounters */
+#define PX_COUNTER_SELECT2 PRM_FIELD(32, 32) /* of PortCountersExtended */
 #define PMA_PORTS_ALL	   0xffu
 
 /* PortSamplesControl */

@@ -141,7 +141,38 @@ def clock(session, model):
         expect(result.status == 0, f"{model} {device}: {result.text()}")
 
 
+SWITCH = """
+lid=$(ibswitches | sed -n 's/.* lid \\([0-9]*\\).*/\\1/p' | head -1)
+"$SOFTHCA_TOOL" fabric port mlx5_0 down
+"$SOFTHCA_TOOL" fabric port mlx5_0 up
+until [ "$(cat /sys/class/infiniband/mlx5_0/ports/1/state)" = "4: ACTIVE" ]; do sleep 0.1; done
+perfquery $lid 1
+echo == extended
+perfquery -x $lid 1
+perfquery -x -R $lid 1
+echo == cleared
+perfquery -x $lid 1
+echo == basic
+perfquery $lid 1
+"""
+
+
+def switch_errors(session):
+    """A switch counts errors in both attributes, as ClassPortInfo says, and each is cleared alone."""
+    session.env["SOFTHCA_TOOL"] = session.softhca
+    try:
+        result = session.run_ok("sh", "-c", SWITCH)
+    finally:
+        del session.env["SOFTHCA_TOOL"]
+    found = sections("== first\n" + result.out)
+    for name, wanted in (("first", 1), ("extended", 1), ("cleared", 0), ("basic", 1)):
+        downed = re.search(r"^LinkDownedCounter:\.*(\d+)$", found[name], re.M)
+        expect(downed and int(downed[1]) == wanted, f"{name}, {wanted} expected: {result.text()}")
+    expect("CapMask2: 0x0000002" in found["extended"], result.text())
+
+
 def cases():
     per_model = [(f"{what} of {model}", lambda session, test=test, model=model: test(session, model))
                  for model in MODELS for what, test in (("ports", ports), ("clock", clock))]
-    return [("attributes of devices", attributes), *per_model]
+    return [("attributes of devices", attributes), ("errors of a switch's port", switch_errors),
+            *per_model]

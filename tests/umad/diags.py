@@ -134,7 +134,7 @@ COUNTERS = [
 ]
 # What an option of perfquery prints: names of counters, and how many there are.
 OPTIONS = [
-    ("-x", r"^Port\w+:", 9), ("-X", r"^XmtDataSL\d+:", 16), ("-S", r"^RcvDataSL\d+:", 16),
+    ("-x", r"^Port\w+:", 16), ("-X", r"^XmtDataSL\d+:", 16), ("-S", r"^RcvDataSL\d+:", 16),
     ("-D", r"^Port\w+Discards:", 4), ("-E", r"^Port(?!Select)\w+:", 6), ("-T", r"Lane\d+:", 36),
     ("--flowctlcounters", r"^Port(Xmit|Rcv)FlowPkts:", 2), ("--rcvcc", r"^PortPktRcv[FB]ECN:", 2),
     ("--vlxmitflowctlerrors", r"^PortVLXmitFlowCtlUpdateErrors\d+:", 16), ("--xmitcc", r"^PortXmitTimeCong:", 1),

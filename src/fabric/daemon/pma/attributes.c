@@ -15,8 +15,10 @@
 struct count_field {
 	struct prm_field field;
 	uint8_t source;
-	uint8_t select; /* its bit in CounterSelect */
+	uint8_t select; /* its bit in CounterSelect, or from SELECT2 on in CounterSelect2 */
 };
+
+#define SELECT2 16u /* of PortCountersExtended */
 
 static const struct count_field basic_fields[] = {
 	{PRM_FIELD(48, 8), NET_LINK_RECOVERED, 1},
@@ -42,6 +44,14 @@ static const struct count_field extended_fields[] = {
 	{PRM_FIELD(384, 64), PMA_UNICAST_RCV, 5},
 	{PRM_FIELD(448, 64), NET_MULTICAST_XMIT_PACKETS, 6},
 	{PRM_FIELD(512, 64), NET_MULTICAST_RCV_PACKETS, 7},
+	{PRM_FIELD(640, 64), NET_LINK_RECOVERED, SELECT2 + 1},
+	{PRM_FIELD(704, 64), NET_LINK_DOWNED, SELECT2 + 2},
+	{PRM_FIELD(768, 64), NET_RCV_ERRORS, SELECT2 + 3},
+	{PRM_FIELD(896, 64), NET_RCV_SWITCH_RELAY_ERRORS, SELECT2 + 5},
+	{PRM_FIELD(960, 64), NET_XMIT_DISCARDS, SELECT2 + 6},
+	{PRM_FIELD(1024, 64), NET_XMIT_CONSTRAINT_ERRORS, SELECT2 + 7},
+	{PRM_FIELD(1088, 64), NET_RCV_CONSTRAINT_ERRORS, SELECT2 + 8},
+	{PRM_FIELD(1280, 64), NET_VL15_DROPPED, SELECT2 + 11},
 };
 
 /* Fields of PortMalformedPktErrors and PortDLIDMappingErrors. */
@@ -138,8 +148,11 @@ static void count_read(const struct pma_request *r, const struct count_attribute
 
 static void count_write(const struct pma_request *r, const struct count_attribute *a)
 {
-	uint32_t select = prm_get32(r->data, PC_COUNTER_SELECT), first, end;
+	uint64_t select = prm_get32(r->data, PC_COUNTER_SELECT);
+	uint32_t first, end;
 
+	if (a->group == PMA_GROUP_EXTENDED)
+		select |= prm_get(r->data, PX_COUNTER_SELECT2) << SELECT2;
 	ports_of_request(r, &first, &end);
 	for (size_t i = 0; i < a->nfields; i++) {
 		const struct count_field *f = &a->fields[i];

@@ -57,7 +57,7 @@ void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned s
 		(*cleared)[group_place(group, source)] = base;
 }
 
-/* Returns the attribute that holds the most digits of the counter. */
+/* Returns the attribute in which the kernel looks for the counter. */
 static enum pma_group count_group(enum net_counter c)
 {
 	return c < NET_XMIT_DISCARDS ? PMA_GROUP_EXTENDED : PMA_GROUP_BASIC;

@@ -20,6 +20,7 @@ static unsigned pma_class_port_info(const struct pma_request *r)
 	prm_set(r->data, CPI_BASE_VERSION, 1);
 	prm_set(r->data, CPI_CLASS_VERSION, PMA_CLASS_VERSION);
 	prm_set(r->data, CPI_CAP_MASK, cap);
+	prm_set(r->data, CPI_CAP_MASK2, PMA_CAP2_EXTENDED_ERRORS);
 	prm_set(r->data, CPI_RESP_TIME, PMA_RESP_TIME);
 	return MAD_STATUS_OK;
 }
