@@ -19,13 +19,26 @@
 #include "driver/cdev.h"
 #include "preload/program_memory.h"
 
-/* Every path in 'prefixes' contains it. */
-#define WORD "infiniband"
+/* A path that is ours contains the word, or begins with SYSFS. */
+#define WORD  "infiniband"
+#define SYSFS "/sys/"
 
 static const char *const prefixes[] = {
 	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
 	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
 	"/dev/infiniband",
+};
+
+/*
+ * Directories that the tree shares with the machine: a path that the tree does not have is the
+ * machine's.  A listing is the tree's, which has links to the machine's entries; that of network
+ * interfaces is the machine's, because the tree's interfaces are of the machine.
+ */
+#define NETWORK "/sys/class/net"
+static const char *const shared_prefixes[] = {
+	"/sys/bus/pci/devices",
+	"/sys/bus/pci/drivers/mlx5_core",
+	NETWORK,
 };
 
 /* Where symbolic links of the prefixes lead.  The machine's own devices are there too: a path that
@@ -92,10 +105,10 @@ static __attribute__((constructor)) void tree_init(void)
 
 /* ---- lexical work ---- */
 
-static bool is_prefix(const char *path)
+static bool path_listed(const char *const *list, size_t count, const char *path)
 {
-	for (size_t i = 0; i < array_size(prefixes); i++)
-		if (!strcmp(path, prefixes[i]))
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(path, list[i]))
 			return true;
 	return false;
 }
@@ -104,6 +117,7 @@ struct walk {
 	char *out;
 	size_t len, size;
 	bool inside;	/* the path so far is a prefix or below one */
+	bool shared;	/* that prefix is shared with the machine */
 	bool left;	/* ".." led out of a prefix */
 	unsigned depth; /* components below the prefix */
 };
@@ -144,9 +158,10 @@ static bool walk_step(struct walk *w, const char *name, size_t n)
 	}
 	if (!walk_append(w, name, n))
 		return false;
-	if (!w->inside)
-		w->inside = is_prefix(w->out);
-	else if (!up)
+	if (!w->inside) {
+		w->shared = path_listed(shared_prefixes, array_size(shared_prefixes), w->out);
+		w->inside = w->shared || path_listed(prefixes, array_size(prefixes), w->out);
+	} else if (!up)
 		w->depth++;
 	return true;
 }
@@ -267,6 +282,15 @@ static bool directory_of(int dirfd, char *out, size_t size)
 	return true;
 }
 
+/* The path stands behind the root in t->text. */
+static bool is_machines(const struct walk *w, const struct tree_path *t)
+{
+	if (!strcmp(w->out, NETWORK))
+		return true;
+	ensure_tree();
+	return w->shared && real(access)(t->text, F_OK);
+}
+
 static bool below_root(const char *path)
 {
 	return !strncmp(path, root, root_len) && path[root_len] == '/';
@@ -275,6 +299,11 @@ static bool below_root(const char *path)
 static bool is_devices_path(const char *path)
 {
 	return !strncmp(path, DEVICES, sizeof(DEVICES) - 1);
+}
+
+static bool is_sysfs_path(const char *path)
+{
+	return !strncmp(path, SYSFS, sizeof(SYSFS) - 1);
 }
 
 static const char *path_resolve(int dirfd, const char *path, struct tree_path *t)
@@ -289,9 +318,10 @@ static const char *path_resolve(int dirfd, const char *path, struct tree_path *t
 		return path;
 	if (!walk_path(&w, path))
 		return path;
+	if (w.inside && is_machines(&w, t))
+		return path;
 	if (w.inside) {
 		t->below = w.out + 1;
-		ensure_tree();
 		return t->text;
 	}
 	/* "/dev/infiniband/..": the kernel would not find the first part. */
@@ -320,7 +350,7 @@ static const char *path_map(int dirfd, const char *path, struct tree_path *t, bo
 	t->below = NULL;
 	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;
-	if (strstr(path, WORD) || is_devices_path(path) || (live && may_be_live(path)))
+	if (strstr(path, WORD) || is_sysfs_path(path) || (live && may_be_live(path)))
 		path = path_resolve(dirfd, path, t);
 	errno = saved_errno;
 	return path;
@@ -344,7 +374,7 @@ void tree_unmap(char *path)
 
 	t.text[0] = '\0';
 	if (tree_active() && below_root(path) &&
-	    (is_devices_path(rest) || (walk_path(&w, rest) && w.inside)))
+	    (is_sysfs_path(rest) || (walk_path(&w, rest) && w.inside)))
 		memmove(path, rest, strlen(rest) + 1);
 }
 

@@ -147,6 +147,60 @@ def counters_reread(session):
     session.run_ok("python3", "-c", REREAD, path, str(free_port()))
 
 
+PCI_VIEW = r"""
+import os, re
+bus, net = "/sys/bus/pci/devices", "/sys/class/net"
+def text(path):
+    with open(path, encoding="ascii") as f:
+        return f.read()
+found = {}
+for address in os.listdir(bus):
+    assert os.path.realpath(f"{bus}/{address}", strict=True).endswith("/" + address), address
+    if os.path.isdir(f"{bus}/{address}/infiniband"):
+        found[os.listdir(f"{bus}/{address}/infiniband")[0]] = address
+assert sorted(found) == ["mlx5_0", "mlx5_1"], found
+for name, address in found.items():
+    function = f"/sys/class/infiniband/{name}/device"
+    assert os.path.realpath(function) == os.path.realpath(f"{bus}/{address}"), name
+    assert os.path.realpath(f"{function}/driver") == "/sys/bus/pci/drivers/mlx5_core", name
+    assert address in os.listdir(f"{function}/driver"), name
+    assert os.path.basename(os.path.realpath(f"{function}/subsystem")) == "pci", name
+    events = dict(line.split("=") for line in text(f"{function}/uevent").splitlines())
+    vendor, device, kind = (int(text(f"{function}/{n}"), 16) for n in ("vendor", "device", "class"))
+    assert events["DRIVER"] == "mlx5_core" and events["PCI_SLOT_NAME"] == address, events
+    assert events["PCI_ID"] == "%04X:%04X" % (vendor, device), events
+    assert events["PCI_CLASS"] == "%X" % kind and events["MODALIAS"] + "\n" == text(f"{function}/modalias"), events
+    lines = text(f"{function}/resource").splitlines()
+    assert len(lines) == 7 and all(re.fullmatch("(0x[0-9a-f]{16} ?){3}", line) for line in lines), lines
+    with open(f"{function}/config", "rb") as f:
+        config = f.read()
+    assert int.from_bytes(config[0:2], "little") == vendor and int.from_bytes(config[2:4], "little") == device
+netdev = text("/sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/0").strip()
+assert os.path.realpath(f"{net}/{netdev}/device") == os.path.realpath(f"{bus}/{found['mlx5_1']}"), netdev
+assert os.listdir(f"{net}/{netdev}/device/infiniband") == ["mlx5_1"], netdev
+assert text(f"{net}/{netdev}/dev_port") == "0\n", netdev
+assert int(text(f"{net}/{netdev}/ifindex")) > 0, netdev
+print("ours", *sorted(found.values()))
+"""
+
+PCI_LIST = """
+import os
+bus = "/sys/bus/pci/devices"
+for name in sorted(os.listdir(bus)) if os.path.isdir(bus) else []:
+    print(name, os.path.realpath(f"{bus}/{name}"), open(f"{bus}/{name}/uevent").read().split())
+print("net", sorted(os.listdir("/sys/class/net")))
+"""
+
+
+def pci_view(session):
+    """From the PCI bus and from the network interface, programs find the same devices."""
+    addresses = session.run_ok("python3", "-c", PCI_VIEW).out.split()[1:]
+    # What the machine has is seen, too, and no address is given out twice.
+    machine = session.call("python3", "-c", PCI_LIST).out.splitlines()
+    seen = session.run_ok("python3", "-c", PCI_LIST).out.splitlines()
+    expect([line for line in seen if line.split()[0] not in addresses] == machine, f"{machine}\n{seen}")
+
+
 def cases():
     return [
         ("ibv_devices", devices),
@@ -156,6 +210,7 @@ def cases():
         ("ibstat", ibstat),
         ("ibstat -l", ibstat_list),
         ("cat and ls of sysfs", sysfs_by_shell),
+        ("PCI view", pci_view),
         ("cat of a live counter", counters_by_shell),
         ("a live counter read again", counters_reread),
     ]

@@ -9,8 +9,10 @@
  */
 #include "fabric/daemon/fabric.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +30,17 @@
 #define UVERBS_MINOR	 192
 #define ISSM_MINOR	 64
 #define PCI_ROOT	 "sys/devices/pci0000:00"
+#define PCI_BUS		 "sys/bus/pci"
+#define PCI_DRIVER	 "mlx5_core"
+#define PCI_VENDOR	 0x15b3u
+#define PCI_SUBSYSTEM	 0x0009u
+#define PCI_CARD_BUS	 3u /* unless the machine has a device there */
+#define PCI_BUSES	 256u
+#define PCI_FUNCTIONS	 8u /* of a slot */
+#define PCI_CONFIG_BYTES 64u
+#define PCI_BAR		 UINT64_C(0x380000000000)
+#define PCI_BAR_BYTES	 UINT64_C(0x2000000)
+#define PCI_BAR_FLAGS	 UINT64_C(0x14220c) /* memory, 64 bits, prefetchable */
 #define CPU_WORDS	 (CPU_SETSIZE / 32)
 #define LINK_CACHE	 8u
 #define LINK_TEXT_BYTES	 48u
@@ -41,6 +54,7 @@ struct tree {
 	uint32_t host;
 	int root; /* root of the host's tree */
 	int error;
+	unsigned pci_bus; /* of the card */
 	/* Texts that were written lately, and the files that have them. */
 	struct {
 		char text[LINK_TEXT_BYTES];
@@ -109,15 +123,19 @@ static void link_remember(struct tree *t, const char *path, const char *text)
 	text_copy(t->cache[i].path, sizeof(t->cache[i].path), path);
 }
 
-static void file_create(struct tree *t, const char *path, const char *text, mode_t mode)
+static void bytes_create(struct tree *t, const char *path, const void *bytes, size_t n, mode_t mode)
 {
-	size_t n = strlen(text);
 	int fd = openat(t->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 
-	if (fd < 0 || (n && write(fd, text, n) != (ssize_t)n))
+	if (fd < 0 || (n && write(fd, bytes, n) != (ssize_t)n))
 		tree_failed(t, path);
 	if (fd >= 0)
 		close(fd);
+}
+
+static void file_create(struct tree *t, const char *path, const char *text, mode_t mode)
+{
+	bytes_create(t, path, text, strlen(text), mode);
 }
 
 /* Writes a read-only attribute. */
@@ -264,7 +282,107 @@ static const struct model *model_of(const struct tree *t)
 	return &models[t->fabric->model];
 }
 
-static void pci_write(struct tree *t, const char *pci, const struct subnet_port *p)
+/* ---- PCI ---- */
+
+/* The header of the configuration space, which is what the kernel shows to ordinary users. */
+static void pci_config_write(struct tree *t, const char *pci, uint32_t device, unsigned subclass)
+{
+	const uint64_t bar = PCI_BAR + device * PCI_BAR_BYTES;
+	const uint16_t words[PCI_CONFIG_BYTES / 2] = {
+		[0x00 / 2] = PCI_VENDOR,
+		[0x02 / 2] = model_of(t)->device,
+		[0x04 / 2] = 0x0406, /* command: memory, bus master, no INTx */
+		[0x08 / 2] = 0x0001, /* revision, interface */
+		[0x0a / 2] = (uint16_t)(0x0200 | subclass),
+		[0x0c / 2] = 0x0010, /* cache line */
+		[0x0e / 2] = 0x0080, /* a device of several functions */
+		[0x10 / 2] = (uint16_t)bar | 0xc,
+		[0x12 / 2] = (uint16_t)(bar >> 16),
+		[0x14 / 2] = (uint16_t)(bar >> 32),
+		[0x16 / 2] = (uint16_t)(bar >> 48),
+		[0x2c / 2] = PCI_VENDOR,
+		[0x2e / 2] = PCI_SUBSYSTEM,
+		[0x3c / 2] = 0x01ff, /* interrupt: line, pin */
+	};
+	uint8_t bytes[PCI_CONFIG_BYTES];
+	char path[TREE_PATH_BYTES];
+
+	for (unsigned i = 0; i < array_size(words); i++) {
+		bytes[2 * i] = (uint8_t)words[i];
+		bytes[2 * i + 1] = (uint8_t)(words[i] >> 8);
+	}
+	snprintf(path, sizeof(path), "%.200s/config", pci);
+	if (!t->error)
+		bytes_create(t, path, bytes, sizeof(bytes), FILE_READ_ONLY);
+}
+
+/* One line for each of the six base addresses, and one for the ROM. */
+static void pci_resource_write(struct tree *t, const char *pci, uint32_t device)
+{
+	const uint64_t bar = PCI_BAR + device * PCI_BAR_BYTES;
+	char text[7 * 60];
+	int n = 0;
+
+	for (unsigned i = 0; i < 7; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "0x%016" PRIx64 " 0x%016" PRIx64 " 0x%016" PRIx64 "\n", i ? 0 : bar,
+			      i ? 0 : bar + PCI_BAR_BYTES - 1, i ? 0 : PCI_BAR_FLAGS);
+	tree_file(t, text, "%s/resource", pci);
+}
+
+static void pci_names_write(struct tree *t, const char *pci, unsigned subclass)
+{
+	char alias[96], text[320];
+
+	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc%02Xi00\n", PCI_VENDOR,
+		 model_of(t)->device, PCI_VENDOR, PCI_SUBSYSTEM, subclass);
+	tree_file(t, alias, "%s/modalias", pci);
+	snprintf(text, sizeof(text),
+		 "DRIVER=" PCI_DRIVER "\nPCI_CLASS=2%02X00\nPCI_ID=%04X:%04X\n"
+		 "PCI_SUBSYS_ID=%04X:%04X\nPCI_SLOT_NAME=%s\nMODALIAS=%s",
+		 subclass, PCI_VENDOR, model_of(t)->device, PCI_VENDOR, PCI_SUBSYSTEM,
+		 strrchr(pci, '/') + 1, alias);
+	tree_file(t, text, "%s/uevent", pci);
+	snprintf(text, sizeof(text), "0x%04x\n", model_of(t)->device);
+	tree_file(t, text, "%s/device", pci);
+	snprintf(text, sizeof(text), "0x02%02x00\n", subclass);
+	tree_file(t, text, "%s/class", pci);
+}
+
+/*
+ * The network interface is one of the machine's.  Its attributes lead to the machine's, so they are
+ * live; only what says to which device it belongs is ours.
+ */
+static void net_write(struct tree *t, const char *pci, const char *netdev)
+{
+	static const char *const own[] = {".", "..", "device", "subsystem", "dev_port"};
+	char path[64], to[TREE_PATH_BYTES];
+	const struct dirent *e;
+	DIR *dir;
+
+	tree_dir(t, "%s/net/%s", pci, netdev);
+	snprintf(to, sizeof(to), "../../..%s", strrchr(pci, '/'));
+	tree_symlink(t, to, "%s/net/%s/device", pci, netdev);
+	tree_symlink(t, "../../../../../class/net", "%s/net/%s/subsystem", pci, netdev);
+	tree_file(t, "0\n", "%s/net/%s/dev_port", pci, netdev);
+	snprintf(to, sizeof(to), "../../%.100s/net/%s", pci + strlen("sys/"), netdev);
+	tree_symlink(t, to, "sys/class/net/%s", netdev);
+	snprintf(path, sizeof(path), "/sys/class/net/%s", netdev);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		bool skip = false;
+
+		for (size_t i = 0; i < array_size(own); i++)
+			skip |= !strcmp(e->d_name, own[i]);
+		snprintf(to, sizeof(to), "%s/%.100s", path, e->d_name);
+		if (!skip)
+			tree_symlink(t, to, "%s/net/%s/%.100s", pci, netdev, e->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void pci_write(struct tree *t, const char *pci, const struct subnet_port *p, uint32_t device)
 {
 	static const struct {
 		const char *name;
@@ -279,23 +397,135 @@ static void pci_write(struct tree *t, const char *pci, const struct subnet_port 
 		{"current_link_width", "16\n"},
 		{"max_link_speed", "32.0 GT/s PCIe\n"},
 		{"max_link_width", "16\n"},
+		{"enable", "1\n"},
+		{"irq", "0\n"},
+		{"msi_bus", "1\n"},
+		{"ari_enabled", "0\n"},
+		{"broken_parity_status", "0\n"},
+		{"dma_mask_bits", "64\n"},
+		{"consistent_dma_mask_bits", "64\n"},
+		{"power_state", "D0\n"},
+		{"driver_override", "(null)\n"},
 	};
 	/* Base class 02 network controller, subclass 00 Ethernet or 07 InfiniBand. */
-	const char *sub = p->ethernet ? "00" : "07";
-	char text[96];
+	unsigned subclass = p->ethernet ? 0 : 7;
+	const char *address = strrchr(pci, '/') + 1;
+	char to[96];
 
 	for (size_t i = 0; i < array_size(attrs); i++)
 		tree_file(t, attrs[i].text, "%s/%s", pci, attrs[i].name);
-	snprintf(text, sizeof(text), "0x%04x\n", model_of(t)->device);
-	tree_file(t, text, "%s/device", pci);
-	snprintf(text, sizeof(text), "0x02%s00\n", sub);
-	tree_file(t, text, "%s/class", pci);
-	snprintf(text, sizeof(text), "pci:v000015B3d%08Xsv000015B3sd00000009bc02sc%si00\n",
-		 model_of(t)->device, sub);
-	tree_file(t, text, "%s/modalias", pci);
+	pci_names_write(t, pci, subclass);
+	pci_config_write(t, pci, device, subclass);
+	pci_resource_write(t, pci, device);
 	cpus_write(t, pci);
-	if (p->netdev[0])
-		tree_dir(t, "%s/net/%s", pci, p->netdev);
+	tree_symlink(t, "../../../bus/pci", "%s/subsystem", pci);
+	tree_symlink(t, "../../../bus/pci/drivers/" PCI_DRIVER, "%s/driver", pci);
+	snprintf(to, sizeof(to), "../../../%s", pci + strlen("sys/"));
+	tree_symlink(t, to, PCI_BUS "/devices/%s", address);
+	snprintf(to, sizeof(to), "../../../../%s", pci + strlen("sys/"));
+	tree_symlink(t, to, PCI_BUS "/drivers/" PCI_DRIVER "/%s", address);
+	if (p->netdev[0]) {
+		char netdev[sizeof(p->netdev) + 1];
+
+		text_copy(netdev, sizeof(netdev), p->netdev);
+		net_write(t, pci, netdev);
+	}
+}
+
+static bool is_pci_address(const char *name, size_t n)
+{
+	unsigned domain, bus, slot, function;
+	char text[24];
+	int end = 0;
+
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, name, n);
+	text[n] = '\0';
+	return sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &end) == 4 &&
+	       (size_t)end == n;
+}
+
+/* Leads a device of the machine ("pci0000:00/0000:00:02.0") from the tree to the machine. */
+static void machine_device_link(struct tree *t, const char *device)
+{
+	size_t n = 0, start;
+	char path[TREE_PATH_BYTES], to[TREE_PATH_BYTES + 8];
+
+	/* The first function on the way; what is behind it is the machine's with it. */
+	do {
+		start = n + (device[n] == '/');
+		n = start + strcspn(device + start, "/");
+	} while (device[n] && !is_pci_address(device + start, n - start));
+	if (start)
+		tree_dir(t, "sys/devices/%.*s", (int)start - 1, device);
+	snprintf(path, sizeof(path), "sys/devices/%.*s", (int)n, device);
+	snprintf(to, sizeof(to), "/%s", path);
+	if (!t->error && symlinkat(to, t->root, path) && errno != EEXIST)
+		tree_failed(t, path);
+}
+
+/* Repeats the links to devices that a directory of the machine has. */
+static void machine_links_write(struct tree *t, const char *below)
+{
+	static const char devices[] = "../devices/";
+	char dir[64], path[TREE_PATH_BYTES], text[TREE_PATH_BYTES];
+	const struct dirent *e;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "/%s", below);
+	d = opendir(dir);
+	while (d && !t->error && (e = readdir(d))) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, text, sizeof(text) - 1);
+		const char *device;
+
+		text[n > 0 ? n : 0] = '\0';
+		device = strstr(text, devices);
+		if (!device)
+			continue;
+		snprintf(path, sizeof(path), "%s/%.100s", below, e->d_name);
+		if (symlinkat(text, t->root, path))
+			tree_failed(t, path);
+		machine_device_link(t, device + strlen(devices));
+	}
+	if (d)
+		closedir(d);
+}
+
+/*
+ * The bus shows the machine's own devices, too: programs that drive one of those look there.  This
+ * is what was there when the tree was written; a path that is not in the tree is the machine's
+ * (preload/tree.c).
+ */
+static void machine_pci_write(struct tree *t)
+{
+	machine_links_write(t, PCI_BUS "/devices");
+	machine_links_write(t, PCI_BUS "/drivers/" PCI_DRIVER);
+}
+
+static bool machine_has_bus(unsigned bus)
+{
+	DIR *d = opendir("/" PCI_BUS "/devices");
+	const struct dirent *e;
+	char address[16];
+	bool found = false;
+
+	snprintf(address, sizeof(address), "0000:%02x:", bus);
+	while (d && !found && (e = readdir(d)))
+		found = !strncmp(e->d_name, address, strlen(address));
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Two devices cannot have one address. */
+static unsigned card_bus(void)
+{
+	unsigned bus = PCI_CARD_BUS;
+
+	while (bus + 1 < PCI_BUSES && machine_has_bus(bus))
+		bus++;
+	return bus;
 }
 
 static bool is_switch(const struct subnet_node *node)
@@ -455,9 +685,10 @@ static void device_write(struct tree *t, const struct subnet_node *node)
 	char pci[64], to[TREE_PATH_BYTES];
 
 	/* All are functions of one card. */
-	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", node->device);
+	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:%02x:%02x.%u", t->pci_bus,
+		 node->device / PCI_FUNCTIONS, node->device % PCI_FUNCTIONS);
 	tree_dir(t, "%s", pci);
-	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port]);
+	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port], node->device);
 	ibdev_write(t, pci, node);
 	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), node->name);
 	tree_symlink(t, to, "sys/class/infiniband/%s", node->name);
@@ -472,17 +703,21 @@ static void device_write(struct tree *t, const struct subnet_node *node)
 static int host_write(const struct fabric *f, uint32_t host, int root)
 {
 	const struct topology_host *h = &f->topology.hosts[host];
-	struct tree t = {.fabric = f, .host = host, .root = root};
+	struct tree t = {.fabric = f, .host = host, .root = root, .pci_bus = card_bus()};
 
 	tree_dir(&t, "dev/infiniband");
 	tree_dir(&t, "sys/class/infiniband");
 	tree_dir(&t, "sys/class/infiniband_verbs");
 	tree_dir(&t, "sys/class/infiniband_mad");
 	tree_dir(&t, "sys/class/uio");
+	tree_dir(&t, "sys/class/net");
+	tree_dir(&t, PCI_BUS "/devices");
+	tree_dir(&t, PCI_BUS "/drivers/" PCI_DRIVER);
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
 	for (uint32_t i = 0; i < h->nhcas; i++)
 		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node + i]);
+	machine_pci_write(&t);
 	return t.error;
 }
 

@@ -60,6 +60,9 @@ static void tree_up(void)
 	make_pattern("sys/class/infiniband_verbs/uverbs0/dev", "231:192\n");
 	make_pattern("sys/class/infiniband_verbs/uverbs1/dev", "nonsense\n");
 	make_pattern("dev/infiniband/uverbs0", "");
+	make_pattern("sys/bus/pci/devices/0000:ff:1f.0/uevent", "");
+	make_pattern("sys/bus/pci/drivers/mlx5_core/0000:ff:1f.0", "");
+	make_pattern("sys/class/net/soft0/device/vendor", "0x15b3\n");
 }
 
 static void tree_down(void)
@@ -114,6 +117,23 @@ static void test_map(void)
 	CHECK(!strcmp(tree_map(AT_FDCWD, "/dev/infiniband/../..", &t), "/") && !t.below);
 }
 
+/* What the tree does not have is the machine's. */
+static void test_shared(void)
+{
+	expect_map("/sys/bus/pci/devices", "sys/bus/pci/devices");
+	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/uevent",
+		   "sys/bus/pci/devices/0000:ff:1f.0/uevent");
+	expect_map("/sys/bus/pci/devices/0000:ff:1f.1/uevent", NULL);
+	expect_map("/sys/bus/pci/drivers/mlx5_core", "sys/bus/pci/drivers/mlx5_core");
+	expect_map("/sys/bus/pci/drivers/mlx5_core/bind", NULL);
+	expect_map("/sys/bus/pci/drivers/nvme/bind", NULL);
+	expect_map("/sys/bus/pci/drivers", NULL);
+	expect_map("/sys/bus/pci", NULL);
+	expect_map("/sys/class/net/soft0/device/vendor", "sys/class/net/soft0/device/vendor");
+	expect_map("/sys/class/net/lo/address", NULL);
+	expect_map("/sys/class/net/", NULL);
+}
+
 static void test_long_paths(void)
 {
 	static char path[PATH_MAX + 100];
@@ -160,6 +180,9 @@ static void test_unmap(void)
 	snprintf(path, sizeof(path), "%s/sys/devices/pci0000:00/x", root);
 	tree_unmap(path);
 	CHECK(!strcmp(path, "/sys/devices/pci0000:00/x"));
+	snprintf(path, sizeof(path), "%s/sys/bus/pci", root);
+	tree_unmap(path);
+	CHECK(!strcmp(path, "/sys/bus/pci"));
 	/* not one of the paths that lead there */
 	snprintf(path, sizeof(path), "%s/etc/passwd", root);
 	tree_unmap(path);
@@ -218,6 +241,7 @@ int main(int argc, char **argv)
 	tree_up();
 	CHECK(tree_active());
 	test_map();
+	test_shared();
 	test_long_paths();
 	test_relative();
 	test_unmap();
