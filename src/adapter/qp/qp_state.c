@@ -44,7 +44,12 @@ static const struct transition {
 	uint32_t required, optional;
 } transitions[] = {
 	{VERBS | DCI, ANY, IB_QPS_RESET, 0, 0},
-	{VERBS | DCI, ANY, IB_QPS_ERR, 0, 0}, /* but for RESET, see below */
+	/* From RESET only the device does so, by a command of DEVX; uqp_modify refuses it. */
+	{VERBS, ANY, IB_QPS_ERR, 0, 0},
+	{DCI, IB_QPS_INIT, IB_QPS_ERR, 0, 0},
+	{DCI, IB_QPS_RTR, IB_QPS_ERR, 0, 0},
+	{DCI, IB_QPS_RTS, IB_QPS_ERR, 0, 0},
+	{DCI, IB_QPS_ERR, IB_QPS_ERR, 0, 0},
 
 	{PAIRED, IB_QPS_RESET, IB_QPS_INIT, TO_INIT | IB_QP_ACCESS_FLAGS, 0},
 	{UD, IB_QPS_RESET, IB_QPS_INIT, TO_INIT | IB_QP_QKEY, 0},
@@ -101,8 +106,7 @@ static const struct transition {
 bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
 			struct qp_rule *out)
 {
-	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT ||
-	    (cur == IB_QPS_RESET && next == IB_QPS_ERR))
+	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT)
 		return false;
 	for (size_t i = 0; i < array_size(transitions); i++) {
 		const struct transition *t = &transitions[i];

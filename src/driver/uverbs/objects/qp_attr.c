@@ -145,6 +145,13 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 		ret = qp_attr_decode(req->file, qp->type, cmd, &attr);
 	if (ret)
 		return ret;
+	if (cmd->attr_mask & IB_QP_STATE && attr.state == IB_QPS_ERR) {
+		struct qp_attr old;
+
+		qp_query(qp->qp, &old);
+		if (old.state == IB_QPS_RESET)
+			return explained(-EINVAL, "a QP cannot go from state RESET to ERR");
+	}
 	attr.rate_limit = rate_limit;
 	ret = qp_modify(qp->qp, &attr, qp_attr_mask_for(qp->type, cmd->attr_mask));
 	/* Before RTR a store to the doorbell means nothing; in the error state it means that there
