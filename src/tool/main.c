@@ -52,17 +52,19 @@ static const struct command commands[] = {
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up",
-	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] | "
-	 "--topology FILE] "
+	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] "
+	 "[--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "
 	 "[--sm builtin|external|PRIORITY]",
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
 	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
 	 "not given.\n"
+	 "--netdev: which interfaces of the machine Ethernet devices stand for.\n"
 	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
 	 "--sm: whether there is a subnet manager, or ports wait for one that is started.\n"
 	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.",
-	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_TOPOLOGY | OPT_SM, command_fabric_up},
+	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_NETDEV | OPT_TOPOLOGY | OPT_SM,
+	 command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"
 	 "--all: all fabrics of this user that 'softhca fabric list' shows.",

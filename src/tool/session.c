@@ -101,6 +101,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"topology", required_argument, NULL, OPT_TOPOLOGY},
 		{"sm", required_argument, NULL, OPT_SM},
 		{"link-types", required_argument, NULL, OPT_LINKS},
+		{"netdev", required_argument, NULL, OPT_NETDEV},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
@@ -143,6 +144,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->sm = optarg;
 		else if (opt == OPT_LINKS)
 			s->links = optarg;
+		else if (opt == OPT_NETDEV)
+			s->netdevs = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
 		else if (opt == OPT_ALL)
@@ -224,6 +227,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "link types are a list of ib and eth, not", s->links);
 	if (s->links && s->topology)
 		return bad_option(s, "--link-types and --topology exclude each other", s->links);
+	if (s->netdevs && s->topology)
+		return bad_option(s, "--netdev and --topology exclude each other", s->netdevs);
 	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0 &&
 	    !text_number(s->sm, FABRIC_SM_PRIORITY_MAX, &priority))
 		return bad_option(
@@ -389,6 +394,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1)) ||
 	    (s->topology && setenv("SOFTHCA_TOPOLOGY", s->topology, 1)) ||
 	    (s->links && setenv("SOFTHCA_LINK_TYPES", s->links, 1)) ||
+	    (s->netdevs && setenv("SOFTHCA_NETDEV", s->netdevs, 1)) ||
 	    (s->sm && setenv("SOFTHCA_SM", s->sm, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		return -1;

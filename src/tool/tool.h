@@ -42,6 +42,7 @@ struct session {
 	uint32_t nhosts;      /* the same as a number */
 	const char *topology; /* the file to make the fabric from, or NULL */
 	const char *links;    /* types of a host's devices, or NULL */
+	const char *netdevs;  /* interfaces for Ethernet devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
 	const char *model;    /* model that the fabric's devices say they are, or NULL */
 	char dir[RUNDIR_BYTES];
@@ -65,6 +66,7 @@ enum session_option {
 	OPT_TOPOLOGY = 4096,
 	OPT_SM = 8192,
 	OPT_LINKS = 16384,
+	OPT_NETDEV = 32768,
 	OPT_ALL = 2048,
 	OPT_UNSET = 1024,
 	OPT_GDB = 256,

@@ -176,6 +176,32 @@ static bool is_last_ethernet(const struct fabric *f, uint32_t row)
 	return f->subnet.ports[row].host_index + 1 == last;
 }
 
+/* The interface that was chosen for the port's device, or "". */
+static const char *netdev_chosen(const struct fabric *f, uint32_t row)
+{
+	const struct subnet_node *node = subnet_node_of(&f->subnet, row);
+	const struct topology_host *host = &f->topology.hosts[node->host];
+
+	return f->topology.hcas[host->first_hca + node->device].netdev;
+}
+
+static int netdev_choose(const struct fabric *f, struct netdev *nd, uint32_t host, uint32_t row)
+{
+	const char *chosen = netdev_chosen(f, row);
+
+	if (chosen[0] && !netdev_named(nd, chosen)) {
+		log_error(PORT_FORMAT ": the machine has no interface '%s'", PORT_NAMES(f, row),
+			  chosen);
+		return -ENODEV;
+	}
+	if (chosen[0])
+		return 0;
+	if (host != 0 || !is_last_ethernet(f, row))
+		return netdev_invent(f, nd, host, row);
+	netdev_find(nd);
+	return 0;
+}
+
 int address_ethernet(struct fabric *f, uint32_t row)
 {
 	static const uint8_t no_mac[6];
@@ -184,12 +210,8 @@ int address_ethernet(struct fabric *f, uint32_t row)
 	const uint8_t own_mac[6] = {
 		0x02, 0x53, 0x48, (uint8_t)(host >> 8), (uint8_t)host, (uint8_t)p->host_index};
 	struct netdev nd;
-	int ret = 0;
+	int ret = netdev_choose(f, &nd, host, row);
 
-	if (host == 0 && is_last_ethernet(f, row))
-		netdev_find(&nd);
-	else
-		ret = netdev_invent(f, &nd, host, row);
 	if (ret)
 		return ret;
 	/* The loopback interface has no MAC, but a RoCE destination must have one. */

@@ -52,6 +52,21 @@ static void take_address(struct netdev *nd, const struct sockaddr *sa)
 	}
 }
 
+/* Returns whether the list has the interface that *out names. */
+static bool take_addresses(struct netdev *out, const struct ifaddrs *list)
+{
+	bool found = false;
+
+	for (const struct ifaddrs *a = list; a; a = a->ifa_next) {
+		if (strcmp(a->ifa_name, out->name) != 0)
+			continue;
+		found = true;
+		if (a->ifa_addr)
+			take_address(out, a->ifa_addr);
+	}
+	return found;
+}
+
 void netdev_find(struct netdev *out)
 {
 	struct ifaddrs *list = NULL;
@@ -66,8 +81,19 @@ void netdev_find(struct netdev *out)
 			break;
 		}
 	}
-	for (const struct ifaddrs *a = list; a; a = a->ifa_next)
-		if (a->ifa_addr && !strcmp(a->ifa_name, out->name))
-			take_address(out, a->ifa_addr);
+	(void)take_addresses(out, list);
 	freeifaddrs(list);
+}
+
+bool netdev_named(struct netdev *out, const char *name)
+{
+	struct ifaddrs *list = NULL;
+	bool found;
+
+	memset(out, 0, sizeof(*out));
+	if (!text_copy(out->name, sizeof(out->name), name) || getifaddrs(&list))
+		return false;
+	found = take_addresses(out, list);
+	freeifaddrs(list);
+	return found;
 }

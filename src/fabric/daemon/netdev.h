@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The network interface of this machine that the first host's Ethernet port stands for. */
+/* The network interface of this machine that an Ethernet port stands for. */
 #pragma once
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
 
 /* More addresses of a family than a GID table can hold. */
 #define NETDEV_ADDRESSES 16u
@@ -20,3 +23,5 @@ struct netdev {
 
 /* The first interface that is up, has an IPv4 address and is no loopback; else the loopback. */
 void netdev_find(struct netdev *out);
+/* The interface of that name; false: there is none. */
+bool netdev_named(struct netdev *out, const char *name) must_check;

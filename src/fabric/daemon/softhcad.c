@@ -279,11 +279,25 @@ static int generate_topology(struct fabric *f, uint32_t hosts)
 	return topology_generate(&f->topology, hosts, &types);
 }
 
+/* SOFTHCA_NETDEV: interfaces of the machine that Ethernet ports stand for. */
+static int choose_netdevs(struct fabric *f)
+{
+	const char *text = getenv("SOFTHCA_NETDEV");
+
+	if (!text || !*text || !topology_choose_netdevs(&f->topology, text))
+		return 0;
+	log_error("SOFTHCA_NETDEV: '%s' is not a list of HOST/DEVICE=INTERFACE, for devices with "
+		  "an Ethernet port",
+		  text);
+	return -EINVAL;
+}
+
 /* SOFTHCA_HOSTS: how many hosts, all alike. */
 static int choose_topology(struct fabric *f)
 {
 	const char *text = getenv("SOFTHCA_HOSTS"), *path = getenv("SOFTHCA_TOPOLOGY");
 	uint32_t hosts = TOPOLOGY_DEFAULT_HOSTS;
+	int ret;
 
 	if (path && *path)
 		return read_topology(f, path);
@@ -292,7 +306,8 @@ static int choose_topology(struct fabric *f)
 			  FABRIC_MAX_HOSTS);
 		return -EINVAL;
 	}
-	return generate_topology(f, hosts);
+	ret = generate_topology(f, hosts);
+	return ret ? ret : choose_netdevs(f);
 }
 
 /*

@@ -151,6 +151,43 @@ int64_t topology_find_host(const struct topology *t, const char *name)
 	return names_find(&t->names, t->hosts, host_name, name);
 }
 
+static struct topology_hca *find_ethernet(struct topology *t, const char *host, const char *name)
+{
+	int64_t at = topology_find_host(t, host);
+
+	for (uint32_t i = 0; at >= 0 && i < t->hosts[at].nhcas; i++) {
+		struct topology_hca *hca = &t->hcas[t->hosts[at].first_hca + i];
+
+		if (hca->ethernet && !strcmp(hca->name, name))
+			return hca;
+	}
+	return NULL;
+}
+
+int topology_choose_netdevs(struct topology *t, const char *text)
+{
+	/* one byte less than FABRIC_NAME_BYTES, and than the arrays of the other two */
+	char host[FABRIC_NAME_BYTES], device[16], netdev[IF_NAMESIZE];
+	struct topology_hca *hca;
+
+	static_assert(FABRIC_NAME_BYTES == 64 && IF_NAMESIZE == 16, "the widths below");
+	for (;;) {
+		int n = 0;
+
+		if (sscanf(text, "%63[^/=,]/%15[^/=,]=%15[^/=,]%n", host, device, netdev, &n) != 3)
+			return -EINVAL;
+		hca = find_ethernet(t, host, device);
+		if (!hca)
+			return -EINVAL;
+		text_copy(hca->netdev, sizeof(hca->netdev), netdev);
+		text += n;
+		if (!*text)
+			return 0;
+		if (*text++ != ',')
+			return -EINVAL;
+	}
+}
+
 void topology_free(struct topology *t)
 {
 	names_free(&t->names);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ struct topology_hca {
 	uint32_t nports;
 	bool ethernet;
 	uint32_t node; /* node of the plan; Ethernet has none */
+	/* Ethernet: the machine's interface that it stands for, if one was chosen. */
+	char netdev[IF_NAMESIZE];
 };
 
 struct topology_host {
@@ -50,6 +53,11 @@ int topology_add_switch(struct topology *t, const char *name, uint32_t node) mus
 /* Makes hosts "host1" to "hostN", each with mlx5_0, mlx5_1, ... of these types. */
 int topology_generate(struct topology *t, uint32_t hosts,
 		      const struct link_types *types) must_check;
+/*
+ * Chooses interfaces of the machine for Ethernet devices: "HOST/DEVICE=INTERFACE", several with
+ * commas.  -EINVAL: the text is none, or there is no such device.
+ */
+int topology_choose_netdevs(struct topology *t, const char *text) must_check;
 /* Returns the index of the host, or -ENOENT. */
 int64_t topology_find_host(const struct topology *t, const char *name) must_check;
 void topology_free(struct topology *t);
