@@ -45,6 +45,37 @@ static void test_refusals(void)
 	topology_free(&t);
 }
 
+static void test_netdevs(void)
+{
+	static const char *const refused[] = {
+		"",
+		"host1",
+		"host1/mlx5_1",
+		"host1/mlx5_1=",
+		"/mlx5_1=lo",
+		"host1/mlx5_1=lo,",
+		"host1/mlx5_0=lo", /* InfiniBand */
+		"host1/mlx5_2=lo",
+		"host9/mlx5_1=lo",
+		"host1/mlx5_1=0123456789abcdef",
+	};
+	struct topology t = {0};
+
+	CHECK(!topology_generate(&t, 2, &link_types_default));
+	for (size_t i = 0; i < array_size(refused); i++)
+		CHECK(topology_choose_netdevs(&t, refused[i]) == -EINVAL);
+	CHECK(!topology_choose_netdevs(&t, "host2/mlx5_1=lo,host1/mlx5_1=0123456789abcde"));
+	CHECK(!strcmp(t.hcas[t.hosts[1].first_hca + 1].netdev, "lo"));
+	CHECK(!strcmp(t.hcas[t.hosts[0].first_hca + 1].netdev, "0123456789abcde"));
+	topology_free(&t);
+
+	/* the port has what its interface has; one that is not there is an error */
+	CHECK(!topology_generate(&fabric.topology, 2, &link_types_default));
+	CHECK(!topology_choose_netdevs(&fabric.topology, "host2/mlx5_1=lo"));
+	CHECK(!strcmp(make_fabric()->subnet.ports[3].netdev, "lo"));
+	unmake_fabric();
+}
+
 /* Two ports of one device: rows, names of attributes, GUIDs and LIDs of their own. */
 static void two_ports(void)
 {
@@ -182,6 +213,7 @@ static void test_trees(void)
 int main(void)
 {
 	test_refusals();
+	test_netdevs();
 	two_ports();
 	test_large(1);
 	test_large(600);
