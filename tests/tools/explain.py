@@ -17,8 +17,9 @@ INVALID = REFUSED.format("IBV_WC_REM_INV_REQ_ERR", "invalid request")
 # Mistake: operation, how it ends, what the requester says, what the peer says (None: nothing).
 MISTAKES = {
     "local-key": ("RDMA_WRITE", "local protection", LOCAL + "l" + KEY + "is unknown", None),
-    "local-stale": ("RDMA_WRITE", "local protection", LOCAL + "l" + KEY + "is not valid; its index belongs to the MR of key 0x[0-9a-f]+, so it is "
-                    "wrong, or an earlier MR had it", None),
+    "local-stale": ("RDMA_WRITE", "local protection",
+                    LOCAL + "l" + KEY + "is not valid; its index belongs to the MR of key "
+                    "0x[0-9a-f]+, so it is wrong, or an earlier MR had it", None),
     "local-end": ("RDMA_WRITE", "local protection",
                   LOCAL + "the access ends 12 bytes behind the MR", None),
     "local-start": ("RDMA_WRITE", "local protection",
