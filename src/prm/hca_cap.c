@@ -35,7 +35,7 @@ static uint32_t raw_queues(const struct hca_cap_values *v)
 	return v->ethernet ? 18 : 0;
 }
 
-static uint32_t rqts(const struct hca_cap_values *v)
+static uint32_t number_of_rqts(const struct hca_cap_values *v)
 {
 	return v->ethernet ? 20 : 0;
 }
@@ -249,7 +249,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},	/* log_max_tir */
 	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},	/* log_max_tis */
 	{HCA_CAP_GENERAL, 0x383, 5, 20},		/* log_max_rmp */
-	{HCA_CAP_GENERAL, 0x38b, 5, 0, rqts},		/* log_max_rqt */
+	{HCA_CAP_GENERAL, 0x38b, 5, 0, number_of_rqts}, /* log_max_rqt */
 	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	/* log_max_rqt_size */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 0, clock_mhz},	/* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 0, clock_khz},	/* device_frequency_khz */

@@ -63,28 +63,27 @@ void tell_call(const char *name, int error);
 void tell_event(struct scene *s);
 
 /* All cases. */
-#define MISTAKES(m)                                                                                   \
-	m(rtr_without_grh) m(gid_index_missing) m(attribute_missing) m(state_skipped) m(              \
-		mtu_too_large) m(region_without_local_write) m(region_of_constants)                   \
-		m(domain_in_use) m(rkey_in_wrong_order) m(behind_region) m(address_is_offset) m(      \
-			region_without_remote_write) m(queue_pair_without_access)                     \
-			m(region_of_other_domain) m(peer_region_deregistered) m(                      \
-				own_region_deregistered) m(lkey_of_other_domain) m(lkey_not_set)      \
-				m(buffer_unmapped) m(receive_without_local_write) m(no_receive) m(    \
-					receive_too_short) m(datagram_without_room_for_grh)           \
-					m(datagram_over_mtu) m(datagram_of_other_qkey) m(             \
-						address_handle_without_grh) m(reads_not_allowed)      \
-						m(atomic_not_aligned) m(psn_of_other) m(              \
-							number_of_nobody) m(gid_of_nobody)            \
-							m(port_of_other_link_type)            \
-							m(peer_not_connected) m(peer_destroyed) m(    \
-								timeout_zero) m(not_in_rts)           \
-								m(posted_after_error) m(              \
-									send_queue_full)              \
-									m(completion_queue_small) m(  \
-										inline_too_long)      \
-										m(too_many_pieces) m( \
-											armed_once)   \
+#define MISTAKES(m)                                                                                         \
+	m(rtr_without_grh) m(gid_index_missing) m(attribute_missing) m(state_skipped) m(                    \
+		mtu_too_large) m(region_without_local_write) m(region_of_constants)                         \
+		m(domain_in_use) m(rkey_in_wrong_order) m(behind_region) m(address_is_offset) m(            \
+			region_without_remote_write) m(queue_pair_without_access) m(region_of_other_domain) \
+			m(peer_region_deregistered) m(own_region_deregistered) m(                           \
+				lkey_of_other_domain) m(lkey_not_set) m(buffer_unmapped)                    \
+				m(receive_without_local_write) m(no_receive) m(receive_too_short) m(        \
+					datagram_without_room_for_grh) m(datagram_over_mtu)                 \
+					m(datagram_of_other_qkey) m(address_handle_without_grh) m(          \
+						reads_not_allowed) m(atomic_not_aligned)                    \
+						m(psn_of_other) m(number_of_nobody) m(                      \
+							gid_of_nobody) m(port_of_other_link_type)           \
+							m(peer_not_connected) m(peer_destroyed) m(          \
+								timeout_zero) m(not_in_rts)                 \
+								m(posted_after_error) m(                    \
+									send_queue_full)                    \
+									m(completion_queue_small) m(        \
+										inline_too_long)            \
+										m(too_many_pieces) m(       \
+											armed_once)         \
 											m(child_uses_device)
 
 #define MISTAKE_DECLARE(name) void mistake_##name(void);
