@@ -118,14 +118,15 @@ class Session:
     def background(self, *program, run_options=(), **options):
         return self.start([self.softhca, "run", *run_options, "--", *program], **options)
 
-    def pair(self, server, client, limit=TIME_LIMIT, run_options=(), **options):
-        """Two separate runs; the client starts when the server listens.  Returns both results."""
+    def pair(self, server, client, limit=TIME_LIMIT, run_options=(), client_options=(), **options):
+        """Two separate runs; the client starts when the server listens, with further options of softhca run if there are
+        any.  Returns both results."""
         port = free_port()
         first = self.background(*server, "-p", str(port), run_options=run_options, **options)
         try:
             wait_listening(port, first)
             second = self.background(*client, "-p", str(port), "127.0.0.1",
-                                     run_options=run_options, **options)
+                                     run_options=(*run_options, *client_options), **options)
             client_result = self.finish(second, limit)
             try:
                 server_result = self.finish(first, limit if client_result.status == 0 else 5)

@@ -66,10 +66,10 @@ def rows(text):
     return found
 
 
-def perftest(program, device, options, sizes):
+def perftest(program, device, options, sizes, client_options=()):
     def test(session):
         argv = [program, "-d", device, "-F", *options]
-        results = session.pair(argv, argv)
+        results = session.pair(argv, argv, client_options=client_options)
         both_ended_well(results)
         result = results[1]
         table = rows(result.out)
