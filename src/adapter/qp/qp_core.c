@@ -87,6 +87,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->receives_enabled, 0);
 	cq_wait_end(qp->adapter, &qp->wait.completions);
 	timer_disarm(&qp->wait.timer);
+	qp->wait.pause_ns = 0;
 	qp->req.next_block = 0;
 	qp->req.cur = 0;
 	qp->req.cur_off = 0;

@@ -56,7 +56,8 @@ static bool before_producer(const struct qp *qp, const struct send_op *op)
 	if (!usermem_fetch_be32(qp->producer, &producer))
 		return true;
 	ahead = (uint16_t)(producer - op->block);
-	return ahead && ahead <= qp->create.sq_blocks;
+	/* An index beyond the ring does not stand behind the request either. */
+	return ahead && (ahead <= qp->create.sq_blocks || !(ahead & 0x8000));
 }
 
 /* Gives the first outstanding request its own error, if it has failed, and every other one a flush
@@ -164,7 +165,7 @@ bool completer_flush(struct qp *qp)
 	bool all;
 
 	spin_lock(&qp->comp.lock);
-	all = flush_outstanding(qp, true);
+	all = flush_outstanding(qp, qp_state(qp) == IB_QPS_ERR);
 	spin_unlock(&qp->comp.lock);
 	return all;
 }

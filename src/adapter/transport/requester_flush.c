@@ -12,25 +12,31 @@
 
 /*
  * The time between two looks at the doorbell record of a queue in error: it begins with the first and
- * doubles up to the second, or up to the third if no request is known that stands behind the record.
- * A card completes within 14 to 73 us what stands before a record that was raised.
+ * doubles up to the second.  A card completes within 14 to 73 us what stands before a record that was
+ * raised.
  */
-#define LOOK_SOON_NS   16000u
-#define LOOK_OFTEN_NS  1000000u
-#define LOOK_SELDOM_NS 250000000u
+#define LOOK_FIRST_NS 16000u
+#define LOOK_LAST_NS  250000000u
 
-/* Nobody tells of a store into memory, so the device looks again.  No WAIT needs the timer any
- * more. */
-static void look_again(struct qp *qp, bool progress, uint64_t most_ns)
+/*
+ * Nobody tells of a store into memory, so the device looks again.  If no request is known that stands
+ * behind the record, it gives up after the last look: an idle queue in error costs nothing, and a
+ * program that posts rings a doorbell.  No WAIT needs the timer any more.
+ */
+static void look_again(struct qp *qp, bool progress, bool all)
 {
 	uint32_t producer;
 
 	if (qp->create.region || qp_state(qp) != IB_QPS_ERR ||
 	    !usermem_fetch_be32(qp->producer, &producer))
 		return;
-	qp->wait.pause_ns = progress ? 0 : min_u64(qp->wait.pause_ns * 2, most_ns);
-	if (qp->wait.pause_ns < LOOK_SOON_NS)
-		qp->wait.pause_ns = LOOK_SOON_NS;
+	if (progress)
+		qp->wait.pause_ns = 0;
+	else if (all && qp->wait.pause_ns >= LOOK_LAST_NS)
+		return;
+	qp->wait.pause_ns = min_u64(qp->wait.pause_ns * 2, LOOK_LAST_NS);
+	if (qp->wait.pause_ns < LOOK_FIRST_NS)
+		qp->wait.pause_ns = LOOK_FIRST_NS;
 	timer_arm(&qp->adapter->timers, &qp->wait.timer, clock_ns() + qp->wait.pause_ns);
 }
 
@@ -52,8 +58,7 @@ static void requester_flush_ring(struct qp *qp)
 			send_cqe_flush(qp, &op);
 		qp->req.next_block += w.nblocks;
 	}
-	look_again(qp, head != atomic_load(&qp->comp.head) || block != qp->req.next_block,
-		   all ? LOOK_SELDOM_NS : LOOK_OFTEN_NS);
+	look_again(qp, head != atomic_load(&qp->comp.head) || block != qp->req.next_block, all);
 }
 
 void requester_flush(struct qp *qp)
