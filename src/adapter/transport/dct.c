@@ -95,6 +95,7 @@ static struct peer *new_peer(struct qp *target)
 	qp->create = target->create;
 	/* The consumer only hears of receives; connections are not its business. */
 	qp->create.async = NULL;
+	qp->resp.established = true;
 	qp->qpn = target->qpn;
 	qp->bth = BTH_DC;
 	qp->reliable = true;
