@@ -268,6 +268,13 @@ enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint
 	return null_mkey_resolve(a->null_mkey, u, len, runs);
 }
 
+bool mkey_is_region(struct adapter *a, uint32_t key)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	return m && m->region_key == key;
+}
+
 enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u)
 {
 	struct mkey_meaning *m = number_find(&a->mkeys, u->key >> 8);

@@ -171,6 +171,8 @@ enum mkey_verdict mkey_piece_refused(struct adapter *a, enum mkey_verdict v,
  * all accesses that begin from now on.  Call it under RCU.
  */
 enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) must_check;
+/* Is this the key of a region?  Call it under RCU. */
+bool mkey_is_region(struct adapter *a, uint32_t key) must_check;
 
 /* Makes a key of this variant with a meaning of another kind than region, and publishes it. */
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,

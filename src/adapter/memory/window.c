@@ -298,6 +298,9 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_NO_RIGHT;
 	if (!range_inside(va - now.iova, len, now.length))
 		return MKEY_OUT_OF_RANGE;
+	/* Neither the null key nor a list has windows. */
+	if (!mkey_is_region(a, now.mr_key))
+		return MKEY_NO_KEY;
 	region.key = now.mr_key;
 	region.access = u->access & WRITING ? IB_ACCESS_LOCAL_WRITE : 0;
 	v = mkey_resolve(a, &region, now.mr_va + (va - now.iova), len, runs);
