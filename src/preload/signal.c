@@ -65,7 +65,7 @@ const sigset_t *signal_wait_mask(const sigset_t *mask, sigset_t *room)
 	if (!mask || !tree_active())
 		return mask;
 	sigemptyset(room);
-	if (!program_read(room, mask, sizeof(uint64_t)))
+	if (!program_word_read((uint64_t *)(void *)room, mask))
 		return mask;
 	return without_faults(SIG_SETMASK, room, room);
 }

@@ -23,6 +23,7 @@
 
 #include "base/hidden.h"
 #include "base/thread.h"
+#include "base/valgrind.h"
 
 #define STACK_BYTES (128u << 10)
 
@@ -105,14 +106,6 @@ static int uffd_spawn(struct uffd *u)
 	return -ENOSYS;
 }
 
-/* Valgrind does not know the call, and would tell its user to report that. */
-static bool runs_in_valgrind(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-
-	return preload && strstr(preload, "/vgpreload_");
-}
-
 static int open_fd(struct uffd *u)
 {
 	struct uffdio_api api = {
@@ -121,6 +114,7 @@ static int open_fd(struct uffd *u)
 			    UFFD_FEATURE_SIGBUS,
 	};
 
+	/* Valgrind does not know the call, and would tell its user to report that. */
 	if (runs_in_valgrind())
 		return -ENOSYS;
 	u->file = hidden_keep((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "preload/program_memory.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/valgrind.h"
+
+/* The smallest page: whether a byte can be read is the same for all bytes of a page. */
+#define PROGRAM_PAGE 4096u
+#define NO_SUCH_HOW  (-1)
+
+bool program_read(void *to, const void *from, size_t n)
+{
+	struct iovec ours = {to, n}, theirs = {(void *)(uintptr_t)from, n};
+	int saved_errno = errno;
+	/* Not of the process: its main thread may have ended. */
+	ssize_t moved = process_vm_readv(gettid(), &ours, 1, &theirs, 1, 0);
+	bool forbidden = moved < 0 && errno != EFAULT;
+
+	errno = saved_errno;
+	if (forbidden)
+		memcpy(to, from, n);
+	return forbidden || moved == (ssize_t)n;
+}
+
+/*
+ * The kernel reads the mask of rt_sigprocmask before it looks at the first argument, which is none
+ * here, so nothing else happens.  Filters of seccomp let that call pass; some kill a program that
+ * calls process_vm_readv.
+ */
+static bool word_can_be_read(const void *at)
+{
+	const void *word = (const void *)((uintptr_t)at & ~(uintptr_t)(sizeof(uint64_t) - 1));
+	int saved_errno = errno;
+	bool read = !syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, word, NULL, sizeof(uint64_t)) ||
+		    errno != EFAULT;
+
+	errno = saved_errno;
+	return read;
+}
+
+/* Asked once, as another thread of the program may be changing the environment later. */
+static bool in_valgrind;
+
+static __attribute__((constructor)) void ask_for_valgrind(void)
+{
+	in_valgrind = runs_in_valgrind();
+}
+
+/* Valgrind would complain about bytes beside this one that the program has never written. */
+static bool byte_can_be_read(const char *at)
+{
+	char byte;
+
+	return in_valgrind ? program_read(&byte, at, 1) : word_can_be_read(at);
+}
+
+bool program_word_read(uint64_t *to, const void *from)
+{
+	const char *first = from;
+
+	if (!byte_can_be_read(first) || !byte_can_be_read(first + sizeof(*to) - 1))
+		return false;
+	memcpy(to, from, sizeof(*to));
+	return true;
+}
+
+bool program_path_is_valid(const char *path)
+{
+	size_t len = 0;
+
+	while (len < PATH_MAX) {
+		size_t in_page = PROGRAM_PAGE - ((uintptr_t)path + len) % PROGRAM_PAGE, n;
+
+		if (!byte_can_be_read(path + len))
+			return false;
+		n = strnlen(path + len, in_page);
+		len += n;
+		if (n < in_page)
+			return len < PATH_MAX;
+	}
+	return false;
+}
