@@ -59,7 +59,7 @@ static bool page_read(uint8_t page[PAGE], uint64_t addr)
 {
 	const struct iovec here = {page, PAGE}, there = {(void *)(uintptr_t)addr, PAGE};
 
-	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)PAGE ||
+	return process_vm_readv(gettid(), &here, 1, &there, 1, 0) == (ssize_t)PAGE ||
 	       usermem_copy(page, there.iov_base, PAGE);
 }
 

@@ -362,7 +362,7 @@ static struct uffdio_range serving_range(const void *arg)
 	struct iovec local = {&range, sizeof(range)},
 		     remote = {(void *)(uintptr_t)arg, sizeof(range)};
 
-	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
+	if (process_vm_readv(gettid(), &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
 		return (struct uffdio_range){0, UINT64_MAX};
 	return range;
 }

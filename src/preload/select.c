@@ -58,8 +58,8 @@ static bool select_move(const struct select_call *s, struct select_sets *sets, b
 		ours[n] = (struct iovec){sets->words[i], bytes};
 		theirs[n++] = (struct iovec){s->program[i], bytes};
 	}
-	moved = back ? process_vm_writev(getpid(), ours, n, theirs, n, 0)
-		     : process_vm_readv(getpid(), ours, n, theirs, n, 0);
+	moved = back ? process_vm_writev(gettid(), ours, n, theirs, n, 0)
+		     : process_vm_readv(gettid(), ours, n, theirs, n, 0);
 	return moved == (ssize_t)(n * bytes);
 }
 

@@ -41,7 +41,7 @@ int user_load(void *to, const void *from, size_t n)
 
 	if (user_is_guarded())
 		return usermem_read(to, from, n) ? 0 : -EFAULT;
-	return copy_verdict(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), n, to, from);
+	return copy_verdict(process_vm_readv(gettid(), &local, 1, &remote, 1, 0), n, to, from);
 }
 
 int user_store(void *to, const void *from, size_t n)
@@ -50,7 +50,7 @@ int user_store(void *to, const void *from, size_t n)
 
 	if (user_is_guarded())
 		return usermem_copy(to, from, n) ? 0 : -EFAULT;
-	return copy_verdict(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), n, to, from);
+	return copy_verdict(process_vm_writev(gettid(), &local, 1, &remote, 1, 0), n, to, from);
 }
 
 bool user_can_store(void *to, size_t n)
