@@ -117,7 +117,7 @@ def of_failures(session):
                                                              ("ERR", 1, "REMOTE_ACCESS")])
         text = session.tool("status").out
         expect("failed 1 times, last: REM_ACCESS" in text, text)
-    with mistaken(session, "no_receive", "send: status 13 vendor 0x00"):
+    with mistaken(session, "no_receive", "send: status 13 vendor 0x87"):
         shown_when(session, lambda now: failures_of(now) == [("ERR", 1, "RNR_RETRY_EXC"),
                                                              ("RTS", 0, None)])
     with mistaken(session, "completion_queue_small", "event: CQ error"):

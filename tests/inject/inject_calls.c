@@ -81,6 +81,7 @@ WRAP(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), 
 WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
 WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), ENOMEM, NULL)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), EMFILE, NULL)
+WRAP(FILE *, fopen64, (const char *path, const char *mode), (path, mode), EMFILE, NULL)
 WRAP(DIR *, opendir, (const char *path), (path), EMFILE, NULL)
 WRAP(DIR *, fdopendir, (int fd), (fd), ENOMEM, NULL)
 
@@ -136,6 +137,8 @@ WRAP(char *, strdup, (const char *text), (text), ENOMEM, NULL)
 WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, -1)
 WRAP(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), ENOSPC, -1)
 WRAP(int, symlinkat, (const char *target, int at, const char *path), (target, at, path), ENOSPC, -1)
+WRAP(ssize_t, readlinkat, (int at, const char *path, char *text, size_t bytes),
+     (at, path, text, bytes), EIO, -1)
 WRAP(int, linkat, (int from, const char *path, int at, const char *to, int flags),
      (from, path, at, to, flags), ENOSPC, -1)
 WRAP(int, getifaddrs, (struct ifaddrs * *list), (list), ENOMEM, -1)

@@ -22,7 +22,7 @@ extern flexio_func_t peek, poke, table_of, ring, ring_by, rate_of_flow, events_w
 #define ROOM	    (1u << 20)
 #define MTU	    1024u
 #define STILL_US    20000
-#define PORT_SPEED  25e9 /* bytes a second */
+#define PORT_SPEED  50e9 /* bytes a second */
 
 /* Kinds of events, and of refusals. */
 #define TX	      3
