@@ -38,8 +38,10 @@ static bool word_can_be_read(const void *at)
 {
 	const void *word = (const void *)((uintptr_t)at & ~(uintptr_t)(sizeof(uint64_t) - 1));
 	int saved_errno = errno;
-	bool read = !syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, word, NULL, sizeof(uint64_t)) ||
-		    errno != EFAULT;
+	/* NULL stands for no mask. */
+	bool read =
+		word && (!syscall(SYS_rt_sigprocmask, NO_SUCH_HOW, word, NULL, sizeof(uint64_t)) ||
+			 errno != EFAULT);
 
 	errno = saved_errno;
 	return read;
