@@ -113,10 +113,10 @@ def user_namespace(session):
     """Root of a user namespace and real root do not get into each other's way."""
     needs_root()
     os.chmod(session.runtime, 0o1777)
-    with reachable(session) as build:
+    with public_copy(session.build, "examples/hello") as build:
         def run(*command):
             return session.call(*command, str(build / "softhca"), "run", "--", "sh", "-c",
-                                f"{build}/hello; dirname $SOFTHCA_DIR")
+                                f"{build}/examples/hello; dirname $SOFTHCA_DIR")
         stranger = ("setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", "--clear-groups",
                     "unshare", "-Ur")
         first = run(*stranger)

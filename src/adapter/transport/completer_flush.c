@@ -165,7 +165,8 @@ bool completer_flush(struct qp *qp)
 	bool all;
 
 	spin_lock(&qp->comp.lock);
-	all = flush_outstanding(qp, qp_state(qp) == IB_QPS_ERR);
+	/* Queues that are rung by value have no record in memory. */
+	all = flush_outstanding(qp, qp_state(qp) == IB_QPS_ERR && !qp->create.region);
 	spin_unlock(&qp->comp.lock);
 	return all;
 }
