@@ -185,6 +185,7 @@ static void test_flushed(const struct test *t)
 	};
 	struct connected_pair s;
 
+	(void)t;
 	drained_with(&s, 2, r);
 	SAME(cancel(&s.local, 5), 1);
 	SAME(change_state(&s.local, IBV_QPS_ERR, false), 0);
