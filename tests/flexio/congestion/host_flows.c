@@ -116,7 +116,7 @@ static void two_rates(void)
 	}
 	CHECK(!call(b.p, &ring, ccq[0], 1, 0, NEXT_NONE));
 	line_post(&s[0].line, IBV_WR_RDMA_WRITE, ROOM);
-	/* At the other one's rate this would take 170 s. */
+	/* At the other one's rate this would take 85 s. */
 	CHECK(line_write(&s[1].line, 16, ROOM / 4) < 60ull * NS);
 	CHECK(!call(b.p, &ring, ccq[0], RATE_MAX, 0, NEXT_NONE));
 	line_await(&s[0].line, 1);
@@ -139,14 +139,14 @@ static void rate_ends(void)
 	ccq = line_rated(&b, &l, 0);
 	CHECK(call(b.p, &rate_of_flow, ccq, 0, 0, 0) == 1);
 	begin = device_now_ns();
-	line_write(&l, 1, 20000);
-	/* 23842 bytes a second, and 4096 at once. */
+	line_write(&l, 1, 40000);
+	/* 47684 bytes a second, and 4096 at once. */
 	CHECK(device_now_ns() - begin > NS / 2);
 	CHECK(!call(b.p, &ring, ccq, RATE_MAX + 1, 0, NEXT_NONE));
 	CHECK(call(b.p, &rate_of_flow, ccq, 0, 0, 0) == RATE_MAX);
 	CHECK(!call(b.p, &ring, ccq, UINT32_MAX, 0, NEXT_NONE));
 	CHECK(call(b.p, &rate_of_flow, ccq, 0, 0, 0) == RATE_MAX);
-	/* At the rate of 1 this would take 170 s. */
+	/* At the rate of 1 this would take 85 s. */
 	CHECK(line_write(&l, 4, ROOM) < 60ull * NS);
 	line_down(&l);
 	bench_down(&b);
@@ -271,7 +271,7 @@ static void datagrams(void)
 		CHECK(!ibv_post_send(qp, &wr, &bad));
 		line_await(&l, 2);
 	}
-	/* At the rate that flows would have this would take 170 s. */
+	/* At the rate that flows would have this would take 85 s. */
 	CHECK(device_now_ns() - begin < 100ull * NS);
 	usleep(STILL_US);
 	CHECK(!get(&b, events));
