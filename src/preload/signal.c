@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -230,16 +229,11 @@ exported int __sigpause(int sig_or_mask, int is_sig)
 static void context_open_faults(const ucontext_t *ucp)
 {
 	ucontext_t *changed = (ucontext_t *)(uintptr_t)ucp;
-	int saved_errno = errno;
+	uint64_t mask;
 
-	if (!tree_active())
+	/* The real function says what is wrong with a context that cannot be read. */
+	if (!tree_active() || !program_word_read(&mask, &ucp->uc_sigmask))
 		return;
-	/* The real function says what is wrong with a context that cannot be read.  The kernel reads
-	 * the mask before it looks at the first argument, which is none here. */
-	if (syscall(SYS_rt_sigprocmask, -1, &ucp->uc_sigmask, NULL, sizeof(uint64_t)) &&
-	    errno == EFAULT)
-		return;
-	errno = saved_errno;
 	sigdelset(&changed->uc_sigmask, SIGSEGV);
 	sigdelset(&changed->uc_sigmask, SIGBUS);
 }
