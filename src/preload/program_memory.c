@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -47,12 +48,25 @@ static bool word_can_be_read(const void *at)
 	return read;
 }
 
-/* Asked once, as another thread of the program may be changing the environment later. */
-static bool in_valgrind;
+/*
+ * Asked once, as another thread of the program may be changing the environment later; when this
+ * library begins, or at the first question, which the constructor of another library may have.
+ */
+static bool in_valgrind(void)
+{
+	static atomic_int known;
+	int answer = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!answer) {
+		answer = runs_in_valgrind() ? 1 : -1;
+		atomic_store_explicit(&known, answer, memory_order_relaxed);
+	}
+	return answer > 0;
+}
 
 static __attribute__((constructor)) void ask_for_valgrind(void)
 {
-	in_valgrind = runs_in_valgrind();
+	(void)in_valgrind();
 }
 
 /* Valgrind would complain about bytes beside this one that the program has never written. */
@@ -60,7 +74,7 @@ static bool byte_can_be_read(const char *at)
 {
 	char byte;
 
-	return in_valgrind ? program_read(&byte, at, 1) : word_can_be_read(at);
+	return in_valgrind() ? program_read(&byte, at, 1) : word_can_be_read(at);
 }
 
 bool program_word_read(uint64_t *to, const void *from)
