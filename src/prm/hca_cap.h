@@ -49,8 +49,8 @@ struct hca_cap_icm {
 struct hca_cap_values {
 	bool ethernet;
 	uint32_t ports;
-	uint32_t gids;		   /* a power of two */
-	uint32_t pkeys;		   /* a power of two; the page says at least 128 */
+	uint32_t gids;	/* a power of two */
+	uint32_t pkeys; /* a power of two; the page says at least 128 */
 	const struct model *model;
 	struct hca_cap_icm icm;
 };

@@ -129,8 +129,10 @@ static void case_multicast(const char *name)
 	struct ibv_qp_cap cap = {.max_recv_wr = 1, .max_recv_sge = 1};
 	struct ibv_cq *cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
 	unsigned n = (unsigned)attr.max_mcast_qp_attach;
-	struct ibv_qp **qp = calloc(n + 1, sizeof(struct ibv_qp *));
+	/* not lost when a row fails */
+	static struct ibv_qp **qp;
 
+	qp = calloc(n + 1, sizeof(struct ibv_qp *));
 	EXPECT(cq && qp);
 	for (unsigned i = 0; i <= n; i++) {
 		EXPECT((qp[i] = create_qp(IBV_QPT_UD, cq, cap)) && !to_init(qp[i]));

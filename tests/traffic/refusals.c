@@ -313,9 +313,9 @@ static bool takes_any_list_of_atomic(struct error_pair *s)
 			       (uintptr_t)word, peer->keys[KEY_GOOD], IBV_WC_SUCCESS))
 			return false;
 		was++;
-		if (memcmp(word, &was, sizeof(was)))
+		if (memcmp(word, &was, sizeof(was)) != 0)
 			return bad("%u and %u bytes: not executed", first, second);
-		if (memcmp(at, want, sizeof(want)))
+		if (memcmp(at, want, sizeof(want)) != 0)
 			return bad("%u and %u bytes: not in place", first, second);
 	}
 	return true;

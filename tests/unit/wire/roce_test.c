@@ -248,7 +248,7 @@ static void lengths(const struct pkt *p, const uint8_t *frame, uint32_t n)
 	there.path = &on_ib;
 	CHECK(pkt_wire_octets(&there, false) == 8 + 40 + ib);
 	roce_global_header(p, seen);
-	CHECK(!memcmp(seen + (v4 ? 20 : 0), ip, v4 ? 20 : 40) && !(v4 && memcmp(seen, zero, 20)));
+	CHECK(!memcmp(seen + (v4 ? 20 : 0), ip, v4 ? 20 : 40) && (!v4 || !memcmp(seen, zero, 20)));
 	roce_global_header(&there, seen);
 	CHECK_SAY(get16(seen + 4) == ib && seen[6] == 0x1b, "%02x: %u", p->opcode, get16(seen + 4));
 }

@@ -29,13 +29,17 @@ static uint64_t draw(void)
 /* Masks and boundaries with all bits, none, and some. */
 static uint64_t draw_mask(void)
 {
+	uint64_t mask;
+
 	switch (draw() % 4) {
 	case 0:
 		return UINT64_MAX;
 	case 1:
 		return 0;
 	case 2:
-		return draw() & draw() & draw();
+		mask = draw();
+		mask &= draw();
+		return mask & draw();
 	default:
 		return draw();
 	}

@@ -382,10 +382,10 @@ static void test_ordinary_uar(void)
 	CHECK(!doorbell_any_watched());
 	sq_move(&a, RAW_STATE_RST, RAW_STATE_RDY);
 	sq_move(&b, RAW_STATE_RST, RAW_STATE_RDY);
-	for (uint16_t i = 0; i < 2 * ENTRIES; i++) {
+	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
 		/* one register for both: the second store hides the first */
-		put_frame(&a, i, 0, key);
-		put_frame(&b, i, 0, key);
+		put_frame(&a, (uint16_t)i, 0, key);
+		put_frame(&b, (uint16_t)i, 0, key);
 		store_bell(&a, &uar, (uint16_t)(i + 1));
 		store_bell(&b, &uar, (uint16_t)(i + 1));
 		CHECK(doorbell_any_watched());
