@@ -295,7 +295,7 @@ def error_statuses(session):
 
 def drained(session):
     told = told_by(session, "sq.*", str(session.build / "tests/signature/conform"), "-d", "mlx5_0",
-                   "SQD")
+                   "flushed-by-the-error-state")
     told.expect("sq.drain")
     told.expect("sq.drained")
 
