@@ -4,8 +4,10 @@
  *
  * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
  * The request stands while its sn equals the number of events delivered (mod 4), so one event makes
- * it stale.  The device looks at the record when the bell rings and after each CQE.  A bell that
- * nobody hears loses nothing, because the program polls once more after arming, as the API demands.
+ * it stale.  A request for any completion stays one until then, even if the program asks only for
+ * solicited ones afterwards.  The device looks at the record when the bell rings and after each CQE.
+ * A bell that nobody hears loses nothing, because the program polls once more after arming, as the
+ * API demands.
  *
  * A DPA arms by value instead: the bell says the consumer index, and the request stands until the
  * next event (cq_bell.h).
@@ -37,7 +39,8 @@ static uint32_t cq_unreported(struct cq *cq)
 		return 0;
 	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
 		return 0;
-	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
+	cq->any_wanted |= !(arm & DBREC_CQ_ARM_SOLICITED);
+	newest = cq->any_wanted ? cq->pi : cq->solicited_pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
 	 * True if something has come since the program last looked, and since the last event.
@@ -55,6 +58,7 @@ static void cq_report(struct cq *cq)
 	cq->event_sn++;
 	cq->event_pi = cq->pi;
 	cq->armed = false;
+	cq->any_wanted = false;
 	cq->attr.event(cq->attr.user);
 }
 

@@ -25,6 +25,7 @@ struct cq {
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event, which reported all completions before it */
 	uint32_t mask;	   /* turns an index into an entry */
+	bool any_wanted;   /* since the last event the arm record has asked for any completion */
 	bool overrun;
 	bool armed;	  /* the program has armed it by value */
 	uint32_t bell_ci; /* of the last bell by value; counts as pi does */

@@ -559,6 +559,33 @@ static void test_arm(void)
 	pair_down(&p);
 }
 
+static void arm_sent(struct pair *p, uint32_t sn, uint32_t solicited, uint32_t ci)
+{
+	p->a.cq.dbrec[DBREC_CQ_ARM] = be32_of(sn << 28 | solicited | ci);
+	cq_doorbell(p->a.cq.cq);
+}
+
+/* Asking for solicited completions only does not take back that any completion was asked for. */
+static void test_arm_twice(void)
+{
+	struct pair p;
+
+	pair_up(&p, 0, IB_QPT_RC);
+	arm_sent(&p, 0, 0, 0);
+	arm_sent(&p, 0, DBREC_CQ_ARM_SOLICITED, 0);
+	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
+	CHECK(p.a.cq.events == 1);
+	/* the event was the answer to both */
+	arm_sent(&p, 1, DBREC_CQ_ARM_SOLICITED, 1);
+	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
+	CHECK(p.a.cq.events == 1);
+	/* the other way round, the wider wish counts */
+	arm_sent(&p, 1, 0, 2);
+	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
+	CHECK(p.a.cq.events == 2);
+	pair_down(&p);
+}
+
 int main(void)
 {
 	test_send(0, IB_QPT_RC);
@@ -580,5 +607,6 @@ int main(void)
 	test_datagram(0);
 	test_datagram(1);
 	test_arm();
+	test_arm_twice();
 	return 0;
 }
