@@ -3,9 +3,14 @@
  * Mappings.  The driver wants to know where a program has the pages of a device file, and what the
  * program unmaps; all other calls pass by.
  *
- * These functions make the system call themselves instead of looking up libc's function: an
- * allocator of the program calls mmap before anything else works, and looking up a symbol may call
- * the allocator.
+ * Each call goes on to the next definition of its name, because registration caches (UCX's UCM, Open
+ * MPI's patcher, libfabric's hooks) and tools change the C library's to learn what a program maps.
+ * Those definitions are looked up when this library begins.  Until then these functions make the
+ * system call: an allocator of the program calls mmap before anything else works, and looking up a
+ * symbol may call the allocator.
+ *
+ * What the driver maps for itself is not the program's, and such a cache calls the driver; so the
+ * library's own calls are system calls (the linker's --wrap leads them to the end of this file).
  */
 #include "preload/libc.h"
 
@@ -17,6 +22,19 @@
 
 #include "driver/cdev.h"
 #include "preload/tree.h"
+
+static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
+static int (*next_munmap)(void *, size_t);
+static void *(*next_mremap)(void *, size_t, size_t, int, ...);
+static int (*next_mlockall)(int);
+
+static __attribute__((constructor)) void look_up(void)
+{
+	next_mmap = dlsym(RTLD_NEXT, "mmap");
+	next_munmap = dlsym(RTLD_NEXT, "munmap");
+	next_mremap = dlsym(RTLD_NEXT, "mremap");
+	next_mlockall = dlsym(RTLD_NEXT, "mlockall");
+}
 
 static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
@@ -31,7 +49,8 @@ static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, o
 	/* MAP_FIXED removes what lies there. */
 	if (flags & MAP_FIXED)
 		cdev_unmapping(addr, len);
-	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, file, offset);
+	at = next_mmap ? next_mmap(addr, len, prot, flags, file, offset)
+		       : (void *)syscall(SYS_mmap, addr, len, prot, flags, file, offset);
 	/* The device sees no stores to a private mapping. */
 	if (at != MAP_FAILED && !(flags & MAP_ANONYMOUS) && (flags & MAP_TYPE) != MAP_PRIVATE &&
 	    cdev_is_ours(fd))
@@ -54,7 +73,7 @@ exported int munmap(void *addr, size_t len)
 	/* Told before, because afterwards another thread may get these addresses. */
 	if (tree_device_opened())
 		cdev_unmapping(addr, len);
-	return (int)syscall(SYS_munmap, addr, len);
+	return next_munmap ? next_munmap(addr, len) : (int)syscall(SYS_munmap, addr, len);
 }
 
 exported void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
@@ -68,7 +87,8 @@ exported void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
 		va_end(args);
 		cdev_unmapping(fixed, new_len);
 	}
-	at = (void *)syscall(SYS_mremap, addr, len, new_len, flags, fixed);
+	at = next_mremap ? next_mremap(addr, len, new_len, flags, fixed)
+			 : (void *)syscall(SYS_mremap, addr, len, new_len, flags, fixed);
 	if (at == MAP_FAILED)
 		return at;
 	if (at != addr)
@@ -80,5 +100,22 @@ exported void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
 
 exported int mlockall(int flags)
 {
-	return tree_device_opened() ? cdev_lock_all(flags) : (int)syscall(SYS_mlockall, flags);
+	if (tree_device_opened())
+		return cdev_lock_all(flags);
+	return next_mlockall ? next_mlockall(flags) : (int)syscall(SYS_mlockall, flags);
+}
+
+/* ---- the library's own calls ---- */
+
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+int __wrap_munmap(void *addr, size_t len);
+
+void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+int __wrap_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
 }

@@ -51,6 +51,13 @@ def cancelled(programs, device):
     return test
 
 
+def mapper(programs, device):
+    def test(session):
+        env = {**session.env, "LD_PRELOAD": str(programs / "behind.so")}
+        return last_line(session.run_ok(str(programs / "mapper"), device, env=env))
+    return test
+
+
 def sanitized(programs, device):
     def test(session):
         # The preload library stands in front of the sanitizer's, which it would complain of.
@@ -187,6 +194,7 @@ def cases(programs):
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
+        *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))
           for d in devices),
         *((f"many objects {d}", objects(programs, d)) for d in devices),
