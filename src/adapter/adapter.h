@@ -488,8 +488,12 @@ int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
  * have.  Call it inside rcu_enter (base/rcu.h), where a caller that has just looked up the queue
  * pair already is. */
 void qp_doorbell(struct qp *qp);
-/* The same for the queue pair that a doorbell register names; the number may be anybody's. */
-void adapter_doorbell(struct adapter *a, uint32_t qpn);
+/*
+ * The same for the queue pair that a doorbell register names: all blocks before send block pi are
+ * posted, whatever the record says.  Number and index come from a program and may be any.  One
+ * thread at a time may call it.
+ */
+void adapter_doorbell(struct adapter *a, uint32_t qpn, uint16_t pi);
 /*
  * A bell by value, which a DPA rings: all blocks before send block pi are posted.  False: no queue
  * pair has that number and that region, and nothing happens.  Any thread may call it.

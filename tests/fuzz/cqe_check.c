@@ -195,7 +195,7 @@ void cqe_check_end(struct cqe_check *c, struct fuzz_device *d)
 		/* a queue pair in reset has taken no bell */
 		if (q->by_value)
 			(void)qp_bell(a, FUZZ_REGION, qp_number(q->qp), q->sq_pi);
-		adapter_doorbell(a, qp_number(q->qp));
+		adapter_doorbell(a, qp_number(q->qp), q->sq_pi);
 		qp_recv_posted(q->qp);
 	}
 	for (unsigned round = 0; !all_over(c, d); round++) {

@@ -469,7 +469,7 @@ static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 	case OP_BELL:
 		if (q->by_value)
 			bell_by_value(q, in);
-		adapter_doorbell(device.device.adapter[device.dev], qp_number(q->qp));
+		adapter_doorbell(device.device.adapter[device.dev], qp_number(q->qp), q->sq_pi);
 		qp_recv_posted(q->qp);
 		break;
 	case OP_PROGRESS: {

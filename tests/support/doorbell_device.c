@@ -15,11 +15,12 @@ void doorbell_queue_serve(struct doorbell_user *u)
 	atomic_store(&q->done, atomic_load(&q->posted));
 }
 
-void doorbell_device_named(void *user, uint32_t qpn)
+void doorbell_device_named(void *user, uint32_t qpn, uint16_t pi)
 {
 	struct doorbell_device *r = user;
 
 	r->named = qpn;
+	r->named_pi = pi;
 	if (qpn < DOORBELL_DEVICE_QUEUES)
 		doorbell_queue_serve(&r->queues[qpn].user);
 }

@@ -29,6 +29,7 @@ struct doorbell_device {
 	struct doorbell_page *page;
 	struct doorbell_queue queues[DOORBELL_DEVICE_QUEUES];
 	uint32_t named; /* the last that a register named */
+	uint16_t named_pi;
 	struct doorbell_engine engine;
 	sem_t kicked;
 	_Atomic(bool) stop;
@@ -39,7 +40,7 @@ void doorbell_device_close(struct doorbell_device *r);
 /* One more mapping of the page. */
 uint8_t *doorbell_device_map(int fd);
 /* A register named this queue pair: serves it. */
-void doorbell_device_named(void *user, uint32_t qpn);
+void doorbell_device_named(void *user, uint32_t qpn, uint16_t pi);
 void doorbell_queue_serve(struct doorbell_user *u);
 /* As a program does: the record, then the register. */
 void doorbell_device_post(struct doorbell_device *r, uint8_t *page, unsigned queue, unsigned half);

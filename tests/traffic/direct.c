@@ -148,6 +148,27 @@ static bool post_rate(struct direct_field *f)
 		       (double)HOT_ROUNDS * batch * 1e3 / (double)(device_now_ns() - start), batch);
 }
 
+/* A device executes what the register says; the index comes round while the record stays. */
+static bool record_unwritten(struct direct_field *f)
+{
+	const unsigned batch = DIRECT_DEPTH / 2;
+	struct direct_sq *sq = &f->pairs[0].sq;
+
+	for (unsigned i = 0; i < HOT_ROUNDS / 2 + NAP_ROUNDS; i++) {
+		if (i >= HOT_ROUNDS / 2)
+			direct_nap();
+		for (unsigned n = 0; n < batch; n++)
+			direct_write(sq, direct_source(f, 0), direct_target(f, 0));
+		direct_ring_register(sq);
+		for (unsigned n = 0; n < batch; n++)
+			if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
+				return say_row(false, "batch %u: no completion", i);
+	}
+	if (*(volatile __be32 *)sq->record)
+		return say_row(false, "the record is not 0");
+	return say_row(true, "%u requests", sq->next);
+}
+
 /* ---- registers that are shared ---- */
 
 /* The first two pairs whose senders have the same register. */
@@ -335,9 +356,11 @@ static bool page_forked(struct direct_field *f)
 		if (child < 0)
 			device_die("fork: %m");
 		if (!child) {
+			const struct direct_sq *sq = &f->pairs[0].sq;
+
 			/* The pages are its parent's, and what it stores is a doorbell like any. */
-			*(volatile uint64_t *)(void *)f->pairs[0].sq.reg->at =
-				htobe64((uint64_t)f->pairs[0].sq.qpn << 8 | 1);
+			*(volatile uint64_t *)(void *)sq->reg->at = htobe64(
+				(uint64_t)((sq->next - 1) & 0xffff) << 40 | sq->qpn << 8 | 1);
 			munmap(page_of(f->pairs[0].sq.reg), PAGE);
 			_exit(0);
 		}
@@ -386,7 +409,9 @@ static bool closed_meanwhile(struct direct_field *unused)
 			      (off_t)dv.uar_mmap_offset);
 		if (r.page == MAP_FAILED)
 			device_die("mmap: %m");
-		r.value = htobe64((uint64_t)MLX5_OPCODE_NOP << 32 | f.pairs[0].sq.qpn << 8 | 1);
+		/* a request before the first one, so that there is nothing to execute */
+		r.value = htobe64((uint64_t)(0xffff00 | MLX5_OPCODE_NOP) << 32 |
+				  f.pairs[0].sq.qpn << 8 | 1);
 		if (pthread_create(&thread, NULL, ring_on_and_on, &r))
 			device_die("pthread_create: %m");
 		for (unsigned n = 0; n < 10; n++) {
@@ -532,6 +557,7 @@ static const struct {
 	{"one queue pair, device about to sleep", device_dozing, 1, false},
 	{"one queue pair, requests copied, alternate stack", direct_copies, 1, false},
 	{"one queue pair, rate", post_rate, 1, false},
+	{"one queue pair, record not written", record_unwritten, 1, false},
 	{"overwritten values, device awake", overwritten_hot, DIRECT_PAIRS_MAX, false},
 	{"overwritten values, device asleep", overwritten_asleep, DIRECT_PAIRS_MAX, false},
 	{"all queue pairs at once", all_at_once, DIRECT_PAIRS_MAX, false},

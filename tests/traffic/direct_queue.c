@@ -123,12 +123,17 @@ void direct_post_recv(struct direct_rq *rq, struct direct_slice to)
 
 void direct_ring(struct direct_sq *sq)
 {
+	atomic_thread_fence(memory_order_release);
+	*(volatile __be32 *)sq->record = htobe32(sq->next & 0xffff);
+	direct_ring_register(sq);
+}
+
+void direct_ring_register(struct direct_sq *sq)
+{
 	const uint8_t *last = sq->ring + ((sq->next - 1) % sq->blocks) * BLOCK;
 	uint64_t head;
 
 	memcpy(&head, last, sizeof(head));
-	atomic_thread_fence(memory_order_release);
-	*(volatile __be32 *)sq->record = htobe32(sq->next & 0xffff);
 	atomic_thread_fence(memory_order_seq_cst);
 	*(volatile uint64_t *)(void *)(sq->reg->at + sq->reg->offset) = head;
 	sq->reg->offset ^= sq->reg->half;

@@ -64,6 +64,8 @@ void direct_send(struct direct_sq *sq, struct direct_slice from);
 void direct_post_recv(struct direct_rq *rq, struct direct_slice to);
 /* Tells the device of the requests so far: the record, then the register. */
 void direct_ring(struct direct_sq *sq);
+/* The same without the record. */
+void direct_ring_register(struct direct_sq *sq);
 
 /* Takes the next completion, if there is one; the opcode of an error ends the program. */
 bool direct_poll(struct direct_cq *cq);

@@ -87,9 +87,11 @@ struct requester {
 	/* The target of a DCI without streams: requests to it go on as on RC.  NULL: see
 	 * dci_admit. */
 	const struct wqe_av *target;
-	uint32_t marked;	 /* frames that have gone and are not retired; see sent_frames.h */
-	uint64_t steered_plus_1; /* frames: the producer when rules were last executed; 0: never */
-	uint64_t revocation;	 /* must be over before anything completes in error; 0: none */
+	_Atomic(uint64_t) overtaken_plus_1; /* a record that stood behind the register; 0: none */
+	uint32_t marked; /* frames that have gone and are not retired; see sent_frames.h */
+	uint64_t
+		steered_plus_1; /* frames: rung and record when rules were last executed; 0: never */
+	uint64_t revocation;	/* must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* value of completer.given_up when we asked for it */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
 	/* A peer's key whose memory is not mapped, and how many more atomics to it go by packets at
@@ -252,6 +254,9 @@ struct qp {
 	 * bell. */
 	const void *producer;
 	_Atomic(uint32_t) bell; /* the last index that a bell by value gave */
+	/* The index that the doorbell register gave and no request has reached yet, and QP_RUNG; 0:
+	 * there is none.  See send_ring_rung. */
+	_Atomic(uint32_t) rung;
 	struct requester req;
 	struct send_op *send_ops;  /* create.sq_blocks entries */
 	_Atomic(uint32_t) waiting; /* enum qp_wait */
@@ -489,8 +494,25 @@ static inline int send_ring_outrun(const struct qp *qp, uint16_t ready)
 	return ready & 0x8000 ? 0 : (int)qp->create.sq_blocks;
 }
 
+#define QP_RUNG 0x10000u
+
+/*
+ * How many blocks the program has posted beyond block, where the doorbell register was seen to say
+ * another index than the record.  A card executes what the register says.  The device does not see
+ * every store, and learns of most requests from the record; so the index that is further ahead counts.  A
+ * record that was overtaken says nothing until it changes, because its index comes again after
+ * 65,536 blocks.
+ */
+uint16_t send_ring_rung(struct qp *qp, uint32_t block, uint32_t producer) __attribute__((cold));
+
+static inline bool send_ring_was_rung(const struct qp *qp)
+{
+	return atomic_load_explicit(&qp->rung, memory_order_acquire) ||
+	       atomic_load_explicit(&qp->req.overtaken_plus_1, memory_order_relaxed);
+}
+
 /* How many blocks the program has posted beyond block and may be sent; -1 on a fault. */
-static inline int send_ring_ready(const struct qp *qp, uint32_t block)
+static inline int send_ring_ready(struct qp *qp, uint32_t block)
 {
 	uint32_t producer;
 	uint16_t ready;
@@ -500,6 +522,8 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 	if (!usermem_fetch_be32(qp->producer, &producer))
 		return -1;
 	ready = (uint16_t)(producer - block);
+	if (unlikely(send_ring_was_rung(qp)))
+		ready = send_ring_rung(qp, block, producer);
 	if (unlikely(ready > qp->create.sq_blocks)) {
 		int outrun = send_ring_outrun(qp, ready);
 

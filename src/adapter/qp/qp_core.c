@@ -83,6 +83,8 @@ void qp_reset_queues(struct qp *qp)
 	else if (qp->create.dbrec)
 		qp->producer = (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
+	atomic_store(&qp->rung, 0);
+	atomic_store(&qp->req.overtaken_plus_1, 0);
 	atomic_store(&qp->enabled, 0);
 	atomic_store(&qp->receives_enabled, 0);
 	cq_wait_end(qp->adapter, &qp->wait.completions);
@@ -131,6 +133,31 @@ void qp_reset_queues(struct qp *qp)
 		.dbrec = qp->create.dbrec ? (const be32 *)qp->create.dbrec + DBREC_RECV : NULL,
 		.enabled = qp->create.slave_receive ? &qp->receives_enabled : NULL,
 	};
+}
+
+uint16_t send_ring_rung(struct qp *qp, uint32_t block, uint32_t producer)
+{
+	uint32_t rung = atomic_load(&qp->rung), blocks = qp->create.sq_blocks;
+	uint16_t posted = (uint16_t)(producer - block), ahead = (uint16_t)(rung - block);
+
+	/* In the error state a device goes by the record alone. */
+	if (qp_state(qp) == IB_QPS_ERR)
+		return posted;
+	if (atomic_load(&qp->req.overtaken_plus_1) == producer + UINT64_C(1))
+		posted = 0;
+	else
+		atomic_store(&qp->req.overtaken_plus_1, 0);
+	if (!rung)
+		return posted;
+	if (!ahead || ahead > blocks) {
+		/* If it fails, the register has said more meanwhile, and who saw that runs the queue. */
+		atomic_compare_exchange_strong(&qp->rung, &rung, 0);
+		return posted;
+	}
+	if (posted >= ahead && posted <= blocks)
+		return posted;
+	atomic_store(&qp->req.overtaken_plus_1, producer + UINT64_C(1));
+	return ahead;
 }
 
 void qp_forget(struct qp *qp)

@@ -268,7 +268,7 @@ static enum fetch_verdict fetch_of(const struct qp *qp, uint32_t block, uint32_t
 	return FETCH_OK;
 }
 
-enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct send_wqe *out)
+enum fetch_verdict send_wqe_fetch(struct qp *qp, uint32_t block, struct send_wqe *out)
 {
 	int ready = send_ring_ready(qp, block);
 

@@ -85,8 +85,7 @@ enum fetch_verdict {
 };
 
 /* Fetches and decodes the WQE at block, which is a counter and not masked. */
-enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block,
-				  struct send_wqe *out) must_check;
+enum fetch_verdict send_wqe_fetch(struct qp *qp, uint32_t block, struct send_wqe *out) must_check;
 
 /* The same for a request that was fetched before, whatever the doorbell record says by now. */
 enum fetch_verdict send_wqe_fetch_again(const struct qp *qp, const struct send_op *op,

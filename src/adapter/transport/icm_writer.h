@@ -24,11 +24,13 @@ static inline void icm_writers_run(struct adapter *a)
 static inline void icm_writers_run_before(struct qp *qp)
 {
 	uint32_t producer = 0;
+	uint64_t rung = atomic_load_explicit(&qp->rung, memory_order_relaxed), posted;
+	bool known = usermem_fetch_be32(qp->producer, &producer);
 
-	if (usermem_fetch_be32(qp->producer, &producer) &&
-	    producer + UINT64_C(1) == qp->req.steered_plus_1)
+	posted = (rung << 32 | producer) + 1;
+	if (known && posted == qp->req.steered_plus_1)
 		return;
-	qp->req.steered_plus_1 = producer + UINT64_C(1);
+	qp->req.steered_plus_1 = posted;
 	icm_writers_run(qp->adapter);
 }
 

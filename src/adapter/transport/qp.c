@@ -502,7 +502,24 @@ static void fetch_ahead(const struct qp *qp)
 	cq_own_ahead(qp->create.send_cq);
 }
 
-void adapter_doorbell(struct adapter *a, uint32_t qpn)
+/* Notes the index that the register gave, unless the record says the same.  A value that lay in the
+ * register for long may be older than the last one. */
+static void note_rung(struct qp *qp, uint16_t pi)
+{
+	uint32_t old, record;
+
+	/* A queue that was reset begins with the first block, whatever its register said before. */
+	if (!qp->create.sq_blocks || qp->create.region || qp_state(qp) == IB_QPS_RESET)
+		return;
+	if (!send_ring_was_rung(qp) && usermem_fetch_be32(qp->producer, &record) &&
+	    (uint16_t)record == pi)
+		return;
+	old = atomic_load(&qp->rung);
+	if (!old || (int16_t)(pi - (uint16_t)old) > 0)
+		atomic_store(&qp->rung, QP_RUNG | pi);
+}
+
+void adapter_doorbell(struct adapter *a, uint32_t qpn, uint16_t pi)
 {
 	struct qp *qp;
 
@@ -510,6 +527,7 @@ void adapter_doorbell(struct adapter *a, uint32_t qpn)
 	qp = number_find(&a->qps, qpn);
 	if (qp) {
 		fetch_ahead(qp);
+		note_rung(qp, pi);
 		qp_doorbell(qp);
 	}
 	rcu_leave();

@@ -8,9 +8,9 @@
  * the handler (doorbell_fault, in the thread that stores) serves the queues of the page.  Then it
  * does one of two things:
  *
- *   takes it   for executed: a value is only a hint, and nobody needs it any more.  The page stays
- *              protected, the engine asleep.  That is the quickest, for a store that stands alone
- *              on a DIRECT page.
+ *   takes it   for executed: it knows the value from the instruction, and serves the queue that it
+ *              names.  The page stays protected, the engine asleep.  That is the quickest, for a
+ *              store that stands alone on a DIRECT page.
  *   lets it go and ends the engine's sleep, when more are likely to follow soon, or the thread
  *              could not serve the queues by itself.  Then the store itself is still to come, so
  *              such a page is not protected again before its value was seen: protecting it at once
@@ -351,13 +351,23 @@ static bool continues_copy(const struct doorbell_mapping *m, uintptr_t addr)
 	return at >= UAR_SQ && at % UAR_SQ_HALF >= STORE_BLOCK;
 }
 
+/* A store to a register of send queues, which names one of them.  The number and the index of the
+ * others do not matter, because their records tell. */
+static bool names_queue(const struct doorbell_mapping *m, uintptr_t addr)
+{
+	return addr - m->addr >= UAR_SQ && m->page->group[DOORBELL_SQ].count;
+}
+
 /*
- * Tells whether to take the store and others of its block for executed.  One that soon follows
- * another is not taken: the next should find the page open.  Lock of the mappings held.
+ * Tells whether to take the store and others of its block for executed; *value is then what it
+ * stores to a register of send queues, or 0.  One that soon follows another is not taken: the next
+ * should find the page open.  Lock of the mappings held.
  */
-static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void *ucontext)
+static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void *ucontext,
+			 uint64_t *value)
 {
 	struct doorbell_page *page = m->page;
+	bool named = names_queue(m, addr);
 	uint64_t now;
 
 	/* Only the register has what a store for an EQ says, as in pages of another kind. */
@@ -365,12 +375,15 @@ static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void 
 	    page->attr.look)
 		return false;
 	if (continues_copy(m, addr))
-		return store_skip(ucontext, addr);
+		return store_skip(ucontext, addr, NULL);
+	/* Only the beginning of the register says it. */
+	if (named && (addr - m->addr) % UAR_SQ_HALF)
+		return false;
 	now = clock_ns();
 	if (!atomic_exchange_explicit(&maps.answered, false, memory_order_relaxed) &&
 	    now - page->taken_ns < ALONE_NS && !keeps_armed(now))
 		return false;
-	if (!store_skip(ucontext, addr))
+	if (!store_skip(ucontext, addr, named ? value : NULL))
 		return false;
 	page->taken_ns = now;
 	return true;
@@ -419,8 +432,8 @@ bool doorbell_may_be_at(uintptr_t addr)
 }
 
 /*
- * The program wrote the rings and their records before the register, so the store that is still to
- * come says nothing new: the handler serves the queues here and now.
+ * The program wrote the rings and their records before the register, so a store that is still to
+ * come rarely says anything new: the handler serves the queues here and now.
  */
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 {
@@ -428,6 +441,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	const struct doorbell_engine *engine = NULL;
 	struct doorbell_mapping *m;
 	bool serve, ours, done, entered = false;
+	uint64_t value = 0;
 
 	if (out_of_bounds(addr, 1))
 		return false;
@@ -437,7 +451,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	m = mapping_at(addr);
 	if (m && serve && m->page && !m->page->gone)
 		page = m->page;
-	done = page && mapping_take(m, addr, ucontext);
+	done = page && mapping_take(m, addr, ucontext, &value);
 	if (done && continues_copy(m, addr))
 		page = NULL; /* the first block has served it */
 	ours = done || (m && let_go(m));
@@ -446,6 +460,8 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 		trace(doorbell, noticed, done ? "fault-skipped" : "fault-opened", "page", addr);
 	if (page && ours) {
 		engine = ringing_begin(&entered);
+		if (value)
+			doorbell_serve_named(page, value);
 		done &= doorbell_serve_now(page);
 	}
 	if (serve)

@@ -3,6 +3,7 @@
 #include "driver/doorbell/doorbell.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/trace.h"
 #include "driver/doorbell/page.h"
@@ -42,6 +43,25 @@ static void set_state(struct doorbell_page *page, enum doorbell_state state)
 	atomic_store_explicit(&page->state, state, memory_order_relaxed);
 }
 
+/* ---- registers ---- */
+
+static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
+{
+	return (_Atomic(uint64_t) *)(void *)(page->attr.regs + off);
+}
+
+/* The load is an acquire, because the program wrote the ring and its record before the register. */
+static uint64_t page_peek(const struct doorbell_page *page, size_t off)
+{
+	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
+}
+
+/* Takes the value out, so that the same value, stored after a reset of the queue, is new. */
+static uint64_t page_take(const struct doorbell_page *page, size_t off)
+{
+	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
+}
+
 /* ---- which pages are looked at ---- */
 
 static bool is_watched(const struct doorbell_page *page)
@@ -73,10 +93,22 @@ static void pages_recount(void)
 	atomic_store_explicit(&doorbell_load.direct, direct, memory_order_relaxed);
 }
 
+/* Drops what was stored while nobody looked; the records still tell of it. */
+static void clear_registers(struct doorbell_page *page)
+{
+	for (unsigned half = 0; half < UAR_SQ_HALVES; half++)
+		if (page_take(page, UAR_SQ + half * UAR_SQ_HALF))
+			page->group[DOORBELL_SQ].left = page->group[DOORBELL_SQ].count;
+	atomic_store_explicit(&page->stale, false, memory_order_relaxed);
+}
+
 bool doorbell_page_changed(struct doorbell_page *page)
 {
-	bool fresh = !page->listed && is_watched(page);
+	bool watched = is_watched(page), fresh = watched && !page->listed;
 
+	if (watched && !page->attr.look &&
+	    (fresh || atomic_load_explicit(&page->stale, memory_order_relaxed)))
+		clear_registers(page);
 	if (fresh) {
 		page->next_watched = doorbell_set.watched;
 		doorbell_set.watched = page;
@@ -114,6 +146,45 @@ void doorbell_page_put(struct doorbell_page *page)
 {
 	if (!--page->refs)
 		free(page);
+}
+
+/* ---- registers of send queues ---- */
+
+void doorbell_serve_named(struct doorbell_page *page, uint64_t value)
+{
+	struct wqe_ctrl head = {0};
+	uint16_t pi;
+
+	memcpy(&head, &value, sizeof(value));
+	pi = (uint16_t)(wqe_index(&head) + div_round_up(wqe_ds(&head), WQE_BLOCK / WQE_UNIT));
+	trace(doorbell, noticed, "look", "SQ", wqe_qpn(&head));
+	page->attr.ring(page->attr.user, wqe_qpn(&head), pi);
+}
+
+/*
+ * Serves the named queue before it takes the value out: a write to the register's line takes as
+ * long as a fetch of all that the request consists of, and the program waits for the request.  The
+ * look at all queues, after that, finds what the program rings in between.
+ */
+static bool look_at_sqs(struct doorbell_page *page)
+{
+	struct doorbell_group *g = &page->group[DOORBELL_SQ];
+	bool found = false;
+
+	for (unsigned half = 0; half < UAR_SQ_HALVES; half++) {
+		size_t off = UAR_SQ + half * UAR_SQ_HALF;
+		uint64_t first = page_peek(page, off), last;
+
+		if (likely(!first))
+			continue;
+		doorbell_serve_named(page, first);
+		last = page_take(page, off);
+		if (unlikely(last != first))
+			doorbell_serve_named(page, last);
+		g->left = g->count;
+		found = true;
+	}
+	return found;
 }
 
 /* ---- queues ---- */
@@ -165,6 +236,8 @@ static void set_live(struct doorbell_user *u, bool live)
 
 	if (u->live == live)
 		return;
+	if (!live && u->kind == DOORBELL_SQ && is_watched(page))
+		(void)look_at_sqs(page);
 	u->live = live;
 	if (live) {
 		link_user(g, u);
@@ -225,28 +298,14 @@ void doorbell_taken_over(struct doorbell_user *u)
 void doorbell_first_hook(struct doorbell_user *u)
 {
 	atomic_store_explicit(&u->hooked, true, memory_order_relaxed);
-	if (u->page)
-		set_state(u->page, DOORBELL_HOOKED);
+	if (!u->page)
+		return;
+	set_state(u->page, DOORBELL_HOOKED);
+	if (!doorbell_is_direct(u->page))
+		atomic_store_explicit(&u->page->stale, true, memory_order_relaxed);
 }
 
 /* ---- looking ---- */
-
-static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
-{
-	return (_Atomic(uint64_t) *)(void *)(page->attr.regs + off);
-}
-
-/* The load is an acquire, because the program wrote the ring and its record before the register. */
-static uint64_t page_peek(const struct doorbell_page *page, size_t off)
-{
-	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
-}
-
-/* Takes the value out, so that the same value, stored after a reset of the queue, is new. */
-static uint64_t page_take(const struct doorbell_page *page, size_t off)
-{
-	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
-}
 
 static void group_serve(struct doorbell_group *g)
 {
@@ -274,47 +333,6 @@ static void page_seen(struct doorbell_page *page)
 		return;
 	set_state(page, DOORBELL_DIRECT);
 	doorbell_page_changed(page);
-}
-
-/* Serves the queue that the value in a register of send queues names. */
-static void serve_named(struct doorbell_page *page, uint64_t value)
-{
-	const union {
-		uint64_t value;
-		struct {
-			be32 opcode;
-			be32 qpn_ds;
-		};
-	} head = {value};
-
-	trace(doorbell, noticed, "look", "SQ", be32_get(head.qpn_ds) >> 8);
-	page->attr.ring(page->attr.user, be32_get(head.qpn_ds) >> 8);
-}
-
-/*
- * Serves the named queue before it takes the value out: a write to the register's line takes as
- * long as a fetch of all that the request consists of, and the program waits for the request.  The
- * look at all queues, after that, finds what the program rings in between.
- */
-static bool look_at_sqs(struct doorbell_page *page)
-{
-	struct doorbell_group *g = &page->group[DOORBELL_SQ];
-	bool found = false;
-
-	for (unsigned half = 0; half < UAR_SQ_HALVES; half++) {
-		size_t off = UAR_SQ + half * UAR_SQ_HALF;
-		uint64_t first = page_peek(page, off), last;
-
-		if (likely(!first))
-			continue;
-		serve_named(page, first);
-		last = page_take(page, off);
-		if (unlikely(last != first))
-			serve_named(page, last);
-		g->left = g->count;
-		found = true;
-	}
-	return found;
 }
 
 /* All CQs of a page share one register, so it does not matter which CQ the value names. */

@@ -16,11 +16,16 @@
  * A page is watched if it is not HOOKED and a queue that uses it can have work.
  *
  * While the engine is awake it looks at the registers of watched pages, and threads that poll by
- * the hooks look at those of DIRECT pages.  A value is only a hint: it names a queue pair, but
- * queue pairs that share the register overwrite each other's values.  So the named queue pair is
- * served at once, the value is taken out (the register is set to 0), and then all queues of the
- * page are served, a few at a time.  The register of a queue pair is not known, its page is (struct
+ * the hooks look at those of DIRECT pages.  A value names a queue pair and says how far its
+ * requests are posted, but queue pairs that share the register overwrite each other's values.  So
+ * the named queue pair is served at once, the value is taken out (the register is set to 0), and
+ * then all queues of the page are served, a few at a time: their doorbell records tell what
+ * overwritten values said.  The register of a queue pair is not known, its page is (struct
  * mlx5_ib_create_qp).
+ *
+ * Values that were stored while nobody looked are old: an index may have come round since.  So they
+ * are cleared when a page begins to be watched.  What is stored to a queue that is reset is taken
+ * out when the queue ceases to be live, because its index begins again.
  *
  * Before the engine sleeps, watched pages are protected against stores by userfaultfd, see
  * doorbell_arm.
@@ -45,8 +50,9 @@ struct doorbell_page_attr {
 	uint8_t *regs; /* our view of the page: its name in this set */
 	/* Does the program's context have hooks?  Looked at when something happens. */
 	const _Atomic(bool) *hooks;
-	/* The register named this queue pair; the number comes from the program. */
-	void (*ring)(void *user, uint32_t qpn);
+	/* The register named this queue pair, whose requests before block pi are posted; both come
+	 * from the program.  One thread at a time calls this. */
+	void (*ring)(void *user, uint32_t qpn, uint16_t pi);
 	void *user;
 	/*
 	 * Not NULL: the page is of another kind, and this function takes values out of its

@@ -34,6 +34,7 @@ struct doorbell_page {
 	_Atomic(uint32_t) announced; /* live queues that were taken over */
 	uint32_t stores;	     /* how many stores came while UNKNOWN */
 	_Atomic(uint32_t) state;
+	_Atomic(bool) stale; /* became HOOKED since its registers were cleared */
 	struct doorbell_group group[DOORBELL_KINDS];
 	uint32_t eq_value[2]; /* values from the registers of EQs; the second arms */
 
@@ -68,6 +69,8 @@ bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: has all queues of the page served, whether or not there is a value. */
 void doorbell_serve_all(struct doorbell_page *page);
 
+/* Set lock held: serves the queue that the value of a register of send queues names. */
+void doorbell_serve_named(struct doorbell_page *page, uint64_t value);
 /* Set lock held: serves some queues at once.  False: it leaves others to the next look. */
 bool doorbell_serve_now(struct doorbell_page *page);
 

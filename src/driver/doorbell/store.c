@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__)
 
+#include <string.h>
 #include <ucontext.h>
 
 #include "prm/uar.h"
@@ -23,33 +24,39 @@ enum {
 	VECTOR = 1 << 4, /* and with VEX or EVEX instead of prefixes */
 	IMM8 = 1 << 5,	 /* a constant follows */
 	IMM32 = 1 << 6,	 /* likewise; 2 bytes with 0x66 */
+	/* where the first 8 bytes come from, if it stores as many */
+	OF_VECTOR = 1 << 7,
+	OF_WIDE_VECTOR = 1 << 8, /* only with REX.W */
+	OF_GENERAL = 1 << 9,	 /* likewise */
+	F3_LESS = 1 << 10,	 /* with 0xf3 it stores less */
 };
 
-static const uint8_t one_byte[256] = {
-	[0x88] = PLAIN,		      /* MOV r/m8, r8 */
-	[0x89] = PLAIN | P66,	      /* MOV r/m, r */
-	[0xc6] = PLAIN | IMM8,	      /* MOV r/m8, imm8: only /0 */
-	[0xc7] = PLAIN | P66 | IMM32, /* MOV r/m, imm: only /0 */
+static const uint16_t one_byte[256] = {
+	[0x88] = PLAIN,			   /* MOV r/m8, r8 */
+	[0x89] = PLAIN | P66 | OF_GENERAL, /* MOV r/m, r */
+	[0xc6] = PLAIN | IMM8,		   /* MOV r/m8, imm8: only /0 */
+	[0xc7] = PLAIN | P66 | IMM32,	   /* MOV r/m, imm: only /0 */
 };
 
 /* Opcodes behind 0x0f. */
-static const uint8_t two_bytes[256] = {
-	[0x11] = PLAIN | P66 | PF3 | PF2 | VECTOR, /* MOVUPS, MOVUPD, MOVSS, MOVSD */
-	[0x13] = PLAIN | P66 | VECTOR,		   /* MOVLPS, MOVLPD */
+static const uint16_t two_bytes[256] = {
+	/* MOVUPS, MOVUPD, MOVSS, MOVSD */
+	[0x11] = PLAIN | P66 | PF3 | PF2 | VECTOR | OF_VECTOR | F3_LESS,
+	[0x13] = PLAIN | P66 | VECTOR | OF_VECTOR, /* MOVLPS, MOVLPD */
 	[0x17] = PLAIN | P66 | VECTOR,		   /* MOVHPS, MOVHPD */
-	[0x29] = PLAIN | P66 | VECTOR,		   /* MOVAPS, MOVAPD */
-	[0x2b] = PLAIN | P66 | VECTOR,		   /* MOVNTPS, MOVNTPD */
-	[0x7e] = P66 | VECTOR,			   /* MOVD, MOVQ */
-	[0x7f] = P66 | PF3 | VECTOR,		   /* MOVDQA, MOVDQU */
-	[0xc3] = PLAIN,				   /* MOVNTI */
-	[0xd6] = P66 | VECTOR,			   /* MOVQ */
-	[0xe7] = P66 | VECTOR,			   /* MOVNTDQ */
+	[0x29] = PLAIN | P66 | VECTOR | OF_VECTOR, /* MOVAPS, MOVAPD */
+	[0x2b] = PLAIN | P66 | VECTOR | OF_VECTOR, /* MOVNTPS, MOVNTPD */
+	[0x7e] = P66 | VECTOR | OF_WIDE_VECTOR,	   /* MOVD, MOVQ */
+	[0x7f] = P66 | PF3 | VECTOR | OF_VECTOR,   /* MOVDQA, MOVDQU */
+	[0xc3] = PLAIN | OF_GENERAL,		   /* MOVNTI */
+	[0xd6] = P66 | VECTOR | OF_VECTOR,	   /* MOVQ */
+	[0xe7] = P66 | VECTOR | OF_VECTOR,	   /* MOVNTDQ */
 };
 
 /* Opcodes behind 0x0f 0x38. */
-static const uint8_t three_bytes[256] = {
-	[0xf8] = P66,	/* MOVDIR64B */
-	[0xf9] = PLAIN, /* MOVDIRI */
+static const uint16_t three_bytes[256] = {
+	[0xf8] = P66,		     /* MOVDIR64B */
+	[0xf9] = PLAIN | OF_GENERAL, /* MOVDIRI */
 };
 
 /* The bytes of an instruction that are read; past their end there are only zeros. */
@@ -57,7 +64,10 @@ struct cursor {
 	const uint8_t *code;
 	size_t len, at;
 	struct store_target to;
-	uint8_t extend;	    /* REX.X and REX.B, or what stands for them: bits 1 and 0 */
+	uint8_t selects;    /* the column of the tables that the prefixes choose */
+	bool wide;	    /* REX.W, or what stands for it */
+	bool partial;	    /* a mask selects what is stored, or the register is beyond the 16th */
+	uint8_t extend;	    /* REX.R, REX.X and REX.B, or what stands for them: bits 2 to 0 */
 	uint8_t compressed; /* one-byte displacements count in this unit; 0: not known */
 };
 
@@ -76,8 +86,7 @@ static uint8_t cursor_peek(const struct cursor *c)
 /* The columns that pp of VEX and EVEX selects. */
 static const uint8_t by_pp[] = {PLAIN, P66, PF3, PF2};
 
-/* Reads the prefixes; *selects: the column of the tables that they choose. */
-static void take_prefixes(struct cursor *c, uint8_t *selects)
+static void take_prefixes(struct cursor *c)
 {
 	bool word = false;
 	uint8_t repeat = 0;
@@ -108,9 +117,11 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 		}
 		break;
 	}
-	*selects = repeat ? repeat : word ? P66 : PLAIN;
-	if (cursor_peek(c) >> 4 == 4) /* REX */
-		c->extend = cursor_next(c) & 3;
+	c->selects = repeat ? repeat : word ? P66 : PLAIN;
+	if (cursor_peek(c) >> 4 == 4) { /* REX */
+		c->wide = cursor_peek(c) & 8;
+		c->extend = cursor_next(c) & 7;
+	}
 }
 
 static int32_t take_displacement(struct cursor *c, unsigned bytes)
@@ -129,7 +140,7 @@ static bool take_address(struct cursor *c, uint8_t *reg)
 	struct store_target *to = &c->to;
 	bool near = mod == 0 && rm == 5; /* counts from the next instruction */
 
-	*reg = modrm >> 3 & 7;
+	*reg = (uint8_t)((modrm >> 3 & 7) | (c->extend & 4) << 1);
 	if (mod == 3)
 		return false;
 	if (rm == 4) {
@@ -169,30 +180,36 @@ static uint8_t evex_unit(uint8_t opcode, uint8_t pp, uint8_t last)
  * Reads a VEX prefix of two or three bytes, or EVEX; all come only with opcodes behind 0x0f.
  * Returns the opcode's row, or 0.
  */
-static uint8_t take_vector(struct cursor *c)
+static uint16_t take_vector(struct cursor *c)
 {
-	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, last = 0, opcode, row;
+	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, last = 0, opcode;
+	uint16_t row;
 
+	c->extend = (uint8_t)(~first >> 5 & 4);
 	if (kind != 0xc5) {
 		if ((first & (kind == 0xc4 ? 0x1f : 0x0f)) != 1)
 			return 0;
-		c->extend = (uint8_t)(~first >> 5 & 3);
+		c->extend = (uint8_t)(~first >> 5 & 7);
 		pp = cursor_next(c);
+		c->wide = pp & 0x80;
 	}
-	if (kind == 0x62)
+	if (kind == 0x62) {
 		last = cursor_next(c);
+		c->partial = !(first & 0x10) || last & 7;
+	}
 	opcode = cursor_next(c);
 	if (kind == 0x62)
 		c->compressed = evex_unit(opcode, pp & 3, last);
+	c->selects = by_pp[pp & 3];
 	row = two_bytes[opcode];
-	return row & VECTOR && row & by_pp[pp & 3] ? row : 0;
+	return row & VECTOR && row & c->selects ? row : 0;
 }
 
 /* Returns the opcode's row, if it is a store in this encoding, or 0. */
-static uint8_t take_opcode(struct cursor *c, uint8_t selects)
+static uint16_t take_opcode(struct cursor *c)
 {
-	const uint8_t *table = one_byte;
-	uint8_t row;
+	const uint16_t *table = one_byte;
+	uint16_t row;
 
 	if (cursor_peek(c) == 0x0f) {
 		cursor_next(c);
@@ -204,7 +221,21 @@ static uint8_t take_opcode(struct cursor *c, uint8_t selects)
 		}
 	}
 	row = table[cursor_next(c)];
-	return row & selects ? row : 0;
+	return row & c->selects ? row : 0;
+}
+
+/* Where the first 8 bytes come from. */
+static enum store_source source_of(const struct cursor *c, uint16_t row)
+{
+	if (c->partial || (row & F3_LESS && c->selects == PF3))
+		return STORE_OF_OTHER;
+	if (row & OF_VECTOR || (row & OF_WIDE_VECTOR && c->wide))
+		return STORE_OF_VECTOR;
+	if (!c->wide)
+		return STORE_OF_OTHER;
+	return row & OF_GENERAL ? STORE_OF_GENERAL
+	       : row & IMM32	? STORE_OF_CONSTANT
+				: STORE_OF_OTHER;
 }
 
 static bool is_vector(uint8_t first)
@@ -212,7 +243,7 @@ static bool is_vector(uint8_t first)
 	return first == 0xc4 || first == 0xc5 || first == 0x62;
 }
 
-size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
+size_t store_decode(const uint8_t *code, size_t len, struct store *out)
 {
 	struct cursor c = {
 		.code = code,
@@ -220,24 +251,25 @@ size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
 		.to = {.known = true, .base = STORE_NO_REGISTER, .index = STORE_NO_REGISTER},
 		.compressed = 1,
 	};
-	uint8_t selects = 0, row, reg;
+	uint16_t row;
+	uint8_t reg;
 
 	if (is_vector(cursor_peek(&c))) {
 		row = take_vector(&c);
 	} else {
-		take_prefixes(&c, &selects);
-		row = take_opcode(&c, selects);
+		take_prefixes(&c);
+		row = take_opcode(&c);
 	}
 	if (!row || !take_address(&c, &reg))
 		return 0;
 	/* with another register field these opcodes are no moves */
-	if (row & (IMM8 | IMM32) && reg)
+	if (row & (IMM8 | IMM32) && reg & 7)
 		return 0;
+	*out = (struct store){.to = c.to, .source = source_of(&c, row), .reg = reg};
 	if (row & IMM8)
 		c.at += 1;
 	if (row & IMM32)
-		c.at += selects == P66 ? 2 : 4;
-	*to = c.to;
+		out->constant = take_displacement(&c, c.selects == P66 && !c.wide ? 2 : 4);
 	return c.at <= len ? c.at : 0;
 }
 
@@ -269,21 +301,43 @@ static bool is_in_block(const struct store_target *to, const greg_t *regs, uintp
 	return to->known && addr - block < STORE_BLOCK;
 }
 
-bool store_skip(void *ucontext, uintptr_t addr)
+/* False: the instruction does not show it. */
+static bool store_value(const struct store *s, const ucontext_t *uc, uint64_t *value)
+{
+	const struct _libc_fpstate *vectors = uc->uc_mcontext.fpregs;
+
+	switch (s->source) {
+	case STORE_OF_GENERAL:
+		*value = register_value(uc->uc_mcontext.gregs, s->reg);
+		return true;
+	case STORE_OF_VECTOR:
+		if (vectors)
+			memcpy(value, &vectors->_xmm[s->reg], sizeof(*value));
+		return vectors;
+	case STORE_OF_CONSTANT:
+		*value = (uint64_t)(int64_t)s->constant;
+		return true;
+	case STORE_OF_OTHER:
+		break;
+	}
+	return false;
+}
+
+bool store_skip(void *ucontext, uintptr_t addr, uint64_t *value)
 {
 	greg_t *regs = ((ucontext_t *)ucontext)->uc_mcontext.gregs;
 	uintptr_t block = addr & ~(uintptr_t)(STORE_BLOCK - 1);
 	uint8_t code[STORE_CODE_MAX];
 	size_t have = read_code((const uint8_t *)(uintptr_t)regs[REG_RIP], code), at, n;
-	struct store_target to;
+	struct store s;
 
-	at = store_decode(code, have, &to);
-	if (!at)
+	at = store_decode(code, have, &s);
+	if (!at || (value && !store_value(&s, ucontext, value)))
 		return false;
 	/* A block at the end of its page is none of a register's. */
 	if (!((block + STORE_BLOCK) % UAR_BYTES))
 		have = at;
-	while ((n = store_decode(code + at, have - at, &to)) && is_in_block(&to, regs, block))
+	while ((n = store_decode(code + at, have - at, &s)) && is_in_block(&s.to, regs, block))
 		at += n;
 	regs[REG_RIP] += (greg_t)at;
 	return true;
@@ -291,18 +345,19 @@ bool store_skip(void *ucontext, uintptr_t addr)
 
 #else
 
-size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
+size_t store_decode(const uint8_t *code, size_t len, struct store *out)
 {
 	(void)code;
 	(void)len;
-	(void)to;
+	(void)out;
 	return 0;
 }
 
-bool store_skip(void *ucontext, uintptr_t addr)
+bool store_skip(void *ucontext, uintptr_t addr, uint64_t *value)
 {
 	(void)ucontext;
 	(void)addr;
+	(void)value;
 	return false;
 }
 

@@ -26,16 +26,32 @@ struct store_target {
 	int32_t offset;
 };
 
+/* Where the first 8 bytes that a store writes come from. */
+enum store_source {
+	STORE_OF_OTHER,	  /* it writes less, or we do not know */
+	STORE_OF_GENERAL, /* a general register */
+	STORE_OF_VECTOR,  /* the low half of one of the first 16 vector registers */
+	STORE_OF_CONSTANT,
+};
+
+struct store {
+	struct store_target to;
+	enum store_source source;
+	uint8_t reg;
+	int32_t constant;
+};
+
 /*
  * The length of the instruction at code (of which len bytes can be read), if all that it does is to
- * store a register or a constant to memory; then *to says where.  0: it does more, or we do not
- * know it.
+ * store a register or a constant to memory; then *out says where and what.  0: it does more, or we do
+ * not know it.
  */
-size_t store_decode(const uint8_t *code, size_t len, struct store_target *to) must_check;
+size_t store_decode(const uint8_t *code, size_t len, struct store *out) must_check;
 /*
  * The store at which ucontext (third argument of the handler of its fault) stands goes to addr.
  * True: the program goes on behind it, and behind the stores to the same block of STORE_BLOCK bytes
  * that follow without another instruction in between, as if it had executed them.  False: nothing
- * changed.
+ * changed.  If value is not NULL, it gets the first 8 bytes that the store writes, and a store that
+ * does not show them is not skipped.
  */
-bool store_skip(void *ucontext, uintptr_t addr) must_check;
+bool store_skip(void *ucontext, uintptr_t addr, uint64_t *value) must_check;

@@ -43,10 +43,9 @@ static int uuar_page_take(struct ufile *f)
 	return -ENOSPC;
 }
 
-/* A register named this queue pair. */
-static void uuar_rung(void *file, uint32_t qpn)
+static void uuar_rung(void *file, uint32_t qpn, uint16_t pi)
 {
-	adapter_doorbell(((struct ufile *)file)->hca->adapter, qpn);
+	adapter_doorbell(((struct ufile *)file)->hca->adapter, qpn, pi);
 }
 
 static int uuar_page_watch(struct ufile *f, struct uuar *uar)

@@ -355,14 +355,19 @@ static void sq_make_on(struct queue *q, const struct uar *uar)
 	q->number = made(SQ_BYTES, &q->handle);
 }
 
-/* As libmlx5 and DPDK do: the doorbell record, then the first 8 bytes of the request. */
-static void store_bell(const struct queue *q, const struct uar *uar, uint16_t pi)
+static void store_register(const struct queue *q, const struct uar *uar, uint16_t pi)
 {
 	uint64_t head;
 
 	memcpy(&head, q->ring + (pi - 1u) % ENTRIES * WQE_BLOCK, sizeof(head));
-	q->record[DBREC_SEND] = be32_of(pi);
 	atomic_store((_Atomic(uint64_t) *)(void *)(uar->regs + UAR_SQ), head);
+}
+
+/* As libmlx5 and DPDK do: the doorbell record, then the first 8 bytes of the request. */
+static void store_bell(const struct queue *q, const struct uar *uar, uint16_t pi)
+{
+	q->record[DBREC_SEND] = be32_of(pi);
+	store_register(q, uar, pi);
 }
 
 static void sq_move(const struct queue *q, uint32_t from, uint32_t to)
@@ -393,6 +398,14 @@ static void test_ordinary_uar(void)
 			;
 		CHECK(polled(&a) && polled(&b));
 	}
+	/* a card executes what the register says, and so without a record */
+	for (uint32_t i = 2 * ENTRIES; i < 4 * ENTRIES; i++) {
+		put_frame(&b, (uint16_t)i, 0, key);
+		store_register(&b, &uar, (uint16_t)(i + 1));
+		while (doorbell_look(DOORBELL_WATCHED_PAGES))
+			;
+		CHECK(polled(&b) && !polled(&b));
+	}
 	/* in the error state what is posted is flushed */
 	sq_move(&a, RAW_STATE_RDY, RAW_STATE_ERR);
 	put_frame(&a, 2 * ENTRIES, 0, key);
@@ -402,7 +415,9 @@ static void test_ordinary_uar(void)
 	cqe = polled(&a);
 	CHECK(cqe && ((const struct cqe64_err *)cqe)->syndrome == CQE_SYN_WR_FLUSH);
 	/* a queue that has been reset and is ready again sends, one that is reset does not */
+	store_register(&b, &uar, 4 * ENTRIES);
 	sq_move(&b, RAW_STATE_RDY, RAW_STATE_RST);
+	CHECK(!*(volatile uint64_t *)(void *)(uar.regs + UAR_SQ));
 	sq_move(&a, RAW_STATE_ERR, RAW_STATE_RST);
 	CHECK(!doorbell_any_watched());
 	a.record[DBREC_SEND] = be32_of(0);

@@ -127,10 +127,16 @@ static void test_sleep(void)
 }
 
 /* A plain store; the others here are exchanges, which nobody can take for executed. */
-static void store_plainly(struct doorbell_device *r, unsigned queue)
+static void store_index(struct doorbell_device *r, unsigned queue, uint16_t index)
 {
 	atomic_fetch_add(&r->queues[queue].posted, 1);
-	*(volatile uint64_t *)(void *)(r->program + UAR_SQ) = htobe64(queue << 8 | 2);
+	*(volatile uint64_t *)(void *)(r->program + UAR_SQ) =
+		htobe64((uint64_t)index << 40 | queue << 8 | 2);
+}
+
+static void store_plainly(struct doorbell_device *r, unsigned queue)
+{
+	store_index(r, queue, 0);
 }
 
 /* A store that stands alone is taken for executed, of two in a row the second passes. */
@@ -147,8 +153,10 @@ static void test_store_alone(void)
 	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
 		for (i = 0; i < 20; i++) {
 			usleep(1000);
-			store_plainly(&r, i % 2);
+			store_index(&r, i % 2, (uint16_t)i);
 			CHECK(doorbell_device_done(&r) && !*reg);
+			/* the register has not got it, and it says how far that queue is posted */
+			CHECK(r.named == i % 2 && r.named_pi == i + 1);
 			/* the next block of the same request, if it was copied */
 			*(volatile uint64_t *)(void *)(r.program + UAR_SQ + 64) = i + 1;
 			CHECK(!reg[64 / sizeof(*reg)]);

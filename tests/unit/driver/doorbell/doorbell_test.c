@@ -20,7 +20,7 @@ static void test_named_first_then_all(void)
 	CHECK(!doorbell_look(DOORBELL_WATCHED_PAGES));
 	doorbell_device_post(&r, r.program, 17, 3);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES));
-	CHECK(r.named == 17 && doorbell_device_done(&r));
+	CHECK(r.named == 17 && r.named_pi == 1 && doorbell_device_done(&r));
 	for (unsigned i = 0; doorbell_look(DOORBELL_WATCHED_PAGES); i++)
 		CHECK(i < DOORBELL_DEVICE_QUEUES);
 	for (unsigned i = 0; i < DOORBELL_DEVICE_QUEUES; i++)
@@ -51,7 +51,7 @@ static void test_number_of_nobody(void)
 	doorbell_device_open(&r, false, 2);
 	atomic_store((_Atomic(uint64_t) *)(void *)(r.program + UAR_SQ), UINT64_MAX);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES));
-	CHECK(r.named == 0xffffff);
+	CHECK(r.named == 0xffffff && r.named_pi == 31); /* 32 blocks behind index 65535 */
 	doorbell_device_close(&r);
 }
 
@@ -66,6 +66,35 @@ static void test_same_value_again(void)
 		CHECK(doorbell_device_done(&r) && atomic_load(&r.queues[0].posted) == i);
 		CHECK(!doorbell_look(DOORBELL_WATCHED_PAGES));
 	}
+	doorbell_device_close(&r);
+}
+
+/* A value that was stored while nobody looked may be old: it names nobody, and all are served. */
+static void test_old_values(void)
+{
+	struct doorbell_device r;
+
+	doorbell_device_open(&r, true, 3);
+	doorbell_hooked(&r.queues[0].user);
+	doorbell_device_post(&r, r.program, 0, 0);
+	doorbell_device_post(&r, r.program, 1, 2);
+	r.named = 99;
+	doorbell_taken_over(&r.queues[2].user);
+	while (doorbell_look(DOORBELL_DIRECT_PAGES))
+		;
+	CHECK(r.named == 99 && doorbell_device_done(&r));
+	/* the same where the page was off the list meanwhile */
+	doorbell_live(&r.queues[2].user, false);
+	CHECK(!doorbell_any_watched());
+	doorbell_device_post(&r, r.program, 1, 1);
+	doorbell_live(&r.queues[2].user, true);
+	while (doorbell_look(DOORBELL_DIRECT_PAGES))
+		;
+	CHECK(r.named == 99 && doorbell_device_done(&r));
+	/* a queue that ceases to be live gets what it was told before */
+	doorbell_device_post(&r, r.program, 2, 3);
+	doorbell_live(&r.queues[2].user, false);
+	CHECK(r.named == 2 && doorbell_device_done(&r));
 	doorbell_device_close(&r);
 }
 
@@ -232,6 +261,7 @@ int main(void)
 	test_overwritten_value();
 	test_number_of_nobody();
 	test_same_value_again();
+	test_old_values();
 	test_states();
 	test_cq();
 	test_page_goes_first();

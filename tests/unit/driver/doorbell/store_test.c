@@ -74,15 +74,15 @@ static void test_lengths(void)
 {
 	for (size_t i = 0; i < array_size(samples); i++) {
 		const struct sample *s = &samples[i];
-		struct store_target to;
-		size_t n = store_decode(s->code, sizeof(s->code), &to);
+		struct store store;
+		size_t n = store_decode(s->code, sizeof(s->code), &store);
 
 		if (n != s->length)
 			fprintf(stderr, "%s: length %zu\n", s->what, n);
 		CHECK(n == s->length);
 		/* cut short it is nothing */
 		for (size_t len = 0; len < s->length; len++)
-			CHECK(store_decode(s->code, len, &to) == 0);
+			CHECK(store_decode(s->code, len, &store) == 0);
 	}
 }
 
@@ -135,9 +135,11 @@ static void test_places(void)
 {
 	for (size_t i = 0; i < array_size(place_samples); i++) {
 		const struct place_sample *s = &place_samples[i];
-		struct store_target to = {0};
+		struct store store = {0};
+		struct store_target to;
 
-		CHECK(store_decode(s->code, sizeof(s->code), &to));
+		CHECK(store_decode(s->code, sizeof(s->code), &store));
+		to = store.to;
 		if (to.known != s->to.known || (to.known && to.offset != s->to.offset))
 			fprintf(stderr, "%s: offset %d\n", s->what, to.offset);
 		CHECK(to.known == s->to.known);
@@ -145,6 +147,65 @@ static void test_places(void)
 			continue;
 		CHECK(to.base == s->to.base && to.index == s->to.index && to.scale == s->to.scale);
 		CHECK(to.offset == s->to.offset);
+	}
+}
+
+struct source_sample {
+	const char *what;
+	enum store_source source;
+	uint8_t reg;
+	int32_t constant;
+	uint8_t code[STORE_INSN_MAX];
+};
+
+/* As an assembler encodes them. */
+static const struct source_sample source_samples[] = {
+	{"mov %al,(%rdx)", STORE_OF_OTHER, 0, 0, {0x88, 0x02}},
+	{"rex.W mov %al,(%rdx)", STORE_OF_OTHER, 0, 0, {0x48, 0x88, 0x02}},
+	{"mov %eax,(%rdx)", STORE_OF_OTHER, 0, 0, {0x89, 0x02}},
+	{"mov %rcx,(%rdx)", STORE_OF_GENERAL, 1, 0, {0x48, 0x89, 0x0a}},
+	{"mov %r9,(%rdx)", STORE_OF_GENERAL, 9, 0, {0x4c, 0x89, 0x0a}},
+	{"data16 mov %rcx,(%rdx)", STORE_OF_GENERAL, 1, 0, {0x66, 0x48, 0x89, 0x0a}},
+	{"movnti %rax,(%rdx)", STORE_OF_GENERAL, 0, 0, {0x48, 0x0f, 0xc3, 0x02}},
+	{"movnti %eax,(%rdx)", STORE_OF_OTHER, 0, 0, {0x0f, 0xc3, 0x02}},
+	{"movdiri %rax,(%rdx)", STORE_OF_GENERAL, 0, 0, {0x48, 0x0f, 0x38, 0xf9, 0x02}},
+	{"movdir64b (%rdx),%rax", STORE_OF_OTHER, 0, 0, {0x66, 0x0f, 0x38, 0xf8, 0x02}},
+	{"movl $1,(%rdx)", STORE_OF_OTHER, 0, 1, {0xc7, 0x02, 0x01}},
+	{"movq $-2,8(%rdx)",
+	 STORE_OF_CONSTANT,
+	 0,
+	 -2,
+	 {0x48, 0xc7, 0x42, 0x08, 0xfe, 0xff, 0xff, 0xff}},
+	{"movups %xmm3,(%rdx)", STORE_OF_VECTOR, 3, 0, {0x0f, 0x11, 0x1a}},
+	{"movss %xmm3,(%rdx)", STORE_OF_OTHER, 3, 0, {0xf3, 0x0f, 0x11, 0x1a}},
+	{"movsd %xmm3,(%rdx)", STORE_OF_VECTOR, 3, 0, {0xf2, 0x0f, 0x11, 0x1a}},
+	{"movhps %xmm3,(%rdx)", STORE_OF_OTHER, 3, 0, {0x0f, 0x17, 0x1a}},
+	{"movaps %xmm9,(%rdx)", STORE_OF_VECTOR, 9, 0, {0x44, 0x0f, 0x29, 0x0a}},
+	{"movd %xmm0,(%rdx)", STORE_OF_OTHER, 0, 0, {0x66, 0x0f, 0x7e, 0x02}},
+	{"rex.W movq %xmm0,(%rdx)", STORE_OF_VECTOR, 0, 0, {0x66, 0x48, 0x0f, 0x7e, 0x02}},
+	{"vmovdqu %ymm1,(%rdx)", STORE_OF_VECTOR, 1, 0, {0xc5, 0xfe, 0x7f, 0x0a}},
+	{"vmovdqu %ymm9,(%rdx)", STORE_OF_VECTOR, 9, 0, {0xc5, 0x7e, 0x7f, 0x0a}},
+	{"vmovups %ymm9,(%r12)", STORE_OF_VECTOR, 9, 0, {0xc4, 0x41, 0x7c, 0x11, 0x0c, 0x24}},
+	{"vmovss %xmm1,(%rdx)", STORE_OF_OTHER, 1, 0, {0xc5, 0xfa, 0x11, 0x0a}},
+	{"vmovdqu64 %zmm0,(%rdx)", STORE_OF_VECTOR, 0, 0, {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x02}},
+	{"vmovdqu64 %ymm17,(%rdx)", STORE_OF_OTHER, 1, 0, {0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x0a}},
+	{"vmovdqu64 %zmm0,(%rdx){%k1}", STORE_OF_OTHER, 0, 0, {0x62, 0xf1, 0xfe, 0x49, 0x7f, 0x02}},
+};
+
+/* Which register or constant the first 8 bytes come from. */
+static void test_sources(void)
+{
+	for (size_t i = 0; i < array_size(source_samples); i++) {
+		const struct source_sample *s = &source_samples[i];
+		struct store store = {0};
+
+		CHECK(store_decode(s->code, sizeof(s->code), &store));
+		if (store.source != s->source || store.reg != s->reg ||
+		    store.constant != s->constant)
+			fprintf(stderr, "%s: source %d, register %u, constant %d\n", s->what,
+				store.source, store.reg, store.constant);
+		CHECK(store.source == s->source && store.reg == s->reg &&
+		      store.constant == s->constant);
 	}
 }
 
@@ -159,26 +220,27 @@ static void test_any_bytes(void)
 	for (unsigned i = 0; i < 1000000; i++) {
 		size_t len = rng_below(&rng, STORE_INSN_MAX + 1);
 		uint8_t *code = pages + PAGE - len;
-		struct store_target to;
+		struct store store;
 
 		for (size_t k = 0; k < len; k++)
 			code[k] = (uint8_t)rng_next(&rng);
 		if (len && rng_below(&rng, 2))
 			code[0] =
 				(uint8_t[]){0x66, 0x0f, 0xc5, 0xc4, 0x62, 0x48}[rng_below(&rng, 6)];
-		CHECK(store_decode(code, len, &to) <= len);
+		CHECK(store_decode(code, len, &store) <= len);
 	}
 	munmap(pages, 2 * PAGE);
 }
 
 static uint8_t *refuses;
 static unsigned skipped, repeated;
+static uint64_t *wanted; /* not NULL: where to put what is stored */
 
 static void on_fault(int signum, siginfo_t *info, void *ucontext)
 {
 	(void)signum;
 	CHECK((uint8_t *)info->si_addr >= refuses && (uint8_t *)info->si_addr < refuses + PAGE);
-	if (store_skip(ucontext, (uintptr_t)info->si_addr)) {
+	if (store_skip(ucontext, (uintptr_t)info->si_addr, wanted)) {
 		skipped++;
 	} else {
 		repeated++;
@@ -221,6 +283,37 @@ static void test_copies(void)
 	CHECK(seen == value + 1 && skipped == before + 5);
 }
 
+/* What the instruction stores; one that does not show 8 bytes is executed. */
+static void test_values(void)
+{
+	const uint64_t value = 0x1122334455667788;
+	unsigned before = skipped;
+	uint64_t seen = 0;
+
+	wanted = &seen;
+	__asm__ volatile("mov %1, (%0)" : : "r"(REGISTER), "r"(value) : "memory");
+	CHECK(seen == value);
+	__asm__ volatile("mov %1, %%r11\n\tmov %%r11, (%0)"
+			 :
+			 : "r"(REGISTER), "r"(value + 1)
+			 : "memory", "r11");
+	CHECK(seen == value + 1);
+	__asm__ volatile("movq $-5, (%0)" : : "r"(REGISTER) : "memory");
+	CHECK(seen == (uint64_t)-5);
+	__asm__ volatile("movq %1, %%xmm12\n\tmovups %%xmm12, (%0)"
+			 :
+			 : "r"(REGISTER), "r"(value)
+			 : "memory", "xmm12");
+	CHECK(seen == value && skipped == before + 4 && !repeated);
+	__asm__ volatile("movl $7, (%0)" : : "r"(REGISTER) : "memory");
+	CHECK(skipped == before + 4 && repeated == 1 && *(uint32_t *)(void *)REGISTER == 7);
+	*(uint32_t *)(void *)REGISTER = 0;
+	CHECK(!mprotect(refuses, PAGE, PROT_READ));
+	repeated = 0;
+	skipped = before;
+	wanted = NULL;
+}
+
 /* What follows each store is executed, with the registers as they were. */
 static void test_skip(void)
 {
@@ -247,6 +340,7 @@ static void test_skip(void)
 
 	test_copies();
 	skipped = 6;
+	test_values();
 	CHECK(!memcmp(refuses, zeros, PAGE));
 
 	/* one that also loads has to be executed */
@@ -259,6 +353,7 @@ int main(void)
 {
 	test_lengths();
 	test_places();
+	test_sources();
 	test_any_bytes();
 	test_skip();
 	return 0;
