@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * refused DEVICE: calls that the kernel refuses, each with the errno that uverbs, ib_core and mlx5_ib give.  Prints those that
- * are answered otherwise.
+ * refused DEVICE: calls that the kernel refuses, each with the errno that uverbs, ib_core and mlx5_ib give, and some that it
+ * takes and a stricter reader would refuse.  Prints those that are answered otherwise.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +100,38 @@ static void in_use(void)
 
 /* ---- completion queues, shared receive queues ---- */
 
+/* ibv_create_srq(3): the limit is ibv_modify_srq's. */
+static void limit_of_creation(void)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 1u << 30}};
+	struct ibv_srq *made = ibv_create_srq(pd, &init);
+	struct ibv_srq_attr attr = {.srq_limit = 1};
+
+	expect("create_srq with a limit above its size", of(made), 0);
+	if (!made)
+		return;
+	if (ibv_query_srq(made, &attr))
+		device_die("query_srq: %m");
+	expect("query_srq of an SRQ made with a limit", attr.srq_limit ? EINVAL : 0, 0);
+	ibv_destroy_srq(made);
+}
+
+static void overrun_ignored(void)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 4,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	};
+	struct ibv_cq_ex *made = ibv_create_cq_ex(port.ctx, &attr);
+
+	expect("create_cq_ex that ignores overruns", of(made), 0);
+	if (made)
+		ibv_destroy_cq(ibv_cq_ex_to_cq(made));
+}
+
 static void queues(void)
 {
 	struct ibv_device_attr device;
@@ -125,6 +157,61 @@ static void queues(void)
 	       ret_of(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT)), EINVAL);
 	expect("modify_srq to another size", ret_of(ibv_modify_srq(srq, &size, IBV_SRQ_MAX_WR)),
 	       EINVAL);
+	limit_of_creation();
+	overrun_ignored();
+}
+
+/* ---- steering ---- */
+
+static int create_flow(struct ibv_qp *raw, const void *spec, size_t bytes, uint8_t at)
+{
+	struct {
+		struct ibv_flow_attr attr;
+		uint8_t spec[sizeof(struct ibv_flow_spec)]; /* right behind it */
+	} rule = {
+		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
+			 .size = (uint16_t)(sizeof(rule.attr) + bytes),
+			 .num_of_specs = 1,
+			 .port = at},
+	};
+	struct ibv_flow *made;
+	int err;
+
+	memcpy(rule.spec, spec, bytes);
+	made = ibv_create_flow(raw, &rule.attr);
+	err = of(made);
+	if (made)
+		ibv_destroy_flow(made);
+	return err;
+}
+
+/* Filters of each layer, of which the one of IPv4 is shorter than the kernel's. */
+static void flow_rules(void)
+{
+	static struct ibv_flow_spec_eth eth = {IBV_FLOW_SPEC_ETH, sizeof(eth), {{2}}, {{0xff}}};
+	static struct ibv_flow_spec_ipv4 ipv4 = {
+		IBV_FLOW_SPEC_IPV4, sizeof(ipv4), {.dst_ip = 1}, {.dst_ip = UINT32_MAX}};
+	static struct ibv_flow_spec_ipv4_ext whole = {
+		IBV_FLOW_SPEC_IPV4_EXT, sizeof(whole), {.proto = 17}, {.proto = 0xff}};
+	static struct ibv_flow_spec_ipv6 ipv6 = {
+		IBV_FLOW_SPEC_IPV6, sizeof(ipv6), {.next_hdr = 17}, {.next_hdr = 0xff}};
+	static struct ibv_flow_spec_tcp_udp udp = {
+		IBV_FLOW_SPEC_UDP, sizeof(udp), {.dst_port = 1}, {.dst_port = 0xffff}};
+	struct ibv_qp *raw;
+
+	if (!port.ethernet)
+		return;
+	raw = make_qp(IBV_QPT_RAW_PACKET, NULL);
+	if (!raw)
+		device_die("a raw packet QP: %m");
+	expect("create_flow by MAC", create_flow(raw, &eth, sizeof(eth), 1), 0);
+	expect("create_flow at port 0", create_flow(raw, &eth, sizeof(eth), 0), 0);
+	expect("create_flow at port 200", create_flow(raw, &eth, sizeof(eth), 200), EINVAL);
+	expect("create_flow by IPv4", create_flow(raw, &ipv4, sizeof(ipv4), 1), 0);
+	expect("create_flow by all of IPv4", create_flow(raw, &whole, sizeof(whole), 1), 0);
+	expect("create_flow by IPv6", create_flow(raw, &ipv6, sizeof(ipv6), 1), 0);
+	expect("create_flow by UDP", create_flow(raw, &udp, sizeof(udp), 1), 0);
+	ibv_destroy_qp(raw);
 }
 
 /* ---- queue pairs ---- */
@@ -305,6 +392,7 @@ int main(int argc, char **argv)
 		device_die("objects: %m");
 	in_use();
 	queues();
+	flow_rules();
 	queue_pairs();
 	privileged();
 	memory_regions();

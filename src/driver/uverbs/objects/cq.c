@@ -157,7 +157,8 @@ static int cq_read_uhw(struct ureq *req, const struct cq_request *r, struct mlx5
 		return ret;
 	if (!entries || r->comp_vector >= uverbs_comp_vectors())
 		return -EINVAL;
-	if (r->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) {
+	if (r->flags &
+	    ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION | IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)) {
 		log_info("uverbs: CQ creation flags 0x%x are not supported", r->flags);
 		return -EOPNOTSUPP;
 	}
@@ -202,6 +203,7 @@ static int ucq_create_device(struct ureq *req, const struct cq_request *r,
 		.cqe_bytes = uhw->cqe_size,
 		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
+		.overrun_ignore = r->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
 		.padded = uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
 		.compression = uhw->cqe_comp_en ? CQ_COMPRESSED_BASIC : CQ_PLAIN,
 		.mini_format = uhw->cqe_comp_en ? (uint8_t)cq_mini_format(uhw) : 0,

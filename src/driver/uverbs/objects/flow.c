@@ -149,17 +149,24 @@ static const struct spec_kind {
 	uint32_t type;
 	uint32_t layer;
 	size_t bytes;
+	size_t filter; /* bytes of the value that mean something, and of the mask; 0: an action */
 	int (*add)(struct rule *r, const union spec *s);
 } kinds[] = {
-	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth), rule_add_eth},
-	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4), rule_add_ipv4},
-	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6), rule_add_ipv6},
-	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), rule_add_ports},
-	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), rule_add_ports},
-	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), rule_add_tag},
-	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop),
+	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth),
+	 sizeof(struct ib_uverbs_flow_eth_filter), rule_add_eth},
+	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4),
+	 sizeof(struct ib_uverbs_flow_ipv4_filter), rule_add_ipv4},
+	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6),
+	 offsetof(struct ib_uverbs_flow_ipv6_filter, reserved), rule_add_ipv6},
+	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp),
+	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports},
+	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp),
+	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports},
+	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), 0,
+	 rule_add_tag},
+	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop), 0,
 	 rule_add_drop},
-	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count),
+	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count), 0,
 	 rule_add_count},
 };
 
@@ -171,12 +178,43 @@ static const struct spec_kind *spec_kind_find(uint32_t type)
 	return NULL;
 }
 
+/*
+ * Reads what follows the header.  As in Linux, a filter may be shorter than ours (libibverbs has one
+ * of IPv4 that ends with the addresses) or longer, and what we do not know of its mask is 0.
+ */
+static int spec_read(const struct spec_kind *k, const uint8_t *from, size_t bytes, union spec *s)
+{
+	uint8_t *to = (uint8_t *)s + sizeof(s->hdr), *mask = to + (k->bytes - sizeof(s->hdr)) / 2;
+	size_t half = bytes / 2, n = half < k->filter ? half : k->filter;
+
+	if (!k->filter) {
+		if (bytes != k->bytes - sizeof(s->hdr))
+			return -EINVAL;
+		return usermem_copy(to, from, bytes) ? 0 : -EFAULT;
+	}
+	if (!half || half % sizeof(uint32_t))
+		return -EINVAL;
+	memset(to, 0, k->bytes - sizeof(s->hdr));
+	if (!usermem_copy(to, from, n) || !usermem_copy(mask, from + half, n))
+		return -EFAULT;
+	for (size_t i = n; i < half; i++) {
+		uint8_t unknown;
+
+		if (!usermem_copy(&unknown, from + half + i, 1))
+			return -EFAULT;
+		if (unknown)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 /* Reads the specification at *at; the list ends at end. */
 static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t end,
 			 uint32_t *layers)
 {
 	const struct spec_kind *k;
 	union spec s;
+	int ret;
 
 	if (!range_inside(*at, sizeof(s.hdr), end))
 		return -EINVAL;
@@ -189,14 +227,14 @@ static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t
 		log_info("uverbs: flow specification 0x%x is not supported", s.hdr.type);
 		return -EOPNOTSUPP;
 	}
-	if (s.hdr.size != k->bytes || *layers & k->layer)
+	if (*layers & k->layer)
 		return -EINVAL;
 	/* keeps the header that was checked */
-	if (!usermem_copy((uint8_t *)&s + sizeof(s.hdr), base + *at + sizeof(s.hdr),
-			  k->bytes - sizeof(s.hdr)))
-		return -EFAULT;
+	ret = spec_read(k, base + *at + sizeof(s.hdr), s.hdr.size - sizeof(s.hdr), &s);
+	if (ret < 0)
+		return ret;
 	*layers |= k->layer;
-	*at += k->bytes;
+	*at += s.hdr.size;
 	return k->add(r, &s);
 }
 
@@ -214,7 +252,7 @@ static int flow_check_attr(const struct ufile *f, const struct ib_uverbs_flow_at
 {
 	if (a->flags & ~(uint32_t)FLAGS_KNOWN || a->type > ATTR_SNIFFER ||
 	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] ||
-	    !ufile_has_port(f, a->port))
+	    (a->port && !ufile_has_port(f, a->port)))
 		return -EINVAL;
 	if (a->flags & FLAG_DONT_TRAP && a->type != ATTR_NORMAL)
 		return -EINVAL;

@@ -30,7 +30,6 @@ struct srq_request {
 	struct uchannel *async;
 	uint32_t max_wr;
 	uint32_t max_sge;
-	uint32_t limit;
 };
 
 static uint32_t roundup_power_of_two(uint32_t v)
@@ -109,8 +108,7 @@ static int srq_read_uhw(struct ureq *req, const struct srq_request *r,
 		ret = ubuf_read(&req->uhw_in, uhw, sizeof(*uhw));
 	if (ret < 0)
 		return ret;
-	if (r->max_wr > ADAPTER_MAX_SRQ_WR || r->max_sge > ADAPTER_MAX_SRQ_SGE ||
-	    r->limit > r->max_wr)
+	if (r->max_wr > ADAPTER_MAX_SRQ_WR || r->max_sge > ADAPTER_MAX_SRQ_SGE)
 		return -EINVAL;
 	if (uhw->flags || uhw->reserved0 || uhw->reserved1 || uhw->uidx > UIDX_MASK ||
 	    uhw->db_addr % sizeof(uint32_t))
@@ -149,7 +147,6 @@ static int usrq_create_device(struct ureq *req, const struct srq_request *r,
 		.wqe_bytes = g->bytes,
 		.max_sge = (g->bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
 			   (uint32_t)sizeof(struct wqe_data),
-		.limit = r->limit,
 		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.async = uobj_async,
 		.user = &srq->uobj,
@@ -213,7 +210,6 @@ static int method_srq_create(struct ureq *req)
 		.async = ureq_channel(req, UVERBS_ATTR_CREATE_SRQ_EVENT_FD),
 		.max_wr = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_MAX_WR),
 		.max_sge = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
-		.limit = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_LIMIT),
 	};
 	struct usrq *srq;
 	int ret = usrq_create(req, &r, &srq);
@@ -241,7 +237,6 @@ static int usrq_create_by_command(struct ureq *req, const struct ib_uverbs_creat
 		.type = cmd->srq_type,
 		.max_wr = cmd->max_wr,
 		.max_sge = cmd->max_sge,
-		.limit = cmd->srq_limit,
 	};
 	struct uobj *obj;
 	struct usrq *srq;
@@ -286,7 +281,6 @@ static int cmd_create_srq(struct ureq *req)
 	xcmd.pd_handle = cmd.pd_handle;
 	xcmd.max_wr = cmd.max_wr;
 	xcmd.max_sge = cmd.max_sge;
-	xcmd.srq_limit = cmd.srq_limit;
 	return usrq_create_by_command(req, &xcmd);
 }
 
