@@ -43,7 +43,8 @@ static const struct topic topics[] = {
 	 "Invalid argument",
 	 "The region cannot be registered with these rights or this length.",
 	 {"IBV_ACCESS_REMOTE_WRITE or REMOTE_ATOMIC without IBV_ACCESS_LOCAL_WRITE",
-	  "length is 0, or address and length run over the end of memory"},
+	  "length is 0 at the beginning of a page, or address and length run over the end of "
+	  "memory"},
 	 TRACE},
 	{"EFAULT ibv_reg_mr",
 	 NULL,

@@ -276,6 +276,11 @@ static void memory_regions(void)
 	       of(ibv_reg_mr(pd, memory, SIZE_MAX - page, IBV_ACCESS_LOCAL_WRITE)), EINVAL);
 	expect("reg_mr for writing of memory for reading",
 	       of(ibv_reg_mr(pd, memory + page, page, IBV_ACCESS_LOCAL_WRITE)), EFAULT);
+	expect("reg_mr of no bytes where a page begins",
+	       of(ibv_reg_mr(pd, memory, 0, IBV_ACCESS_LOCAL_WRITE)), EINVAL);
+	expect("the same on demand",
+	       of(ibv_reg_mr(pd, memory, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND)),
+	       EINVAL);
 	munmap(memory + page, page);
 	expect("reg_mr of memory that is not mapped",
 	       of(ibv_reg_mr(pd, memory, 2 * page, IBV_ACCESS_LOCAL_WRITE)), EFAULT);

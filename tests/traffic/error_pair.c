@@ -60,6 +60,9 @@ static void make_keys(struct role *r)
 	r->mr[KEY_NULL] = ibv_alloc_null_mr(r->pd);
 	if (!r->mr[KEY_NULL])
 		device_die("ibv_alloc_null_mr: %m");
+	r->mr[KEY_EMPTY] = ibv_reg_mr(r->pd, r->memory + ERROR_PAIR_MR_AT + 8, 0, all);
+	if (!r->mr[KEY_EMPTY])
+		device_die("ibv_reg_mr of no bytes: %m");
 	for (int k = 0; k < KEYS; k++)
 		r->keys[k] = r->mr[k] ? r->mr[k]->lkey : 0;
 	r->keys[KEY_WRONG_VARIANT] = r->keys[KEY_GOOD] ^ 1;

@@ -27,6 +27,7 @@ enum key {
 	KEY_UNMAPPED,	   /* registered, then unmapped */
 	KEY_STALE,	   /* deregistered */
 	KEY_NULL,	   /* of the null region */
+	KEY_EMPTY,	   /* of a region of no bytes inside the others */
 	KEYS,
 };
 

@@ -77,6 +77,7 @@ static int populate_error(void *addr, size_t bytes, bool write)
 	return -ENOMEM;
 }
 
+/* As in ib_umem_get, a length of 0 inside a page means that page, and none where a page begins. */
 int umem_populate(uint64_t start, uint64_t length, bool write)
 {
 	uint64_t first = start & ~(uint64_t)(UVERBS_PAGE - 1);
@@ -84,10 +85,12 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	void *addr = (void *)(uintptr_t)first;
 
-	if (length == 0)
-		return explained(-EINVAL, "the length of the memory is 0");
 	if (length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length)
 		return -EINVAL;
+	if (first == end)
+		return explained(
+			-EINVAL,
+			"the length of the memory is 0, and it begins where a page begins");
 	while (madvise(addr, end - first, advice) < 0) {
 		if (errno == EINTR)
 			continue;
@@ -108,11 +111,9 @@ static int check_on_demand(uint64_t start, uint64_t length, uint64_t iova)
 {
 	if (!start && length == UINT64_MAX)
 		return iova ? -EINVAL : 0;
-	if (!length)
-		return -EINVAL;
-	return length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length
-		       ? -EOVERFLOW
-		       : 0;
+	if (length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length)
+		return -EOVERFLOW;
+	return !length && start % UVERBS_PAGE == 0 ? -EINVAL : 0;
 }
 
 static int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t access)

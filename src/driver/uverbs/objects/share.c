@@ -113,7 +113,7 @@ void ushare_region(const struct ufile *f, struct umr *mr)
 	struct process *p = process_current();
 	struct key_place place;
 
-	if (!p || mr->share)
+	if (!p || mr->share || !mr->attr.length)
 		return;
 	if (p->memory == MEMORY_PACKETS || !may_be_reached(mr->attr.access)) {
 		mkey_note(f->hca->adapter, mr->mkey,
