@@ -76,6 +76,11 @@ int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *ol
 	return fault_sigaction(signum, act, oldact);
 }
 
+void cdev_signal_stack(size_t bytes)
+{
+	fault_signal_stack(bytes);
+}
+
 int cdev_open(const char *name, int flags)
 {
 	no_cancellation();

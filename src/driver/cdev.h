@@ -19,6 +19,8 @@ int cdev_ensure_tree(void);
 bool cdev_keeps_signal(int signum);
 /* As sigaction(2), for such a signal. */
 int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
+/* Called after sigaltstack(2) has given a thread an alternate stack of so many bytes. */
+void cdev_signal_stack(size_t bytes);
 
 /* Opens /dev/infiniband/<name> ("uverbs0"): returns a real descriptor (memfd or socket). */
 int cdev_open(const char *name, int flags);

@@ -164,6 +164,16 @@ exported int sigignore(int signum)
 	return set_handler(signum, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
 }
 
+/* The kernel has read *stack if it says that all is well. */
+exported int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
+{
+	int ret = real(sigaltstack)(stack, old);
+
+	if (!ret && stack && !(stack->ss_flags & SS_DISABLE) && tree_active())
+		cdev_signal_stack(stack->ss_size);
+	return ret;
+}
+
 /* ---- masks ---- */
 
 exported int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)

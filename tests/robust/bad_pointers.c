@@ -123,6 +123,8 @@ CALL(action_new, F(int, name, SIGSEGV, p, NULL))
 CALL(action_old, F(int, name, SIGSEGV, NULL, p))
 CALL(mask_new, F(int, name, SIG_BLOCK, p, NULL))
 CALL(mask_old, F(int, name, SIG_BLOCK, &none, p))
+CALL(stack_new, F(int, name, p, NULL))
+CALL(stack_old, F(int, name, NULL, p))
 CALL(suspend_mask, F(int, name, p))
 CALL(attr_mask, F(int, name, &attr, p))
 CALL(context_to, F(int, name, p))
@@ -250,6 +252,8 @@ static const struct call calls[] = {
 	{"pthread_sigmask", mask_new},
 	{"pthread_sigmask", mask_old},
 	{"__sigaction", action_new},
+	{"sigaltstack", stack_new},
+	{"sigaltstack", stack_old},
 	{"sigsuspend", suspend_mask},
 	{"__sigsuspend", suspend_mask},
 	{"pthread_attr_setsigmask_np", attr_mask},

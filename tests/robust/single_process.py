@@ -18,6 +18,8 @@ MASKS = ("sigprocmask", "pthread_sigmask", "sigblock", "sigsetmask", "sighold", 
          "ppoll", "pselect", "epoll_pwait", "epoll_pwait2", "exec", "posix_spawnattr_setsigmask")
 HANDLERS = ("sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal",
             "sigset", "sigignore", "siginterrupt")
+# The least that the kernel takes, the least that holds its frame, what Rust takes, and what has room for a device.
+ALTERNATE_STACKS = (2048, 4096, 8192, 262144)
 # How a descriptor of a device file becomes a plain file's.
 LOSSES = ("fclose", "freopen", "close", "close_range", "closefrom", "dup2", "dup3", "a bare dup3",
           "a bare close", "a bare close_range", "a child that shares the table",
@@ -208,6 +210,10 @@ def cases(programs):
         *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),
+        *((f"an alternate stack of {size} bytes {d}", program(programs, "small_stacks", d, "alternate", str(size)))
+          for d in devices for size in ALTERNATE_STACKS),
+        *((f"a stack of {size} bytes {d}", program(programs, "small_stacks", d, "thread", str(size)))
+          for d in devices for size in (16384,)),
         ("bad pointers", bad_pointers(programs)),
         *((f"bad pointers {name}", bad_pointers_of_device(programs, f"/dev/infiniband/{name}"))
           for name in ("uverbs0", "umad0")),

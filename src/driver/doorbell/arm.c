@@ -57,6 +57,7 @@ static struct {
 	struct uffd *uffd; /* NULL: there was nothing to protect yet */
 	bool refused;	   /* the system did not allow it, so we do not ask again */
 	bool opening;	   /* some thread is opening it */
+	bool never_arm;	   /* a child of fork has that stack, too */
 	struct uffd *abandoned;
 	_Atomic(uint64_t) keep_armed_until_ns;
 	_Atomic(bool) answered; /* something came since the last store: the next stands alone */
@@ -505,7 +506,7 @@ static enum doorbell_sleep arm_page(struct doorbell_page *page, uint64_t *now)
 {
 	if (store_is_coming(page, now))
 		return DOORBELL_STAY;
-	if (!page->mappings || !maps.uffd)
+	if (!page->mappings || !maps.uffd || maps.never_arm)
 		return DOORBELL_POLL;
 	for (struct doorbell_mapping *m = page->mappings; m; m = m->next_of_page)
 		if (!m->armed && !arm_mapping(m))
@@ -570,6 +571,16 @@ void doorbell_wake(void)
 			mapping_disarm(m);
 	}
 	spin_unlock(&maps.lock);
+}
+
+void doorbell_never_arm(void)
+{
+	spin_lock(&maps.lock);
+	maps.never_arm = true;
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
+		mapping_disarm(m);
+	spin_unlock(&maps.lock);
+	doorbell_tell_engine();
 }
 
 /* ---- beginning and end ---- */

@@ -190,6 +190,11 @@ void doorbell_wake(void);
  * get to run.
  */
 void doorbell_keep_armed(uint64_t until_ns);
+/*
+ * From now on no store faults, because a thread of the program cannot handle that.  The engine looks
+ * at the registers now and then instead of sleeping (DOORBELL_POLL).
+ */
+void doorbell_never_arm(void);
 
 /* ---- where the program has the pages ---- */
 

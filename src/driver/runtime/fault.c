@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -25,6 +26,9 @@
 #include "usermem/usermem.h"
 
 #define SERVING_STACK_BYTES (120u << 10)
+/* What the handler needs beside the kernel's frame if it does not run the device: less than 1,200
+ * bytes as optimized. */
+#define HANDLER_STACK_BYTES 3072u
 
 typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigaction *oldact);
 
@@ -259,6 +263,16 @@ int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *o
 	if (oldact)
 		*oldact = old;
 	return 0;
+}
+
+/*
+ * The kernel takes smaller stacks than its own frame needs, and kills a thread that has one when a
+ * signal comes.
+ */
+void fault_signal_stack(size_t bytes)
+{
+	if (bytes < getauxval(AT_MINSIGSTKSZ) + HANDLER_STACK_BYTES)
+		doorbell_never_arm();
 }
 
 void fault_fork_child(void)

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Installs the handler; the one that was installed becomes the program's.  A second call does
  * nothing. */
@@ -20,5 +21,7 @@ int fault_install_dpa(void);
 bool fault_is_ours(int signum);
 /* Does what sigaction(2) does, for a signal with fault_is_ours. */
 int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
+/* A thread of the program has set an alternate stack of so many bytes.  Signal handlers may call this. */
+void fault_signal_stack(size_t bytes);
 /* A child of fork(2) calls this. */
 void fault_fork_child(void);
