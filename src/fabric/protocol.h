@@ -19,11 +19,12 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 13u		/* version of all that follows, and of registry/registry.h */
+#define MSG_VERSION 14u		/* version of all that follows, and of registry/registry.h */
 
-#define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
-#define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
-#define FABRIC_TEXT_BYTES      128u /* text of an attribute */
+#define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
+#define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
+#define FABRIC_TEXT_BYTES      128u  /* text of an attribute */
+#define FABRIC_NETDEVS_BYTES   1024u /* text of --netdev, with its NUL */
 #define FABRIC_DEFAULT	       "default"
 #define FABRIC_DEFAULT_HOST    "host1"
 #define FABRIC_MAX_HOSTS       65535u
@@ -219,10 +220,11 @@ struct msg_info_reply {
 	uint64_t registry_bytes;
 	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
-	char topology[FABRIC_PATH_BYTES];  /* the file that it was made from, or empty */
-	char link_types[LINK_TYPES_BYTES]; /* a host's devices; empty: as in the topology */
-	uint32_t external_sm;		   /* only programs manage the subnet */
-	uint32_t sm_priority;		   /* of the built-in subnet manager; 0: it stands back */
+	char topology[FABRIC_PATH_BYTES];   /* the file that it was made from, or empty */
+	char link_types[LINK_TYPES_BYTES];  /* a host's devices; empty: as in the topology */
+	char netdevs[FABRIC_NETDEVS_BYTES]; /* interfaces as --netdev names them, or empty */
+	uint32_t external_sm;		    /* only programs manage the subnet */
+	uint32_t sm_priority;		    /* of the built-in subnet manager; 0: it stands back */
 };
 
 struct msg_host_reply {

@@ -268,7 +268,7 @@ static void manager_name(const struct msg_info_reply *info, char *name, size_t s
 		snprintf(name, size, "%s", info->external_sm ? "external" : "builtin");
 }
 
-#define DIFFERS_BYTES 512u
+#define DIFFERS_BYTES (FABRIC_NETDEVS_BYTES + 256u)
 
 /* Says how a running fabric differs from what is asked for. */
 static bool session_differs(const struct session *s, char *why, const char *has, const char *what)
@@ -294,6 +294,10 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 		return session_differs(
 			s, why, info->link_types[0] ? "devices of link types " : "a topology file",
 			info->link_types);
+	info->netdevs[sizeof(info->netdevs) - 1] = '\0';
+	if (s->netdevs && strcmp(info->netdevs, s->netdevs) != 0)
+		return session_differs(s, why, info->netdevs[0] ? "--netdev " : "no --netdev",
+				       info->netdevs);
 	if (s->sm && strcmp(s->sm, manager) != 0)
 		return session_differs(s, why, "--sm ", manager);
 	return true;
@@ -354,7 +358,7 @@ static bool session_fits(const struct session *s, struct msg_info_reply *info, b
 static int session_try_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 			    int fds[MSG_MAX_FDS], bool last, bool *leaves)
 {
-	bool asks = s->model || s->hosts || s->topology || s->links || s->sm;
+	bool asks = s->model || s->hosts || s->topology || s->links || s->netdevs || s->sm;
 	struct msg info = {0};
 	int sock, ret;
 

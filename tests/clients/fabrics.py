@@ -146,6 +146,37 @@ def link_types(session):
     expect(both.status == 2 and "exclude each other" in both.err, both.text())
 
 
+def netdevs(session):
+    """An interface is one device's alone, and a fabric keeps what --netdev says."""
+    def interfaces():
+        devices = json.loads(session.tool("devices", "--json").out)
+        return {f"{d['host']}/{d['device']}": d["netdev"] for d in devices if d["netdev"]}
+
+    expect(session.tool("fabric", "up").status == 0, "up")
+    try:
+        own = interfaces()
+        expect(list(own) == ["host1/mlx5_1"], f"without the option: {own}")
+        other = session.tool("fabric", "up", "--netdev", "host1/mlx5_1=lo")
+        expect(other.status == 125 and "runs with no --netdev;" in other.err, other.text())
+    finally:
+        session.tool("fabric", "down")
+    # the interface that the first host has if nobody says otherwise
+    asked = "host2/mlx5_1=" + own["host1/mlx5_1"]
+    up = session.tool("fabric", "up", "--netdev", asked)
+    expect(up.status == 0, up.text())
+    try:
+        expect([f"{k}={v}" for k, v in interfaces().items()] == [asked], f"{interfaces()}")
+        same = session.tool("fabric", "up", "--netdev", asked)
+        expect(same.status == 0, same.text())
+        other = session.tool("fabric", "up", "--netdev", "host1/mlx5_1=lo")
+        expect(other.status == 125 and f"runs with --netdev {asked};" in other.err, other.text())
+    finally:
+        session.tool("fabric", "down")
+    long = ",".join(["host1/mlx5_1=lo"] * 100)
+    result = session.tool("fabric", "up", "--netdev", long)
+    expect(result.status != 0 and "SOFTHCA_NETDEV: longer than" in result.err, result.text())
+
+
 def numbers(session, *options, env=None):
     """QP number and rkey that a program of the fabric gets."""
     result = session.tool("run", "--explain", *options, "--",
@@ -228,4 +259,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, coming_and_going, env_undone, link_types, fabrics_apart, completion)]
+        list_and_down_all, coming_and_going, env_undone, link_types, netdevs, fabrics_apart, completion)]

@@ -185,6 +185,14 @@ static const char *netdev_chosen(const struct fabric *f, uint32_t row)
 	return f->topology.hcas[host->first_hca + node->device].netdev;
 }
 
+static bool is_chosen(const struct fabric *f, const char *netdev)
+{
+	for (uint32_t i = 0; i < f->topology.nhcas; i++)
+		if (!strcmp(f->topology.hcas[i].netdev, netdev))
+			return true;
+	return false;
+}
+
 static int netdev_choose(const struct fabric *f, struct netdev *nd, uint32_t host, uint32_t row)
 {
 	const char *chosen = netdev_chosen(f, row);
@@ -199,7 +207,8 @@ static int netdev_choose(const struct fabric *f, struct netdev *nd, uint32_t hos
 	if (host != 0 || !is_last_ethernet(f, row))
 		return netdev_invent(f, nd, host, row);
 	netdev_find(nd);
-	return 0;
+	/* An interface that was chosen for a device is that device's alone. */
+	return is_chosen(f, nd->name) ? netdev_invent(f, nd, host, row) : 0;
 }
 
 int address_ethernet(struct fabric *f, uint32_t row)

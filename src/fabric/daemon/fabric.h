@@ -87,7 +87,8 @@ struct fabric {
 	struct topology topology;
 	struct plan plan;
 	char topology_path[FABRIC_PATH_BYTES]; /* the topology's file; empty: none */
-	char link_types[LINK_TYPES_BYTES];     /* if all hosts are alike; empty: a file says them */
+	char netdevs[FABRIC_NETDEVS_BYTES]; /* which interfaces were chosen, as text; empty: none */
+	char link_types[LINK_TYPES_BYTES];  /* if all hosts are alike; empty: a file says them */
 	enum sm_mode sm_mode;
 	uint32_t sm_priority; /* of the built-in SM; 0: it stands back for all others */
 	struct fabric_host *hosts;

@@ -284,7 +284,13 @@ static int choose_netdevs(struct fabric *f)
 {
 	const char *text = getenv("SOFTHCA_NETDEV");
 
-	if (!text || !*text || !topology_choose_netdevs(&f->topology, text))
+	if (!text || !*text)
+		return 0;
+	if (!text_copy(f->netdevs, sizeof(f->netdevs), text)) {
+		log_error("SOFTHCA_NETDEV: longer than %zu characters", sizeof(f->netdevs) - 1);
+		return -EINVAL;
+	}
+	if (!topology_choose_netdevs(&f->topology, text))
 		return 0;
 	log_error("SOFTHCA_NETDEV: '%s' is not a list of HOST/DEVICE=INTERFACE, for devices with "
 		  "an Ethernet port",
