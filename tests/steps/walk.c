@@ -310,7 +310,12 @@ static void pass_sequence(struct walk *w, const struct sequence *s, uint64_t at)
  */
 static bool reads_text(const struct walk *w)
 {
-	static const char *const names[] = {"__isoc99_sscanf", "fgets", "strtok_r"};
+	static const char *const names[] = {
+		"__isoc99_sscanf",
+		"__isoc23_sscanf",
+		"fgets",
+		"strtok_r",
+	};
 	static uintptr_t places[sizeof(names) / sizeof(*names)];
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
