@@ -17,7 +17,7 @@ MODEL = ["--model", "connectx-7"]
 TRANSPORTS = {"rc_v": "rc_verbs", "ud_v": "ud_verbs", "rc_x": "rc_mlx5", "ud_x": "ud_mlx5",
               "dc_x": "dc_mlx5"}
 PORTS = {"ib": "mlx5_0:1", "roce": "mlx5_1:1"}
-# Asks for compressed completions: up to UCX 1.13, and since then for each direction.
+# These ask for compressed completions: the first up to UCX 1.13, the others, one for each direction, later.
 ZIPPING = ("UCX_IB_CQE_ZIPPING_ENABLE=y", "UCX_IB_TX_CQE_ZIP_ENABLE=y", "UCX_IB_RX_CQE_ZIP_ENABLE=y")
 # Test, bytes, iterations: short, eager and rendezvous messages, RMA, atomics.
 RUNS = [("tag_lat", 8, 200), ("tag_bw", 4096, 500), ("tag_bw", 1 << 20, 20),
@@ -74,6 +74,10 @@ def zipped(session, transport, points, *before):
 def compressed(transport):
     """Completions of a stream of messages are compressed, and UCX takes them apart."""
     def test(session):
+        version = re.search(r"[Vv]ersion:? (\d+)\.(\d+)", session.call("ucx_info", "-v").out)
+        expect(version, "ucx_info -v tells no version")
+        if transport == "ud_x" and tuple(map(int, version.groups())) >= (1, 18):
+            raise Skip(f"UCX {'.'.join(version.groups())} does not ask for compressed completions of UD")
         expect("compressed" in zipped(session, transport, "cq.compressed"), "no completions were compressed")
     return test
 
