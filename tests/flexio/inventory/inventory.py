@@ -12,7 +12,8 @@ INCLUDE = SOURCE / "include"
 TABLE = HERE / "manual.tsv"
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-HOST_C = ["gcc", "-std=c11", *STRICT, f"-I{INCLUDE}"]
+# mlx5dv.h, which flexio.h includes, calls htobe32(3) and its like, which <endian.h> has with _DEFAULT_SOURCE.
+HOST_C = ["gcc", "-std=c11", "-D_DEFAULT_SOURCE", *STRICT, f"-I{INCLUDE}"]
 HOST_CXX = ["g++", "-x", "c++", "-std=c++17", *STRICT, "-Wno-invalid-offsetof", f"-I{INCLUDE}"]
 # What NVIDIA's build_flexio_device.sh passes, and what depends on the processor.
 DEVICE = [*STRICT, "-O0", "-g", "-DE_MODE_LE", "-ffreestanding", "-nostdlib", "-Wdouble-promotion",
