@@ -37,35 +37,17 @@ int __sigsuspend(const sigset_t *set);
 int __sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
 sighandler_t bsd_signal(int signum, sighandler_t handler);
 
-#define RINGS	 6u
-#define LIMIT_NS 10000000000ull
-#define BIT(s)	 (1 << ((s)-1))
-#define FAULTS	 (BIT(SIGSEGV) | BIT(SIGBUS))
-
-static const struct device_connection connection = {
-	.access = IBV_ACCESS_REMOTE_WRITE,
-	.retry_cnt = 7,
-	.timeout = 18,
-	.min_rnr_timer = 1,
-	.rd_atomic = 1,
-	.mtu = IBV_MTU_1024,
-};
+#define RINGS  6u
+#define BIT(s) (1 << ((s)-1))
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS))
 
 static struct direct_field field;
 static sigset_t all;
 static unsigned rung; /* so many times */
 
-/* The device sleeps when the store comes, so the store faults. */
 static void ring_some(void)
 {
-	for (unsigned i = 0; i < RINGS; i++) {
-		direct_nap();
-		direct_write(&field.pairs[0].sq, direct_source(&field, 0),
-			     direct_target(&field, 0));
-		direct_ring(&field.pairs[0].sq);
-		if (!direct_wait(&field.sends, LIMIT_NS))
-			device_die("a store has not arrived");
-	}
+	direct_ring_asleep(&field, RINGS);
 	rung++;
 }
 
@@ -450,7 +432,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	struct device_address address;
 	size_t i = 0;
 
 	sigfillset(&all);
@@ -465,10 +446,7 @@ int main(int argc, char **argv)
 		device_die("no thread");
 	forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	direct_open(&field, argv[1], -1, 0);
-	direct_add_single(&field);
-	address = device_address(&field.port, field.pairs[0].from, 0);
-	device_qp_init(field.pairs[0].from, &connection);
-	device_qp_connect(&field.port, field.pairs[0].from, &connection, &address, 0);
+	direct_add_loopback(&field);
 	ways[i].run();
 	if (!rung)
 		device_die("nothing was rung");

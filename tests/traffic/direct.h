@@ -34,6 +34,8 @@ void direct_close(struct direct_field *f);
 
 /* A pair of which the other end is elsewhere. */
 void direct_add_single(struct direct_field *f);
+/* One that is connected with itself. */
+void direct_add_loopback(struct direct_field *f);
 /* Queue pairs of one process, connected with each other or with those of another process. */
 void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct device_address *peer);
 
@@ -41,6 +43,9 @@ struct direct_slice direct_source(const struct direct_field *f, unsigned pair);
 struct direct_slice direct_target(const struct direct_field *f, unsigned pair);
 
 void direct_nap(void);
+/* The first pair posts and rings so often, each time while the device sleeps, so that the store may
+ * fault; a request that does not complete ends the program. */
+void direct_ring_asleep(struct direct_field *f, unsigned rings);
 
 /* direct_copy.c: a case; says on standard error what is wrong. */
 bool direct_copies(struct direct_field *f);

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define DIRECT_MEMORY (2 * DIRECT_PAIRS_MAX * sizeof(uint64_t))
+#define ASLEEP_LIMIT_NS 10000000000ull
+#define DIRECT_MEMORY	(2 * DIRECT_PAIRS_MAX * sizeof(uint64_t))
 
 struct direct_slice direct_source(const struct direct_field *f, unsigned pair)
 {
@@ -69,6 +70,26 @@ void direct_add_single(struct direct_field *f)
 
 	p->from = make_qp(f);
 	direct_take_qp(p->from, &p->sq, &p->rq, f->regs, 2 * DIRECT_PAIRS_MAX);
+}
+
+void direct_add_loopback(struct direct_field *f)
+{
+	struct device_address self;
+
+	direct_add_single(f);
+	self = device_address(&f->port, f->pairs[f->npairs - 1].from, 0);
+	direct_connect(f, f->pairs[f->npairs - 1].from, &self);
+}
+
+void direct_ring_asleep(struct direct_field *f, unsigned rings)
+{
+	for (unsigned i = 0; i < rings; i++) {
+		direct_nap();
+		direct_write(&f->pairs[0].sq, direct_source(f, 0), direct_target(f, 0));
+		direct_ring(&f->pairs[0].sq);
+		if (!direct_wait(&f->sends, ASLEEP_LIMIT_NS))
+			device_die("a store has not arrived");
+	}
 }
 
 void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs)
