@@ -16,7 +16,6 @@ static const struct topic topics[] = {
 	 "local length error",
 	 "The message does not fit what stands on this side.",
 	 {"receive: the posted buffers are shorter than the message that came",
-	  "receive of a UD queue pair: no 40 bytes for the GRH in front of the message",
 	  "send on UD: the message is larger than the port's MTU",
 	  "the message is larger than the port allows (max_msg_sz)"},
 	 RUN_EXPLAIN " says how many bytes were missing"},

@@ -11,14 +11,6 @@
 #include "wire/payload.h"
 #include "wire/roce.h"
 
-/* Only our own consumer hears of it, because a datagram has no answer. */
-static void fail_recv(struct qp *qp, uint8_t syndrome)
-{
-	recv_push_error(qp, qp->resp.recv.index, syndrome);
-	qp->resp.have_recv = false;
-	qp_fail(qp, cqe_syndrome_name(syndrome));
-}
-
 static void explain_short(struct qp *qp, const struct pkt *pkt)
 {
 	uint64_t room = recv_capacity(&qp->resp.recv);
@@ -27,18 +19,23 @@ static void explain_short(struct qp *qp, const struct pkt *pkt)
 		qp, pkt,
 		"the receive is too short: it has room for %llu bytes, and the datagram "
 		"takes %u with the %u in front of the message that are for the GRH, "
-		"%llu too many; it completes with IBV_WC_LOC_LEN_ERR",
+		"%llu too many; the datagram is dropped, and the receive stays",
 		(unsigned long long)room, IB_GRH_BYTES + pkt->payload_len, IB_GRH_BYTES,
 		(unsigned long long)(IB_GRH_BYTES + pkt->payload_len - room));
 }
 
-/* A key refuses the memory of the receive, or the memory no longer exists. */
+/*
+ * A key refuses the memory of the receive, or the memory no longer exists.  Only our own consumer
+ * hears of it, because a datagram has no answer.
+ */
 static void refuse_place(struct qp *qp, const struct pkt *pkt)
 {
 	if (explaining())
 		qp_explain_received(qp, pkt, "the receive completes with IBV_WC_LOC_PROT_ERR: %s",
 				    explain_reason("its memory cannot be accessed"));
-	fail_recv(qp, CQE_SYN_LOCAL_PROT);
+	recv_push_error(qp, qp->resp.recv.index, CQE_SYN_LOCAL_PROT);
+	qp->resp.have_recv = false;
+	qp_fail(qp, cqe_syndrome_name(CQE_SYN_LOCAL_PROT));
 }
 
 void datagram_receive(struct qp *qp, const struct pkt *pkt)
@@ -68,10 +65,12 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 		shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return;
 	}
+	/* A fault of class D: the next datagram gets the receive (IBTA 9.9.6.3). */
 	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {
+		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+		      "receive-too-short");
 		if (explaining())
 			explain_short(qp, pkt);
-		fail_recv(qp, CQE_SYN_LOCAL_LENGTH);
 		return;
 	}
 	if (pkt->path->grh) {
