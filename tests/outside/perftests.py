@@ -52,8 +52,8 @@ BANDWIDTH = [
 ]
 LATENCY = [(["-C"], None), (["--latency_gap=10"], None)]
 OF_PROGRAM = {
-    "ib_send_bw": [(["-e"], None), (["-X", "1", "-e"], None), (["-r", "16"], None), (["--use-srq"], None), (["-g"], None),
-                   (["-I", "64", "-s", "64"], 64), (["--recv_post_list=8"], None), (["--use-srq", "-q", "4"], None)],
+    "ib_send_bw": [(["-e"], None), (["-X", "1", "-e"], None), (["-r", "16"], None), (["--use-srq"], None),
+                   (["-g", "--ipv6"], None), (["-I", "64", "-s", "64"], 64), (["--recv_post_list=8"], None), (["--use-srq", "-q", "4"], None)],
     "ib_send_lat": [(["-e"], None), (["-r", "16"], None), (["--use-srq"], None), (["-g"], None),
                     (["-I", "64", "-s", "64"], 64)],
     "ib_write_bw": [(["--use-null-mr"], None), (["-I", "64", "-s", "64"], 64), (["--write_with_imm"], None),
@@ -61,7 +61,8 @@ OF_PROGRAM = {
     "ib_write_lat": [(["--use-null-mr"], None), (["-I", "64", "-s", "64"], 64), (["--write_with_imm"], None)],
     "ib_read_bw": [(["--use-null-mr"], None), (["-e"], None), (["-o", "1"], None), (["--perform_warm_up"], None)],
     "ib_read_lat": [(["--use-null-mr"], None), (["-e"], None), (["-o", "1"], None)],
-    "ib_atomic_bw": [(["-e"], None), (["-o", "1"], None), (["-A", "CMP_AND_SWAP"], None), (["--perform_warm_up"], None)],
+    "ib_atomic_bw": [(["-e"], None), (["-o", "1"], None), (["-A", "CMP_AND_SWAP"], None),
+                     (["--perform_warm_up", "-Q", "1"], None)],
     "ib_atomic_lat": [(["-e"], None), (["-o", "1"], None), (["-A", "CMP_AND_SWAP"], None)],
 }
 STREAMS = [(["--log_dci_streams=2"], None), (["--log_dci_streams=2", "--log_active_dci_streams=1"], None)]
@@ -86,8 +87,9 @@ def options_of(program, kind):
 
 
 def taken(program, kind, options, size):
-    """Whether perftest itself takes these together."""
-    if "atomic" in program and "-s" in options:
+    """Whether perftest itself takes these together.  Further, -g of ib_send_bw compares GID types on RoCE, and takes its
+    group with --ipv6 only; the warm-up waits for a completion of each request, and ib_atomic_bw asks for one in 100."""
+    if "atomic" in program and ("-s" in options or "--rate_limit_type=SW" in options):
         return False
     if kind == "UD" and (size or 0) > DATAGRAM:
         return False
@@ -96,6 +98,12 @@ def taken(program, kind, options, size):
     if kind == "DC" and "--use_old_post_send" in options or kind in ("XRC", "DC") and "--use-srq" in options:
         return False  # DC has no old form of posting, and both have a shared receive queue anyway
     return kind == "UD" or "-g" not in options
+
+
+def left_out(program, link, options):
+    """Of perftest 25.01: at its end, ib_send_lat asks libibumad to open the device by a name that it has freed before
+    (send_lat.c, free of ib_devname before send_destroy_ctx)."""
+    return program == "ib_send_lat" and link == "ib" and "-g" in options
 
 
 def tables(program, kind):
@@ -122,6 +130,8 @@ def cases(directory):
         for kind in kinds:
             for link, device in LINKS.items():
                 for options, size in tables(program, kind):
+                    if left_out(program, link, options):
+                        continue
                     yield (f"perftest: {program} {link} -c {kind} {' '.join(options)}",
                            perftest(str(place / program), device, ["-c", kind, *options], [size], OTHER_HOST))
         if "atomic" not in program:
