@@ -31,8 +31,9 @@ static const char *const prefixes[] = {
 
 /*
  * Directories that the tree shares with the machine: a path that the tree does not have is the
- * machine's.  A listing is the tree's, which has links to the machine's entries; that of network
- * interfaces is the machine's, because the tree's interfaces are of the machine.
+ * machine's, unless it lies below a device of the tree, which has no other files.  A listing is the
+ * tree's, which has links to the machine's entries; that of network interfaces is the machine's,
+ * because the tree's interfaces are of the machine.
  */
 #define NETWORK "/sys/class/net"
 static const char *const shared_prefixes[] = {
@@ -282,13 +283,38 @@ static bool directory_of(int dirfd, char *out, size_t size)
 	return true;
 }
 
+/* Tells whether the path lies below a device of the tree in a shared directory. */
+static bool is_below_device(const struct walk *w, const struct tree_path *t)
+{
+	bool ours;
+	size_t n = 0;
+	char *end;
+
+	for (size_t i = 0; i < array_size(shared_prefixes); i++) {
+		size_t len = strlen(shared_prefixes[i]);
+
+		if (!strncmp(w->out, shared_prefixes[i], len) && w->out[len] == '/')
+			n = len + 1;
+	}
+	end = n ? strchr(w->out + n, '/') : NULL;
+	/* Most of an interface is the machine's, also what it gets later. */
+	if (end && !strncmp(w->out, NETWORK, n - 1))
+		end = strncmp(end, "/device/", 8) ? NULL : strchr(end + 1, '/');
+	if (!end)
+		return false;
+	*end = '\0';
+	ours = !real(access)(t->text, F_OK);
+	*end = '/';
+	return ours;
+}
+
 /* The path stands behind the root in t->text. */
 static bool is_machines(const struct walk *w, const struct tree_path *t)
 {
 	if (!strcmp(w->out, NETWORK))
 		return true;
 	ensure_tree();
-	return w->shared && real(access)(t->text, F_OK);
+	return w->shared && real(access)(t->text, F_OK) && !is_below_device(w, t);
 }
 
 static bool below_root(const char *path)

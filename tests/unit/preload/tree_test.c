@@ -131,6 +131,13 @@ static void test_shared(void)
 	expect_map("/sys/bus/pci", NULL);
 	expect_map("/sys/class/net/soft0/device/vendor", "sys/class/net/soft0/device/vendor");
 	expect_map("/sys/class/net/lo/address", NULL);
+	/* a device has no other files than the tree's, an interface has */
+	expect_map("/sys/class/net/soft0/device/x", "sys/class/net/soft0/device/x");
+	expect_map("/sys/class/net/soft0/device/x/y", "sys/class/net/soft0/device/x/y");
+	expect_map("/sys/class/net/soft0/deviceful/x", NULL);
+	expect_map("/sys/class/net/soft0/statistics/x", NULL);
+	expect_map("/sys/class/net/soft1/device/x", NULL);
+	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/x", "sys/bus/pci/devices/0000:ff:1f.0/x");
 	expect_map("/sys/class/net/", NULL);
 }
 
