@@ -8,6 +8,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "driver/uverbs/core/refused.h"
@@ -55,6 +56,28 @@ static int command_refused(const struct command_spec *c, int err, const char *wh
 	return uverbs_refused(c->name ? c->name : "unknown", err, why);
 }
 
+/* As long as the kernel waits for a neighbour (rdma_addr_find_l2_eth_by_grh). */
+#define AWAIT_LOOKS   20
+#define AWAIT_LOOK_NS 50000000
+
+/* The file's lock is held, but for the pauses. */
+static int command_await(struct ureq *req, const struct command_spec *c)
+{
+	const struct timespec pause = {.tv_nsec = AWAIT_LOOK_NS};
+	int ret = c->run(req);
+
+	for (unsigned i = 0; ret == UREQ_AWAITS && i < AWAIT_LOOKS; i++) {
+		pthread_mutex_unlock(&req->file->lock);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		pthread_mutex_lock(&req->file->lock);
+		/* the program may have closed the file */
+		if (!c->before_context && !req->file->context)
+			return -EINVAL;
+		ret = c->run(req);
+	}
+	return ret == UREQ_AWAITS ? -ETIMEDOUT : ret;
+}
+
 static int command_run(struct ureq *req, const struct command_spec *c)
 {
 	int ret;
@@ -68,7 +91,7 @@ static int command_run(struct ureq *req, const struct command_spec *c)
 		return command_refused(c, -EINVAL, "no-context");
 	if (req->inherited && !c->inherited)
 		return command_refused(c, -EIO, "inherited-by-fork");
-	ret = c->run(req);
+	ret = command_await(req, c);
 	return ret < 0 ? command_refused(c, ret, "handler") : ret;
 }
 

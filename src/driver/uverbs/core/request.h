@@ -84,6 +84,13 @@ struct uattr {
 
 #define UREQ_ATTRS 20u /* the largest method has 17 */
 
+/*
+ * A handler answers this if what it needs may come within a second, and nothing has changed yet.
+ * The command then runs again from its beginning, until the time is over: -ETIMEDOUT.  The file's
+ * lock is free meanwhile, so objects may go.
+ */
+#define UREQ_AWAITS (-EINPROGRESS)
+
 struct ureq {
 	struct ufile *file;
 	bool inherited; /* the caller is a forked child */

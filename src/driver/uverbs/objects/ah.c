@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver/uverbs/core/port.h"
 #include "base/explain.h"
@@ -19,10 +18,6 @@
 #include "driver/uverbs/objects/pd.h"
 
 #define IB_RATE_800_GBPS 23u /* the highest that mlx5_ib knows; 0: that of the port */
-
-/* The kernel waits for an answer to ARP or neighbour discovery for a second. */
-#define NEIGHBOUR_LOOKS	  20
-#define NEIGHBOUR_LOOK_NS 50000000
 
 struct uah {
 	struct uobj uobj;
@@ -72,23 +67,6 @@ static bool find_mac(const struct subnet *subnet, uint32_t from, enum gid_type t
 	       subnet_ethernet_leads_out(subnet, from);
 }
 
-/*
- * Waits for the neighbour as long as the kernel does (rdma_addr_find_l2_eth_by_grh), in case that it
- * comes meanwhile.
- */
-static bool await_mac(const struct subnet *subnet, uint32_t from, enum gid_type type,
-		      const union ib_gid *gid, uint8_t mac[6])
-{
-	const struct timespec pause = {.tv_nsec = NEIGHBOUR_LOOK_NS};
-
-	for (unsigned i = 0; i < NEIGHBOUR_LOOKS; i++) {
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		if (find_mac(subnet, from, type, gid, mac))
-			return true;
-	}
-	return false;
-}
-
 static int resolve_mac(const struct subnet *subnet, uint32_t from,
 		       const struct subnet_gid_entry *sgid, const union ib_gid *gid, uint8_t mac[6])
 {
@@ -105,9 +83,7 @@ static int resolve_mac(const struct subnet *subnet, uint32_t from,
 	if (!same_network(&sgid->gid, gid))
 		return explained(-ENETUNREACH,
 				 "ah_attr.grh.dgid is the GID of no port of the fabric");
-	if (await_mac(subnet, from, sgid->type, gid, mac))
-		return 0;
-	return explained(-ETIMEDOUT, "ah_attr.grh.dgid is the GID of no port of the fabric");
+	return explained(UREQ_AWAITS, "ah_attr.grh.dgid is the GID of no port of the fabric");
 }
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <string.h>
@@ -137,7 +138,7 @@ static void test_macs(void)
 	expect_mac(known.raw, device.own_subnet.ports[1].mac);
 	test_subnet_gid(&device.own_subnet, row, (uint8_t)(row + 1), GID_ROCE_V2);
 	/* in the own network, in another one, and an address of the other kind */
-	CHECK(resolved(of_nobody) == -ETIMEDOUT);
+	CHECK(resolved(of_nobody) == UREQ_AWAITS);
 	CHECK(resolved(of_another) == -ENETUNREACH);
 	CHECK(resolved(ipv4) == -EINVAL);
 }
@@ -190,6 +191,44 @@ static void test_ahs(void)
 	CHECK(run_command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), (void *)16,
 			  sizeof(made)) == -EFAULT);
 	CHECK(!pd_end(pd.core.pd_handle) && !many_objects());
+}
+
+struct lost_ah {
+	struct ib_uverbs_create_ah cmd;
+	int ret;
+	_Atomic(bool) over;
+};
+
+static void *ah_of_nobody(void *arg)
+{
+	struct lost_ah *l = arg;
+	struct ib_uverbs_create_ah_resp resp;
+
+	l->ret = run_command(IB_USER_VERBS_CMD_CREATE_AH, &l->cmd, sizeof(l->cmd), &resp,
+			     sizeof(resp));
+	atomic_store(&l->over, true);
+	return NULL;
+}
+
+/* While one thread waits for a neighbour, others use the file, and may take the domain away. */
+static void test_wait(bool takes_away)
+{
+	struct lost_ah lost = {.cmd.attr = ah_attr((const uint8_t[16]){0xfe, 0x80, [15] = 77})};
+	struct pd_answer pd, other;
+	pthread_t thread;
+
+	CHECK(!pd_make(&pd));
+	lost.cmd.pd_handle = pd.core.pd_handle;
+	CHECK(!pthread_create(&thread, NULL, ah_of_nobody, &lost));
+	usleep(200000);
+	CHECK(!pd_make(&other) && !pd_end(other.core.pd_handle));
+	if (takes_away)
+		CHECK(!pd_end(pd.core.pd_handle));
+	CHECK(!atomic_load(&lost.over));
+	pthread_join(thread, NULL);
+	CHECK(lost.ret == (takes_away ? -ENOENT : -ETIMEDOUT));
+	CHECK(takes_away || !pd_end(pd.core.pd_handle));
+	CHECK(!many_objects());
 }
 
 /* ---- XRC domains ---- */
@@ -252,6 +291,8 @@ int main(void)
 	test_macs();
 	test_wrong_addresses();
 	test_ahs();
+	test_wait(false);
+	test_wait(true);
 	test_xrcds();
 	uverbs_file_down(&u);
 	device_down(&device);
