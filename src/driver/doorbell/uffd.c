@@ -80,11 +80,19 @@ static int close_all_but(int fd)
 static void *uffd_main(void *arg)
 {
 	struct uffd *u = arg;
+	int fd = u->file.fd;
 
-	u->failed = close_all_but(u->file.fd) < 0;
+	if (close_all_but(fd) < 0) {
+		u->failed = true;
+		sem_post(&u->started);
+		return NULL;
+	}
 	sem_post(&u->started);
-	while (!u->failed && sem_wait(&u->end) < 0)
+	while (sem_wait(&u->end) < 0)
 		;
+	/* A thread counts as ended before the kernel drops its descriptors.  The pages would still be
+	 * registered, and the next one to protect them would be refused (EBUSY). */
+	syscall(SYS_close, fd);
 	return NULL;
 }
 

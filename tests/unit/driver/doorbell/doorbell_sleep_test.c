@@ -126,6 +126,23 @@ static void test_sleep(void)
 	doorbell_device_close(&r);
 }
 
+/* An engine that starts again at once can protect the pages: the one before it has let them go. */
+static void test_start_again(void)
+{
+	struct doorbell_device r;
+
+	doorbell_device_open(&r, false, 1);
+	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
+		for (unsigned i = 0; i < 20; i++) {
+			doorbell_stop();
+			doorbell_start(&r.engine);
+			CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
+		}
+		store_wakes(&r);
+	}
+	doorbell_device_close(&r);
+}
+
 /* A plain store; the others here are exchanges, which nobody can take for executed. */
 static void store_index(struct doorbell_device *r, unsigned queue, uint16_t index)
 {
@@ -353,6 +370,7 @@ int main(void)
 	catch_faults();
 	test_forgotten_meanwhile();
 	test_sleep();
+	test_start_again();
 	test_store_alone();
 	test_ringer();
 	test_nothing_is_lost();
