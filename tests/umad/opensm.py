@@ -82,6 +82,19 @@ def resident(session):
         expect("702 nodes checked, 0 bad nodes" in text, text[-500:])
 
 
+def keeps_its_key(session):
+    """OpenSM sets its own M_Key on each port and reads the next answers with it, at each level of protection."""
+    for level in range(4):
+        with Subnet(session, nets.small(), "external") as subnet:
+            conf = subnet.directory / "conf"
+            conf.write_text(f"m_key 0x1234\nm_key_lease_period 60\nm_key_protection_level {level}\n")
+            subnet.opensm_once("H1", "-F", str(conf))
+            text = subnet.ok("H1", "smpquery", "-K", "--m_key", "0x1234", "portinfo", "-D", "0,1,2")
+            expect(re.search(r"^LinkState:\.*Active$", text, re.MULTILINE), text)
+            expect(re.search(rf"^ProtectBits:\.*{level}$", text, re.MULTILINE), text)
+            expect(re.search(r"^Mkey:\.*0x0000000000001234$", text, re.MULTILINE), text)
+
+
 def osmtest(flow):
     """osmtest's flow against a resident OpenSM; it writes its inventory first."""
     def test(session):
@@ -96,6 +109,6 @@ def osmtest(flow):
 def cases():
     return ([(f"opensm: {name} routes", engine(name)) for name in BY_ENGINE] +
             [("opensm: the built-in SM yields and takes back", yields_and_takes_back),
-             ("opensm: two of them", two), ("opensm: resident, 702 records", resident)] +
+             ("opensm: keeps its key", keeps_its_key), ("opensm: two of them", two), ("opensm: resident, 702 records", resident)] +
             [(f"osmtest: flow {flow}", osmtest(flow))
              for flow in FLOWS + (LONG_FLOWS if os.environ.get("UMAD_LONG") else "")])

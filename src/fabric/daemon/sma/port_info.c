@@ -231,10 +231,13 @@ static unsigned port_info_set(const struct port_set *s)
 
 /* ---- the attribute ---- */
 
-/* With protection 1, an asker that does not know the key does not read it. */
+/*
+ * With protection 1, an asker that does not know the key does not read it.  Who sets a key knows it,
+ * though the SMP has the key before: OpenSM takes an answer without the key for a failure.
+ */
 static void port_hide_key(const struct smp_request *r, uint8_t *data)
 {
-	if (prm_get32(data, PI_MKEY_PROTECT) && r->key != prm_get(data, PI_MKEY))
+	if (!r->set && prm_get32(data, PI_MKEY_PROTECT) && r->key != prm_get(data, PI_MKEY))
 		prm_set(data, PI_MKEY, 0);
 }
 

@@ -236,6 +236,13 @@ static void test_protection(void)
 	}
 	set_key(0, 0, 0);
 	CHECK(!smp(m.t.h2, MAD_GET, 5, data));
+	/* Who sets the key reads it in the answer. */
+	prm_set(data, PI_STATE, 0);
+	prm_set(data, PI_PHYS_STATE, 0);
+	prm_set(data, PI_MKEY, KEY);
+	prm_set(data, PI_MKEY_PROTECT, 2);
+	CHECK(!smp(m.t.h2, MAD_SET, 0, data) && prm_get(data, PI_MKEY) == KEY);
+	set_key(0, 0, 0);
 }
 
 static void test_key_trap(void)
