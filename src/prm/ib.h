@@ -235,10 +235,19 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & IB_PSN_MASK;
 }
 
+/*
+ * True if both are of the same partition.  A switch's port compares so: its table has the keys of
+ * the port behind it, and a packet of a limited member comes with that member's own key.
+ */
+static inline int pkey_same_partition(uint16_t a, uint16_t b)
+{
+	return !((a ^ b) & 0x7fff) && a & 0x7fff;
+}
+
 /* True if both are of the same partition and at least one is a full member of it (IBTA 10.9.3). */
 static inline int pkey_match(uint16_t a, uint16_t b)
 {
-	return !((a ^ b) & 0x7fff) && (a | b) & 0x8000 && a & 0x7fff;
+	return pkey_same_partition(a, b) && (a | b) & 0x8000;
 }
 
 static inline uint32_t ib_mtu_bytes(enum ib_mtu mtu)

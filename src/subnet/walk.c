@@ -42,7 +42,7 @@ uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid)
 static bool table_has(const struct subnet_port *p, uint16_t pkey)
 {
 	for (uint32_t i = 0; i < SUBNET_MAX_PKEYS; i++)
-		if (pkey_match(subnet_pkey(p, i), pkey))
+		if (pkey_same_partition(subnet_pkey(p, i), pkey))
 			return true;
 	return false;
 }

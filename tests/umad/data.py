@@ -179,8 +179,29 @@ def switches_enforce_partitions(session):
         expect(within(30, lambda: re.search(told, subnet.log())), f"{told}\n{subnet.log()}")
 
 
+def limited_members_reach_full_ones(session):
+    """The switch's ports, to which OpenSM gives the keys of the ports behind them, let limited members pass; who is
+    limited itself does not hear them."""
+    with Subnet(session, star(), "external") as subnet:
+        (subnet.directory / "partitions").write_text("Default=0x7fff: ALL, SELF=full;\n")
+        subnet.opensm_resident("H1", "-P", str(subnet.directory / "partitions"))
+        for host, key in ("H1", "0xffff"), ("H2", "0x7fff"), ("H3", "0x7fff"):
+            found = subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/pkeys/0").strip()
+            expect(found == key, f"{host} has {found}")
+        # OpenSM tells a limited member of itself and of full members.
+        found = sorted(re.findall(r"NodeDescription\.*(.*)", subnet.ok("H2", "saquery", "NR")))
+        expect(found == ["H1", "H2"], f"the SA tells H2 of {found}")
+        lids = [str(int(subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"), 0)) for host in ("H1", "H3")]
+        subnet.ok("H2", "perfquery", lids[0], "1")
+        expect(subnet.run("H2", "perfquery", "-t", "200", lids[1], "1").status != 0, "limited members hear each other")
+        switch = re.search("0x[0-9a-f]+", subnet.ok("H1", "ibswitches"))[0]
+        for port in "123":
+            counters = subnet.ok("H1", "perfquery", "-G", switch, port)
+            expect(re.search(r"^Port...ConstraintErrors:\.*[^0.]", counters, re.MULTILINE) is None, counters)
+
+
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
         every_port_counts, links_have_mtus, groups_reach_those_who_join,
         levels_are_told_apart, one_lid_for_two, bad_keys_are_told,
-        switches_enforce_partitions)]
+        switches_enforce_partitions, limited_members_reach_full_ones)]

@@ -10,12 +10,6 @@ static bool packet_is_sound(const struct mad_packet *p)
 	return p->dqpn == (mad_is_smp(p->mad) ? 0 : 1);
 }
 
-/* Full and limited members of a partition talk, limited ones not among themselves (IBTA 10.9.3). */
-static bool pkeys_match(uint16_t a, uint16_t b)
-{
-	return (a & 0x7fff) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
-}
-
 /* Finds the entry of the port's table that lets the packet in. */
 static bool packet_pkey_find(const struct mad_fabric *f, struct mad_packet *p)
 {
@@ -24,7 +18,7 @@ static bool packet_pkey_find(const struct mad_fabric *f, struct mad_packet *p)
 	if (!p->dqpn)
 		return true;
 	for (uint32_t i = 0; i < subnet_port_pkeys(port); i++)
-		if (pkeys_match(subnet_pkey(port, i), p->pkey)) {
+		if (pkey_match(subnet_pkey(port, i), p->pkey)) {
 			p->pkey_index = (uint16_t)i;
 			return true;
 		}

@@ -87,6 +87,9 @@ void mad_turn(struct mad_fabric *f, struct mad_packet *p)
 	p->slid = lid;
 	p->dqpn = p->sqpn;
 	p->sqpn = qpn;
+	/* With the key of this port, which may be a full member where the asker is a limited one. */
+	if (qpn)
+		p->pkey = subnet_pkey(&f->net->subnet->ports[p->row], p->pkey_index);
 	p->dgid = p->sgid;
 	p->sgid = gid;
 	p->arriving = false;

@@ -354,10 +354,12 @@ static void test_enforcement(void)
 	net_set_partition(&t.net, t.s1 + 1, SUBNET_ENFORCES_IN);
 	CHECK(net_info(&t.net, t.s1 + 1, PI_PARTITION_FLAGS) == SUBNET_ENFORCES_IN);
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_PARTITION);
-	/* A full member passes where the table has a limited one; another of these does not. */
+	/* Where the table has a limited member, full and limited ones pass; who is of no partition does not. */
 	CHECK(!net_pkeys_set(&t.net, t.s1 + 1, 0, keys));
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
 	p.pkey = 0x0001;
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	p.pkey = 0x8000;
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_PARTITION);
 	p.pkey = SUBNET_PKEY_DEFAULT;
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
