@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stock programs that describe the devices."""
 import re
+import tempfile
 
 from harness import expect, free_port
 
@@ -101,6 +102,17 @@ def sysfs_by_shell(session):
     expect(result.out == "4: ACTIVE\n", repr(result.out))
     result = session.run_ok("ls", "/sys/class/infiniband")
     expect(result.out.split() == ["mlx5_0", "mlx5_1"], result.text())
+
+
+def first_device(session):
+    """mlx5_0 is the first device, although tmpfs lists what is newest first."""
+    with tempfile.TemporaryDirectory(prefix="softhca-test.", dir="/dev/shm") as directory:
+        env = session.env | {"XDG_RUNTIME_DIR": directory}
+        try:
+            out = session.run_ok("ibv_devices", env=env).out
+            expect(re.findall("mlx5_.", out) == ["mlx5_0", "mlx5_1"], out)
+        finally:
+            session.tool("fabric", "down", env=env)
 
 
 def counters_by_shell(session):
@@ -210,6 +222,7 @@ def cases():
         ("ibstat", ibstat),
         ("ibstat -l", ibstat_list),
         ("cat and ls of sysfs", sysfs_by_shell),
+        ("the first device", first_device),
         ("PCI view", pci_view),
         ("cat of a live counter", counters_by_shell),
         ("a live counter read again", counters_reread),

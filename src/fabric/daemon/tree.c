@@ -700,10 +700,36 @@ static void device_write(struct tree *t, const struct subnet_node *node)
 		function_write(t, pci, node->device);
 }
 
+/*
+ * tmpfs lists what is newest first, and libibverbs gives the devices in the order of the directory;
+ * a program's default is the first.  A file system that orders by a hash cannot be helped.
+ */
+static bool lists_newest_first(struct tree *t)
+{
+	int fd = openat(t->root, "dev/infiniband", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	bool newest_first = false;
+	struct dirent *entry;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	if (!mkdirat(fd, "0", 0700) && !mkdirat(fd, "1", 0700))
+		while ((entry = readdir(dir)) && strcmp(entry->d_name, "0"))
+			newest_first |= !strcmp(entry->d_name, "1");
+	unlinkat(fd, "0", AT_REMOVEDIR);
+	unlinkat(fd, "1", AT_REMOVEDIR);
+	closedir(dir);
+	return newest_first;
+}
+
 static int host_write(const struct fabric *f, uint32_t host, int root)
 {
 	const struct topology_host *h = &f->topology.hosts[host];
 	struct tree t = {.fabric = f, .host = host, .root = root, .pci_bus = card_bus()};
+	bool newest_first;
 
 	tree_dir(&t, "dev/infiniband");
 	tree_dir(&t, "sys/class/infiniband");
@@ -715,8 +741,10 @@ static int host_write(const struct fabric *f, uint32_t host, int root)
 	tree_dir(&t, PCI_BUS "/drivers/" PCI_DRIVER);
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
+	newest_first = lists_newest_first(&t);
 	for (uint32_t i = 0; i < h->nhcas; i++)
-		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node + i]);
+		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node +
+						  (newest_first ? h->nhcas - 1 - i : i)]);
 	machine_pci_write(&t);
 	return t.error;
 }
