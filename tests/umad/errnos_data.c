@@ -82,7 +82,7 @@ static void errnos_of_lengths(void)
 	int fd = umad_file(0);
 	uint32_t plain = umad_agent(fd, 1, 0x31, 0), rmpp = umad_agent(fd, 1, 0x31, 1);
 	struct question q = question_to(plain, 0x31, 1);
-	uint8_t *more = calloc(1, NEW_HEADER + 1024);
+	uint8_t *more = calloc(1, NEW_HEADER + (64 << 20));
 
 	if (!more)
 		return;
@@ -103,6 +103,9 @@ static void errnos_of_lengths(void)
 	call_gave("257 bytes, an agent without RMPP", write(fd, more, NEW_HEADER + 257), EINVAL);
 	more[0] = (uint8_t)rmpp;
 	call_gave("257 bytes by RMPP", write(fd, more, NEW_HEADER + 257), 0);
+	call_gave("64 MiB by RMPP", write(fd, more, NEW_HEADER + (64 << 20)), ENOMEM);
+	more[NEW_HEADER + 15]++;
+	call_gave("257 bytes by RMPP behind these", write(fd, more, NEW_HEADER + 257), 0);
 	more[NEW_HEADER + 26] = 0;
 	call_gave("257 bytes, RMPP not active", write(fd, more, NEW_HEADER + 257), EINVAL);
 	more[NEW_HEADER + 1] = 0x0c;

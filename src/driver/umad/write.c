@@ -66,7 +66,8 @@ static int sending_check(struct umad_sending *s, const struct umad_device *u, si
 		  rmpp_is_active(s->mad);
 	if (bytes > MAD_BYTES && !s->rmpp)
 		return -EINVAL;
-	if (atomic_load_explicit(&page->sends, memory_order_relaxed) >= UMAD_MOST_SENDS)
+	if (bytes > UMAD_MOST_MESSAGE ||
+	    atomic_load_explicit(&page->sends, memory_order_relaxed) >= UMAD_MOST_SENDS)
 		return -ENOMEM;
 	return 0;
 }
