@@ -102,6 +102,8 @@ def sysfs_by_shell(session):
     expect(result.out == "4: ACTIVE\n", repr(result.out))
     result = session.run_ok("ls", "/sys/class/infiniband")
     expect(result.out.split() == ["mlx5_0", "mlx5_1"], result.text())
+    result = session.run_ok("sh", "-c", "cat /sys/class/infiniband/*/node_desc")
+    expect(result.out.splitlines() == ["host1 mlx5_0", "host1 mlx5_1"], result.text())
 
 
 def first_device(session):

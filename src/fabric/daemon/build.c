@@ -16,6 +16,12 @@
 #define DEVICE_SWITCH	0xd2f2u /* device number of the switches that we invent */
 #define REVISION	0xa1u
 
+/* Describes an adapter as rdma-ndd does, in 64 bytes at most (IBTA 14.2.5.2, NodeDescription). */
+static void hca_describe(char *out, size_t size, const char *host, const struct topology_hca *hca)
+{
+	(void)snprintf(out, size, "%.50s %.12s", host, hca->name);
+}
+
 /* ---- a plan for hosts that nobody has described ---- */
 
 static int plan_add_hca(struct fabric *f, uint32_t host, struct topology_hca *hca)
@@ -25,8 +31,7 @@ static int plan_add_hca(struct fabric *f, uint32_t host, struct topology_hca *hc
 	int64_t at;
 
 	(void)snprintf(node.id, sizeof(node.id), "%.45s-%.15s", name, hca->name);
-	/* 64 bytes at most (IBTA 14.2.5.2, NodeDescription). */
-	(void)snprintf(node.description, sizeof(node.description), "%.50s %.12s", name, hca->name);
+	hca_describe(node.description, sizeof(node.description), name, hca);
 	at = plan_add_node(&f->plan, &node);
 	if (at < 0)
 		return (int)at;
@@ -287,6 +292,8 @@ static int hca_build(struct builder *b, uint32_t host, uint32_t device)
 	ret = ports_name(f, host, first, hca->ethernet);
 	if (ret)
 		return ret;
+	hca_describe(ethernet.description, sizeof(ethernet.description),
+		     f->topology.hosts[host].name, hca);
 	ethernet.guid = node.guid;
 	ethernet.system_guid = node.system_guid;
 	return hca->ethernet ? net_add_node(&f->net, (uint32_t)row, &ethernet)
