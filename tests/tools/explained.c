@@ -100,7 +100,7 @@ static const struct mistake mistakes[] = {
 	{.name = "flush", WRITE, .rkey_add = 0x100000, .posts = 20, .forks = 1},
 	{.name = "ud-qkey", UD, .receive = 4096, .qkey_add = 1, .farewell = 1},
 	{.name = "ud-long", UD, .bytes = 5000},
-	{.name = "ud-grh", UD, .receive = 512},
+	{.name = "ud-grh", UD, .receive = 512, .farewell = 1},
 };
 
 struct side {
@@ -301,8 +301,8 @@ static void post(struct side *s, const struct mistake *m, const struct address *
 	must(!errno);
 }
 
-/* A good datagram. */
-static const struct mistake greeting = {UD};
+/* Good datagrams; the second one fits into each receive. */
+static const struct mistake greeting = {UD}, farewell = {UD, .bytes = 64};
 
 /* A child that has nothing to do with the device. */
 static void fork_for_nothing(void)
@@ -343,7 +343,7 @@ static void be_requester(const struct mistake *m, int other)
 	for (int i = 0; i < posts; i++)
 		post(&s, m, &peer);
 	if (m->farewell)
-		post(&s, &greeting, &peer);
+		post(&s, &farewell, &peer);
 	for (int i = 0; i < posts; i++)
 		printf("%s\n", ibv_wc_status_str(wait_for_one(&s)));
 	if (m->forks)
