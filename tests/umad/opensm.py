@@ -95,6 +95,17 @@ def keeps_its_key(session):
             expect(re.search(r"^Mkey:\.*0x0000000000001234$", text, re.MULTILINE), text)
 
 
+def asks_to_register_again(session):
+    """Adapters of a topology file offer client reregistration, so programs hear of an OpenSM that takes over."""
+    with Subnet(session, nets.small(), "external") as subnet:
+        subnet.opensm_once("H1")
+        heard = subnet.directory / "heard"
+        subnet.begin("H2", "sh", "-c", f"exec stdbuf -oL ibv_asyncwatch > {heard}")
+        expect(within(10, lambda: heard.exists() and "async event FD" in heard.read_text()), "ibv_asyncwatch")
+        subnet.opensm_once("H1")
+        expect(within(10, lambda: "CLIENT_REREGISTER" in heard.read_text().upper().replace(" ", "_")), heard.read_text())
+
+
 def osmtest(flow):
     """osmtest's flow against a resident OpenSM; it writes its inventory first."""
     def test(session):
@@ -109,6 +120,7 @@ def osmtest(flow):
 def cases():
     return ([(f"opensm: {name} routes", engine(name)) for name in BY_ENGINE] +
             [("opensm: the built-in SM yields and takes back", yields_and_takes_back),
-             ("opensm: keeps its key", keeps_its_key), ("opensm: two of them", two), ("opensm: resident, 702 records", resident)] +
+             ("opensm: keeps its key", keeps_its_key),
+             ("opensm: asks to register again", asks_to_register_again), ("opensm: two of them", two), ("opensm: resident, 702 records", resident)] +
             [(f"osmtest: flow {flow}", osmtest(flow))
              for flow in FLOWS + (LONG_FLOWS if os.environ.get("UMAD_LONG") else "")])

@@ -14,7 +14,7 @@ struct port_start {
 	uint8_t mtu;
 };
 
-enum { START_IBSIM, START_EDR, START_HDR, START_NDR, START_KINDS };
+enum { START_IBSIM, START_IBSIM_CA, START_EDR, START_HDR, START_NDR, START_KINDS };
 
 #define CAP_MASK 0x2651e848u
 #define CAP2_ALL (CAP2_WIDTH_2X | CAP2_HDR | CAP2_NDR)
@@ -22,6 +22,8 @@ enum { START_IBSIM, START_EDR, START_HDR, START_NDR, START_KINDS };
 static const struct port_start port_starts[START_KINDS] = {
 	/* What programs that were written against ibsim find there: SDR, 4X. */
 	[START_IBSIM] = {0x0050c048, 0x0030, 31, 2, 7, 1, 0, 0, IB_MTU_2048},
+	/* But adapters can what ours can: OpenSM asks for CLIENT_REREGISTER only where it is offered. */
+	[START_IBSIM_CA] = {CAP_MASK, 0x0030, 31, 2, 7, 1, 0, 0, IB_MTU_2048},
 	/* Cards, and switches of ours, which have the fastest speed; widths of 2X came with HDR. */
 	[START_EDR] = {CAP_MASK, 0, 0x03, 0x03, 7, 7, 0x3, 0x3, IB_MTU_4096},
 	[START_HDR] = {CAP_MASK, CAP2_ALL & ~CAP2_NDR, 0x13, 0x13, 7, 7, 0x7, 0x7, IB_MTU_4096},
@@ -30,9 +32,11 @@ static const struct port_start port_starts[START_KINDS] = {
 
 static unsigned start_kind(const struct net *n, uint32_t row)
 {
+	bool is_ca = net_node_of(n, row)->type == SMP_NODE_CA;
+
 	if (n->like_ibsim)
-		return START_IBSIM;
-	if (net_node_of(n, row)->type != SMP_NODE_CA)
+		return is_ca ? START_IBSIM_CA : START_IBSIM;
+	if (!is_ca)
 		return START_NDR;
 	return n->card_lane == LANE_EDR	  ? START_EDR
 	       : n->card_lane == LANE_HDR ? START_HDR
