@@ -70,7 +70,7 @@ static __attribute__((constructor)) void ask_for_valgrind(void)
 }
 
 /* Valgrind would complain about bytes beside this one that the program has never written. */
-static bool byte_can_be_read(const char *at)
+bool program_byte_can_be_read(const void *at)
 {
 	char byte;
 
@@ -81,7 +81,7 @@ bool program_word_read(uint64_t *to, const void *from)
 {
 	const char *first = from;
 
-	if (!byte_can_be_read(first) || !byte_can_be_read(first + sizeof(*to) - 1))
+	if (!program_byte_can_be_read(first) || !program_byte_can_be_read(first + sizeof(*to) - 1))
 		return false;
 	memcpy(to, from, sizeof(*to));
 	return true;
@@ -94,7 +94,7 @@ bool program_path_is_valid(const char *path)
 	while (len < PATH_MAX) {
 		size_t in_page = PROGRAM_PAGE - ((uintptr_t)path + len) % PROGRAM_PAGE, n;
 
-		if (!byte_can_be_read(path + len))
+		if (!program_byte_can_be_read(path + len))
 			return false;
 		n = strnlen(path + len, in_page);
 		len += n;

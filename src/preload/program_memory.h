@@ -18,6 +18,7 @@ bool program_read(void *to, const void *from, size_t n) must_check;
 
 /* The same for calls that all programs make: no system call for which a filter of seccomp may kill
  * the program. */
+bool program_byte_can_be_read(const void *at) must_check;
 bool program_word_read(uint64_t *to, const void *from) must_check;
 /* Likewise: can this be read up to its end, and is it short enough for a path? */
 bool program_path_is_valid(const char *path) must_check;

@@ -42,6 +42,9 @@ static sigset_t none;
 static pthread_attr_t attr;
 static ucontext_t here;
 static struct timespec at_once;
+static char true_path[] = "/bin/true";
+static char *true_argv[] = {true_path, NULL};
+static char fabric[] = "SOFTHCA_DIR=/", preload[] = "LD_PRELOAD=libm.so.6";
 
 /* ---- each function, with p in the place of each pointer that the kernel reads or writes ---- */
 
@@ -123,6 +126,20 @@ CALL(action_new, F(int, name, SIGSEGV, p, NULL))
 CALL(action_old, F(int, name, SIGSEGV, NULL, p))
 CALL(mask_new, F(int, name, SIG_BLOCK, p, NULL))
 CALL(mask_old, F(int, name, SIG_BLOCK, &none, p))
+CALL(exec_path, F(int, name, p, true_argv, environ))
+CALL(exec_argv, F(int, name, true_path, p, environ))
+CALL(exec_env, F(int, name, true_path, true_argv, p))
+CALL(exec_env_entry, F(int, name, true_path, true_argv, ((void *[]){fabric, preload, p, NULL})))
+CALL(exec_at_path, F(int, name, AT_FDCWD, p, true_argv, environ, 0))
+CALL(exec_at_env, F(int, name, AT_FDCWD, true_path, true_argv, p, 0))
+CALL(exec_fd_argv, F(int, name, fd, p, environ))
+CALL(exec_fd_env, F(int, name, fd, true_argv, p))
+CALL(exec_list_path, F(int, name, p, true_path, NULL, environ))
+CALL(exec_list_env, F(int, name, true_path, true_path, NULL, p))
+CALL(spawn_path, F(int, name, NULL, p, NULL, NULL, true_argv, environ))
+CALL(spawn_env, F(int, name, NULL, true_path, NULL, NULL, true_argv, p))
+CALL(system_command, F(int, name, p))
+CALL(popen_command, OPENED(F(void *, name, p, "r")))
 CALL(stack_new, F(int, name, p, NULL))
 CALL(stack_old, F(int, name, NULL, p))
 CALL(suspend_mask, F(int, name, p))
@@ -252,6 +269,30 @@ static const struct call calls[] = {
 	{"pthread_sigmask", mask_new},
 	{"pthread_sigmask", mask_old},
 	{"__sigaction", action_new},
+	{"execve", exec_path},
+	{"execve", exec_argv},
+	{"execve", exec_env},
+	{"execve", exec_env_entry},
+	{"execv", exec_path},
+	{"execv", exec_argv},
+	{"execvp", exec_path},
+	{"execvp", exec_argv},
+	{"execvpe", exec_path},
+	{"execvpe", exec_env},
+	{"execveat", exec_at_path},
+	{"execveat", exec_at_env},
+	{"fexecve", exec_fd_argv},
+	{"fexecve", exec_fd_env},
+	{"execl", exec_list_path},
+	{"execlp", exec_list_path},
+	{"execle", exec_list_path},
+	{"execle", exec_list_env},
+	{"posix_spawn", spawn_path},
+	{"posix_spawn", spawn_env},
+	{"posix_spawnp", spawn_path},
+	{"posix_spawnp", spawn_env},
+	{"system", system_command},
+	{"popen", popen_command},
 	{"sigaltstack", stack_new},
 	{"sigaltstack", stack_old},
 	{"sigsuspend", suspend_mask},

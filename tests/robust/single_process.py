@@ -20,6 +20,9 @@ HANDLERS = ("sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sy
             "sigset", "sigignore", "siginterrupt")
 # The least that the kernel takes, the least that holds its frame, what Rust takes, and what has room for a device.
 ALTERNATE_STACKS = (2048, 4096, 8192, 262144)
+# Functions that start a program.
+STARTS = ("execve", "execv", "execvp", "execvpe", "execveat", "fexecve", "execl", "execlp", "execle", "posix_spawn",
+          "posix_spawnp", "vfork", "system", "popen")
 # How a descriptor of a device file becomes a plain file's.
 LOSSES = ("fclose", "freopen", "close", "close_range", "closefrom", "dup2", "dup3", "a bare dup3",
           "a bare close", "a bare close_range", "a child that shares the table",
@@ -207,6 +210,7 @@ def cases(programs):
         *((f"{what} {d}", elsewhere(programs, d, how)) for d in devices
           for how, what in (("leader", "main thread has ended"),
                             ("high", "descriptors from 65536 on"))),
+        *((f"another preloaded library by {way}", program(programs, "started", way)) for way in STARTS),
         *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),
