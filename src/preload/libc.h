@@ -41,6 +41,9 @@ static inline void *real_function(_Atomic(void *) *slot, const char *name)
 	return address;
 }
 
+/* A function that ends by calling the real one jumps to it: that one sees the program as its caller. */
+#define JUMPS __attribute__((optimize("optimize-sibling-calls")))
+
 #define real(name)                                                 \
 	({                                                         \
 		static _Atomic(void *) slot_;                      \

@@ -252,8 +252,6 @@ static void context_open_faults(const ucontext_t *ucp)
  * The contexts change in place, and the real function is jumped to: it saves the context of its
  * caller, to which the program may return more than once, and which must not be a frame of ours.
  */
-#define JUMPS __attribute__((optimize("optimize-sibling-calls")))
-
 exported JUMPS int setcontext(const ucontext_t *ucp)
 {
 	context_open_faults(ucp);

@@ -140,6 +140,8 @@ CALL(spawn_path, F(int, name, NULL, p, NULL, NULL, true_argv, environ))
 CALL(spawn_env, F(int, name, NULL, true_path, NULL, NULL, true_argv, p))
 CALL(system_command, F(int, name, p))
 CALL(popen_command, OPENED(F(void *, name, p, "r")))
+CALL(load_path, OPENED(F(void *, name, p, RTLD_NOW)))
+CALL(load_into, OPENED(F(void *, name, LM_ID_NEWLM, p, RTLD_NOW)))
 CALL(stack_new, F(int, name, p, NULL))
 CALL(stack_old, F(int, name, NULL, p))
 CALL(suspend_mask, F(int, name, p))
@@ -293,6 +295,8 @@ static const struct call calls[] = {
 	{"posix_spawnp", spawn_env},
 	{"system", system_command},
 	{"popen", popen_command},
+	{"dlopen", load_path},
+	{"dlmopen", load_into},
 	{"sigaltstack", stack_new},
 	{"sigaltstack", stack_old},
 	{"sigsuspend", suspend_mask},

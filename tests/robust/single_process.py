@@ -119,6 +119,18 @@ def objects(programs, device):
     return test
 
 
+def loads(programs, way, library, devices, warning):
+    """A library that is loaded so finds so many devices, or a warning says why not."""
+    def test(session):
+        library_path = library.replace("HERE", str(programs))
+        result = session.run_ok(str(programs / "loader"), way, library_path)
+        expect(int(result.out) == devices, f"{result.out.strip()} devices\n{result.text()}")
+        warnings = [line.partition("warn: ")[2] for line in result.err.splitlines() if "warn: " in line]
+        expect(warnings == ([f"no devices: {warning} is in a namespace of its own (dlmopen), where softhca cannot "
+                             "reach it"] if warning else []), result.text())
+    return test
+
+
 # Interposed functions that take no pointer, or none that the kernel looks at.
 WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "mlockall",
                    "pthread_cancel", "signal", "bsd_signal", "ssignal", "sysv_signal",
@@ -211,6 +223,12 @@ def cases(programs):
           for how, what in (("leader", "main thread has ended"),
                             ("high", "descriptors from 65536 on"))),
         *((f"another preloaded library by {way}", program(programs, "started", way)) for way in STARTS),
+        *((f"a library loaded with {way}, {library}", loads(programs, way, library, devices, warning))
+          for way, library, devices, warning in (
+              ("deepbind", "libibverbs.so.1", 2, None), ("deepbind", "librobust-loaded.so", 2, None),
+              ("namespace", "libibverbs.so.1", 0, "libibverbs.so.1"),
+              ("namespace", "HERE/librobust-loaded.so", 0, "libibverbs.so.1"),
+              ("namespace", "librobust-loaded.so", 0, None), ("namespace", "libm.so.6", 0, None))),
         *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),
