@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Skip, cpu_seconds, expect, free_port, wait_listening
+from harness import Skip, cpu_seconds, expect, free_port, wait_listening, within
 
 HERE = pathlib.Path(__file__).resolve().parent
 IDLE_SECONDS = 10
@@ -131,6 +131,33 @@ def loads(programs, way, library, devices, warning):
     return test
 
 
+def little_address_space():
+    """A limit of the address space that leaves no room for a device is named, wherever it strikes."""
+    def test(session):
+        lacked = 0
+        for mebibytes in range(20, 260, 20):
+            result = session.run("sh", "-c", f"ulimit -v {mebibytes << 10}; exec ibv_devinfo -d mlx5_0")
+            if result.status != 0:
+                lacked += 1
+                expect(f"the address space is limited to {mebibytes} MiB (ulimit -v)" in result.err,
+                       f"{mebibytes} MiB, status {result.status}:\n{result.text()}")
+        expect(3 < lacked < 12, f"{lacked} of 12 limits are too low")
+        return f"{lacked} of 12 limits are too low"
+    return test
+
+
+def little_address_space_for_daemon(option, status):
+    """A program starts the daemon with its limit, which the daemon lifts if it may."""
+    def test(session):
+        environment = session.tool("env").out
+        expect(within(10, lambda: not session.daemons()), "the daemon stays")
+        result = session.call("sh", "-c", f"{environment}\nulimit {option} -v {200 << 10}; exec ibv_devinfo -d mlx5_0")
+        expect(bool(result.status) == bool(status) and
+               ("the address space is limited to 200 MiB (ulimit -v)" in result.err) == bool(status),
+               f"status {result.status}\n{result.text()}")
+    return test
+
+
 # Interposed functions that take no pointer, or none that the kernel looks at.
 WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "mlockall",
                    "pthread_cancel", "signal", "bsd_signal", "ssignal", "sysv_signal",
@@ -229,6 +256,9 @@ def cases(programs):
               ("namespace", "libibverbs.so.1", 0, "libibverbs.so.1"),
               ("namespace", "HERE/librobust-loaded.so", 0, "libibverbs.so.1"),
               ("namespace", "librobust-loaded.so", 0, None), ("namespace", "libm.so.6", 0, None))),
+        ("little address space", little_address_space()),
+        ("little address space for the daemon, soft limit", little_address_space_for_daemon("-S", 0)),
+        ("little address space for the daemon, hard limit", little_address_space_for_daemon("", 1)),
         *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
           for d in devices for way in MASKS + HANDLERS),

@@ -396,14 +396,12 @@ static void fabric_missing_warn(int error)
 	log_warn("no devices: %s", text);
 }
 
-/* Explains the error in the log, because the program gets only a number, from a call that it does
- * not know of. */
-static void bring_up_warn(const char *what, int error)
+void process_warn(const char *what, int error)
 {
-	if (what)
-		log_warn("the device does not come up: %s: %s", what, strerror(-error));
-	else
-		fabric_missing_warn(error);
+	char text[TROUBLE_BYTES];
+
+	trouble_error_text(error, text, sizeof(text));
+	log_warn("the device does not come up: %s: %s", what, text);
 }
 
 static int process_bring_up(struct process **out)
@@ -445,7 +443,10 @@ stop_doorbells:
 disconnect:
 	process_disconnect(r);
 free_running:
-	bring_up_warn(what, ret);
+	if (what)
+		process_warn(what, ret);
+	else
+		fabric_missing_warn(ret);
 	pthread_mutex_destroy(&r->host_lock);
 	free(r);
 	return ret;

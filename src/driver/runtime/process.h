@@ -49,6 +49,9 @@ struct process {
 
 /* Takes a reference; the first one brings everything up.  Returns 0 or a negative errno. */
 int process_get(struct process **out) must_check;
+/* Explains the error in the log, because the program gets only a number, from a call that it does
+ * not know of.  what: the part of the device that cannot be had. */
+void process_warn(const char *what, int error);
 /* Drops a reference.  The last one takes everything down and waits for the control thread, so the
  * caller must hold no lock that the listener for port events takes. */
 void process_put(struct process *p);

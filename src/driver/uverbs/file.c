@@ -50,6 +50,7 @@ int uverbs_file_open(const char *name, int flags)
 {
 	struct process *process;
 	struct ufile *f;
+	struct hca *hca;
 	int fd, ret;
 
 	ret = process_get(&process);
@@ -57,17 +58,19 @@ int uverbs_file_open(const char *name, int flags)
 		return ret;
 	process_on_port_event(uverbs_event_port);
 
+	ret = -ENOENT;
+	hca = file_find_hca(process, name);
+	if (!hca)
+		goto put_process;
+
 	ret = -ENOMEM;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		goto put_process;
+		goto warn;
 	cdev_file_init(&f->cdev, &uverbs_file_ops);
 	pthread_mutex_init(&f->lock, NULL);
 	f->process = process;
-	ret = -ENOENT;
-	f->hca = file_find_hca(process, name);
-	if (!f->hca)
-		goto free_file;
+	f->hca = hca;
 
 	fd = memfd_create(name, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 	ret = -errno;
@@ -87,6 +90,8 @@ close_fd:
 free_file:
 	pthread_mutex_destroy(&f->lock);
 	free(f);
+warn:
+	process_warn("its file", ret);
 put_process:
 	process_put(process);
 	return ret;

@@ -101,8 +101,27 @@ static void descriptors_text(char *buf, size_t size)
 		 (unsigned long)lim.rlim_cur);
 }
 
+void trouble_error_text(int error, char *buf, size_t size)
+{
+	struct rlimit lim = {RLIM_INFINITY, RLIM_INFINITY};
+
+	/* A thread for whose stack there are no addresses is refused with EAGAIN. */
+	if (error == -ENOMEM || error == -EAGAIN)
+		(void)getrlimit(RLIMIT_AS, &lim);
+	if (lim.rlim_cur == RLIM_INFINITY)
+		snprintf(buf, size, "%s", strerror(-error));
+	else
+		snprintf(buf, size,
+			 "%s; the address space is limited to %lu MiB (ulimit -v), and a device "
+			 "takes 150 MiB of it, each further one 65 MiB, and the fabric's daemon, "
+			 "if the program starts it, 400 MiB or more",
+			 strerror(-error), (unsigned long)(lim.rlim_cur >> 20));
+}
+
 static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
 {
+	char error[TROUBLE_BYTES / 2];
+
 	switch (t->error) {
 	case -EMFILE:
 		descriptors_text(buf, size);
@@ -135,7 +154,8 @@ static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
 			 strerror(-t->error));
 		break;
 	default:
-		snprintf(buf, size, "the fabric in %s: %s", t->dir, strerror(-t->error));
+		trouble_error_text(t->error, error, sizeof(error));
+		snprintf(buf, size, "the fabric in %s: %s", t->dir, error);
 	}
 }
 

@@ -18,5 +18,7 @@ struct trouble {
 	int error;	    /* negative, as from link_open */
 };
 
+/* Writes what the error is called, and the limit of the address space if that may be the cause. */
+void trouble_error_text(int error, char *buf, size_t size);
 /* Writes one line without its end: what is wrong, where, and what to do; cut if it is too long. */
 void trouble_text(const struct trouble *t, char *buf, size_t size);

@@ -117,6 +117,7 @@ static void forget_parent(int keep_fd)
 	sched_setaffinity(0, sizeof(all), &all);
 	/* The daemon needs a descriptor per process and per pair of processes that talk. */
 	limit_lift(RLIMIT_NOFILE);
+	limit_lift(RLIMIT_AS);
 	/* A device tree that is too long for a file must be an error, not our death. */
 	limit_lift(RLIMIT_FSIZE);
 	signal(SIGXFSZ, SIG_IGN);
