@@ -55,7 +55,7 @@ struct path {
 	uint16_t pkey;
 	uint8_t mtu; /* enum ib_mtu */
 	uint8_t sl;
-	uint8_t path_bits;
+	uint8_t path_bits; /* of our own LID, 7 bits */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	uint32_t flow_label;
@@ -101,6 +101,8 @@ struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
 	bool ack_req;
+	/* BTH.MigReq is 0: the sender's path migration is not in the state MIGRATED. */
+	bool migreq_clear;
 	/* An atomic that its sender has executed in memory that both map, but could not count. */
 	bool executed;
 	uint8_t aeth; /* syndrome byte, where the operation has an AETH */

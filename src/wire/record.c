@@ -171,7 +171,7 @@ static void *record_put_base(void *record, const struct pkt *p, bool by_referenc
 	base->pkey = p->pkey;
 	base->slid = path->slid;
 	base->dlid = path->dlid;
-	base->path_bits = path->path_bits;
+	base->path_bits = (uint8_t)(path->path_bits | (p->migreq_clear ? RECORD_MIGREQ_CLEAR : 0));
 	base->parts = by_reference ? (uint8_t)p->nruns : 0;
 	base->dqpn = p->dqpn;
 	base->sqpn = p->sqpn;
@@ -457,6 +457,7 @@ int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
 		.opcode = base.opcode,
 		.solicited = base.flags & RECORD_SOLICITED,
 		.ack_req = base.flags & RECORD_ACK_REQ,
+		.migreq_clear = base.path_bits & RECORD_MIGREQ_CLEAR,
 		.executed = base.flags & RECORD_EXECUTED,
 		.aeth = base.aeth,
 		.pkey = base.pkey,
@@ -474,7 +475,7 @@ int record_unpack_part(const void *record, uint32_t bytes, uint32_t part,
 		.slid = base.slid,
 		.dlid = base.dlid,
 		.sl = base.sl,
-		.path_bits = base.path_bits,
+		.path_bits = (uint8_t)(base.path_bits & ~RECORD_MIGREQ_CLEAR),
 		.grh = base.flags & RECORD_GRH,
 		.roce_v1 = base.flags & RECORD_ROCE_V1,
 	};

@@ -23,6 +23,9 @@ enum record_flag {
 	RECORD_PLACED = 1 << 7,	  /* see struct pkt */
 };
 
+/* A flag in path_bits, which needs 7 bits: see struct pkt. */
+#define RECORD_MIGREQ_CLEAR 0x80u
+
 struct record_base {
 	uint32_t ring; /* the ring's own word */
 	uint8_t opcode;
@@ -32,7 +35,7 @@ struct record_base {
 	uint16_t pkey;
 	uint16_t slid;
 	uint16_t dlid;
-	uint8_t path_bits;
+	uint8_t path_bits; /* 6:0; RECORD_MIGREQ_CLEAR */
 	/* By reference: the number of runs of the payload.  Otherwise, if not 0: the number of
 	 * SENDs that share the record, see record_may_share. */
 	uint8_t parts;

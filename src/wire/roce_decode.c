@@ -176,6 +176,7 @@ static void get_bth(const uint8_t *bth, struct pkt *p)
 {
 	p->opcode = bth[0];
 	p->solicited = bth[1] & 0x80;
+	p->migreq_clear = !(bth[1] & 0x40);
 	p->pkey = octets_get16(bth + 2);
 	p->dqpn = octets_get32(bth + 4) & IB_QPN_MASK;
 	p->ack_req = bth[8] & 0x80;

@@ -99,8 +99,8 @@ static uint8_t *put_udp(uint8_t *at, const struct path *path, uint32_t behind)
 static uint8_t *put_bth(uint8_t *at, const struct pkt *p, uint32_t pad)
 {
 	*at++ = p->opcode;
-	/* solicited event, migrated, pad count, version 0 */
-	*at++ = (uint8_t)((p->solicited ? 0x80 : 0) | 0x40 | pad << 4);
+	/* solicited event, MigReq, pad count, version 0 */
+	*at++ = (uint8_t)((p->solicited ? 0x80 : 0) | (p->migreq_clear ? 0 : 0x40) | pad << 4);
 	at = octets_put16(at, p->pkey);
 	at = octets_put32(at, p->dqpn & IB_QPN_MASK);
 	return octets_put32(at, (p->ack_req ? 1u << 31 : 0) | (p->psn & IB_PSN_MASK));

@@ -20,7 +20,7 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 		.slid = own_lid | (ah->src_path_bits & ((1u << atomic_load(&a->port->lmc)) - 1)),
 		.dlid = ah->dlid,
 		.sl = ah->sl,
-		.path_bits = ah->src_path_bits,
+		.path_bits = ah->src_path_bits & 0x7f,
 		.hop_limit = ah->hop_limit,
 		.traffic_class = ah->traffic_class,
 		.flow_label = ah->flow_label,

@@ -237,6 +237,7 @@ static void check_same(const struct pkt *a, const struct pkt *b)
 	SAME(a, b, ack_req);
 	SAME(a, b, aeth);
 	SAME(a, b, pkey);
+	SAME(a, b, migreq_clear);
 	SAME(a, b, dqpn);
 	SAME(a, b, sqpn);
 	SAME(a, b, qkey);
@@ -413,6 +414,7 @@ static void records_round_trip(void)
 			.dma_len = has_address ? 18 : 0,
 			.swap_add = (parts & 6) == 6 ? 19 : 0,
 			.compare = (parts & 6) == 6 ? 20 : 0,
+			.migreq_clear = parts & 1,
 			.executed = parts & 4,
 			.atomic_orig = parts & 4 ? 21 : 0,
 			.path = &way,

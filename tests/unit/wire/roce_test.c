@@ -121,6 +121,7 @@ static struct pkt pkt_made(uint8_t opcode, const struct run *run, uint32_t paylo
 		.opcode = opcode,
 		.solicited = opcode & 1,
 		.ack_req = opcode & 2,
+		.migreq_clear = opcode & 4,
 		.pkey = 0x8001,
 		.dqpn = 0xfedcba,
 		.psn = 0xabcdef,
@@ -147,6 +148,7 @@ static void same_pkt(const struct pkt *a, const struct pkt *b)
 {
 	CHECK_SAY(a->opcode == b->opcode, "%02x %02x", a->opcode, b->opcode);
 	CHECK(a->solicited == b->solicited && a->ack_req == b->ack_req && a->pkey == b->pkey);
+	CHECK(a->migreq_clear == b->migreq_clear);
 	CHECK(a->dqpn == b->dqpn && a->psn == b->psn && a->npkts == b->npkts);
 	CHECK_SAY(a->sqpn == b->sqpn && a->qkey == b->qkey, "%02x", a->opcode);
 	CHECK(a->srqn == b->srqn && a->va == b->va && a->rkey == b->rkey);
@@ -240,6 +242,7 @@ static void lengths(const struct pkt *p, const uint8_t *frame, uint32_t n)
 	CHECK_SAY(ip_octets == (uint32_t)(bth - ip) + ib, "%02x: %u", p->opcode, ip_octets);
 	CHECK_SAY(n == 14 + ip_octets, "%02x: %u and %u", p->opcode, n, ip_octets);
 	CHECK(v1 || get16(bth - 4) == 8 + ib);
+	CHECK(!(bth[1] & 0x40) == p->migreq_clear);
 	CHECK(bth[0] == p->opcode && (bth[1] >> 4 & 3u) == payload - p->payload_len);
 	CHECK(pkt_wire_octets(p, true) == n + 4);
 	memcpy(&on_ib, p->path, sizeof(on_ib));
