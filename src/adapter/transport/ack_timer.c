@@ -143,8 +143,9 @@ static bool awaits_answer(struct qp *qp)
 static bool fired_locked(struct qp *qp, enum peer_progress peer)
 {
 	/* Somebody has armed it again since it was found due: an RNR wait has begun and is not
-	 * over. */
-	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !awaits_answer(qp))
+	 * over.  Or there is no timeout any more, by a modification. */
+	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !qp->ack_timeout_ns ||
+	    !awaits_answer(qp))
 		return true;
 	/* While the rest of a message waits for its rate, the peer cannot answer either. */
 	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
