@@ -430,7 +430,7 @@ struct qp_attr {
 	enum ib_qp_state state;
 	enum ib_qp_state cur_state;
 	enum ib_mtu path_mtu;
-	uint32_t path_mig_state;
+	uint32_t path_mig_state; /* enum ib_mig_state */
 	uint32_t qkey;
 	uint32_t rq_psn;
 	uint32_t sq_psn;

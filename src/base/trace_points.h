@@ -14,6 +14,8 @@
 TRACE_POINT(qp, state, "a queue pair changes its state", (HEX, qpn), (NAME, from), (NAME, to),
 	    (NAME, why))
 TRACE_POINT(qp, event, "a queue pair raises an asynchronous event", (HEX, qpn), (NAME, event))
+TRACE_POINT(path, state, "a queue pair changes its state of path migration", (HEX, qpn),
+	    (NAME, from), (NAME, to), (NAME, why))
 TRACE_POINT(sq, drain, "a send queue begins to drain", (HEX, qpn), (NAME, why))
 TRACE_POINT(sq, drained, "a send queue has drained", (HEX, qpn))
 TRACE_POINT(send, error, "a send request completes in error", (HEX, qpn), (HEX, peer), (NUM, wqe),

@@ -71,6 +71,9 @@ enum ib_qp_attr_mask {
 	IB_QP_RATE_LIMIT = 1 << 25,
 };
 
+/* States of path migration (IBTA 17.2.8), numbered as in the verbs ABI. */
+enum ib_mig_state { IB_MIG_MIGRATED, IB_MIG_REARM, IB_MIG_ARMED };
+
 enum ib_wq_state { IB_WQS_RESET, IB_WQS_RDY, IB_WQS_ERR };
 
 enum ib_access {

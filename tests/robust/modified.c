@@ -270,9 +270,9 @@ static bool accepted(size_t kind, int from, int to, uint32_t mask)
 	const struct rule *r = &rules[kind][from][mask & IBV_QP_STATE ? to : from];
 
 	mask &= ~kinds[kind].ignored;
-	/* The device has no path migration. */
+	/* ib_core refuses alternate paths on RoCE. */
 	return r->there && (mask & r->needs) == r->needs && !(mask & ~(r->needs | r->may)) &&
-	       !(mask & IBV_QP_ALT_PATH);
+	       !(mask & IBV_QP_ALT_PATH && port.ethernet);
 }
 
 static void try_mask(size_t kind, int from, int to, uint32_t mask, struct ibv_qp **qp)

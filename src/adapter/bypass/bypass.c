@@ -287,9 +287,10 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 	if (at == LEFT_KEY)
 		return "key";
 	if (at == LEFT_REQUEST)
-		return bypass_observed(qp) ? "observed"
-		       : !qp->req.direct   ? "was-reset"
-					   : "outstanding-requests";
+		return bypass_observed(qp)   ? "observed"
+		       : !qp->req.direct     ? "was-reset"
+		       : !qp_is_migrated(qp) ? "path-migration"
+					     : "outstanding-requests";
 	if (bypass_peer_here(qp))
 		return p->write ? "responder-not-ready" : "same-process";
 	return wire_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn) ? "responder-not-ready"

@@ -23,7 +23,8 @@ static inline bool bypass_observed(const struct qp *qp)
 /* May the bypass execute the next request of this queue pair?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)
 {
-	return !bypass_observed(qp) && qp->req.direct && qp_all_completed(qp) &&
+	return !bypass_observed(qp) && qp->req.direct && qp_is_migrated(qp) &&
+	       qp_all_completed(qp) &&
 	       /* the last request of a DCI may have failed since this one was admitted */
 	       likely(!atomic_load_explicit(&qp->comp.withdrawn, memory_order_relaxed)) &&
 	       /* the last request may have been a READ whose signature error stopped the queue */

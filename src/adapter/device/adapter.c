@@ -18,6 +18,7 @@
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dct.h"
 #include "adapter/transport/multicast.h"
+#include "adapter/transport/path_migration.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
 #include "adapter/transport/responder_brief.h"
@@ -131,9 +132,12 @@ adapter_peer_outside(const struct qp *qp, const struct pkt *pkt, struct pkt *out
 {
 	const struct path *own = &qp->path;
 
-	if (pkt_transport(pkt) == BTH_UD || pkt->path->roce_v1 != own->roce_v1 ||
-	    memcmp(&pkt->path->sgid, &own->dgid, sizeof(own->dgid)) != 0 ||
-	    memcmp(&pkt->path->dgid, &own->sgid, sizeof(own->sgid)) != 0)
+	if (pkt_transport(pkt) == BTH_UD)
+		return false;
+	if ((pkt->path->roce_v1 != own->roce_v1 ||
+	     memcmp(&pkt->path->sgid, &own->dgid, sizeof(own->dgid)) != 0 ||
+	     memcmp(&pkt->path->dgid, &own->sgid, sizeof(own->sgid)) != 0) &&
+	    (qp_is_migrated(qp) || !migration_has_addresses(qp, pkt->path)))
 		return false;
 	*path = *pkt->path;
 	path->src_port = own->dst_port;
@@ -222,6 +226,8 @@ static void adapter_run_qp(struct run_entry *e)
 {
 	struct qp *qp = container_of(e, struct qp, run);
 
+	if (migration_is_due(qp))
+		qp_migrate(qp);
 	responder_continue(qp);
 	qp_run(qp);
 }

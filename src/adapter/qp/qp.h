@@ -234,9 +234,12 @@ struct qp {
 	uint8_t bth; /* enum bth_transport */
 	bool reliable;
 	_Atomic(uint32_t) state; /* enum ib_qp_state */
-	struct qp_attr attr;	 /* as the program set them; changed under all three locks */
-	struct path path;	 /* of connected types */
-	struct route route;	 /* of that path */
+	/* enum ib_mig_state, or see transport/path_migration.h */
+	_Atomic(uint32_t) migration;
+	_Atomic(bool) migration_refused; /* PATH_MIG_ERR has been raised since it was armed */
+	struct qp_attr attr; /* as the program set them; changed under all three locks */
+	struct path path;    /* of connected types */
+	struct route route;  /* of that path */
 	/* Why it is in the error state, for explanations; a string constant. */
 	_Atomic(const char *) failed_by;
 	bool icm_writer;	    /* see transport/icm_writer.h */
@@ -291,6 +294,13 @@ struct qp {
 static inline enum ib_qp_state qp_state(const struct qp *qp)
 {
 	return (enum ib_qp_state)atomic_load_explicit(&qp->state, memory_order_acquire);
+}
+
+/* True if no migration to the alternate path is wanted, as for nearly all queue pairs. */
+static inline bool qp_is_migrated(const struct qp *qp)
+{
+	return likely(atomic_load_explicit(&qp->migration, memory_order_relaxed) ==
+		      IB_MIG_MIGRATED);
 }
 
 static inline bool qp_is_reliable(const struct qp *qp)
@@ -413,9 +423,9 @@ static inline uint32_t resp_bypass_ok(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
 
-	return resp_is_established(qp) && qp_is_direct(qp) && qp->create.type != IB_QPT_XRC_INI &&
-	       !r->nak_sent && !r->in_message && !r->have_recv && !r->ack_owed &&
-	       r->rd_answered == r->rd_count;
+	return resp_is_established(qp) && qp_is_migrated(qp) && qp_is_direct(qp) &&
+	       qp->create.type != IB_QPT_XRC_INI && !r->nak_sent && !r->in_message &&
+	       !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 
 /* Opens the word to a peer in another process, unless the QP is in error.  The caller holds the

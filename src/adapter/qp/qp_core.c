@@ -111,6 +111,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
 	flow_end(qp);
+	atomic_store(&qp->migration, (uint32_t)IB_MIG_MIGRATED);
 	atomic_store(&qp->drain_notify, false);
 	atomic_store(&qp->last_wqe_due, false);
 	resp_close(qp);

@@ -143,7 +143,7 @@ static bool awaits_answer(struct qp *qp)
 static bool fired_locked(struct qp *qp, enum peer_progress peer)
 {
 	/* Somebody has armed it again since it was found due: an RNR wait has begun and is not
-	 * over.  Or there is no timeout any more, by a modification. */
+	 * over.  Or there is no timeout any more, by a modification or a migration. */
 	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !qp->ack_timeout_ns ||
 	    !awaits_answer(qp))
 		return true;

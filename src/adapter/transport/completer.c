@@ -11,6 +11,7 @@
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/signed/transfer.h"
+#include "adapter/transport/path_migration.h"
 #include "adapter/transport/requester_explain.h"
 #include "base/clock.h"
 #include "base/trace.h"
@@ -143,6 +144,11 @@ bool completer_retry(struct qp *qp, const char *why)
 		qp->comp.retry_left--;
 		if (explaining())
 			explain_retry(qp, qp_send_op(qp, n), why);
+		completer_go_back(qp, why);
+		return true;
+	}
+	if (!qp_is_migrated(qp) && migration_begin(qp, why)) {
+		qp->comp.retry_left = qp->attr.retry_cnt;
 		completer_go_back(qp, why);
 		return true;
 	}
@@ -488,11 +494,37 @@ void completer_receive_brief(struct qp *qp, const struct brief *b)
 	spin_unlock(&qp->comp.lock);
 }
 
+/* The same for a queue pair that may migrate: an answer along the alternate path is wanted, too. */
+static bool completer_accepts_migrating(struct qp *qp, const struct pkt *pkt)
+{
+	if (!completer_waits(qp))
+		return false;
+	switch (migration_check(qp, pkt)) {
+	case MIGRATION_FOLLOWED:
+		return true;
+	case MIGRATION_REFUSED:
+		return false;
+	case MIGRATION_NO_MATTER:
+		break;
+	}
+	if (!completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey, pkt->path->src_port,
+			       pkt->sqpn))
+		return false;
+	migration_heard(qp, pkt);
+	return true;
+}
+
 void completer_receive(struct qp *qp, const struct pkt *pkt)
 {
+	bool accepted;
+
 	spin_lock(&qp->comp.lock);
-	if (completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey, pkt->path->src_port,
-			      pkt->sqpn)) {
+	if (qp_is_migrated(qp))
+		accepted = completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey,
+					     pkt->path->src_port, pkt->sqpn);
+	else
+		accepted = completer_accepts_migrating(qp, pkt);
+	if (accepted) {
 		if (pkt_op(pkt) == BTH_ACK)
 			completer_acknowledgement(qp, pkt);
 		else

@@ -20,6 +20,7 @@
 #include "adapter/transport/dct.h"
 #include "adapter/transport/modify_explain.h"
 #include "adapter/transport/multicast.h"
+#include "adapter/transport/path_migration.h"
 #include "adapter/transport/responder.h"
 #include "base/fence.h"
 #include "base/trace.h"
@@ -175,12 +176,19 @@ uint32_t qp_number(const struct qp *qp)
 	return qp->qpn;
 }
 
+/* Sends the answer to the peer's last message, which may still wait for a poll. */
+static void answer_last(struct qp *qp)
+{
+	if (migration_is_due(qp))
+		qp_migrate(qp);
+	(void)responder_continue(qp);
+}
+
 void qp_destroy(struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
-	/* Send the answer to the peer's last message, which may still wait for a poll. */
-	(void)responder_continue(qp);
+	answer_last(qp);
 	/* From here on new packets and timers do not find the QP; those that have found it leave
 	 * within the grace period. */
 	number_publish(&a->qps, qp->qpn, NULL);
@@ -214,6 +222,30 @@ void qp_destroy(struct qp *qp)
 	free(qp);
 }
 
+/* The reason why an address vector is refused, the primary path's or the alternate one's; NULL: it
+ * is fine. */
+static const char *path_refused(const struct qp *qp, const struct ib_ah *ah)
+{
+	if (ah->port_num > ADAPTER_QP_PORTS || ah->sgid_index >= SUBNET_ETHERNET_GIDS)
+		return "ah_attr: the port has no such number, or no such sgid_index";
+	/* RoCE routes by GID only. */
+	if (qp->adapter->port->ethernet && !ah->is_global)
+		return "ah_attr.is_global is 0, and RoCE needs a GRH: set is_global, grh.dgid and "
+		       "grh.sgid_index";
+	return NULL;
+}
+
+static const char *alternate_refused(const struct qp *qp, const struct qp_attr *attr)
+{
+	if (attr->alt_port_num < 1 || attr->alt_port_num > ADAPTER_QP_PORTS)
+		return "alt_port_num: the device has no such port for queue pairs; the first is 1";
+	if (attr->alt_pkey_index >= SUBNET_MAX_PKEYS)
+		return "alt_pkey_index is past the end of the P_Key table";
+	if (attr->alt_timeout > 31)
+		return "alt_timeout is at most 31";
+	return path_refused(qp, &attr->alt_ah);
+}
+
 /* The reason why an attribute is refused; NULL: all are fine. */
 static const char *attribute_refused(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
@@ -223,20 +255,17 @@ static const char *attribute_refused(const struct qp *qp, const struct qp_attr *
 		return "pkey_index is past the end of the P_Key table";
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return "path_mtu is none of IBV_MTU_256 to IBV_MTU_4096";
-	if (mask & IB_QP_AV &&
-	    (attr->ah.port_num > ADAPTER_QP_PORTS || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
-		return "ah_attr: the port has no such number, or no such sgid_index";
-	/* RoCE routes by GID only. */
-	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
-		return "ah_attr.is_global is 0, and RoCE needs a GRH: set is_global, grh.dgid and "
-		       "grh.sgid_index";
+	if (mask & IB_QP_AV && path_refused(qp, &attr->ah))
+		return path_refused(qp, &attr->ah);
+	if (mask & IB_QP_ALT_PATH && alternate_refused(qp, attr))
+		return alternate_refused(qp, attr);
+	if (mask & IB_QP_PATH_MIG_STATE && !migration_may_set(qp, attr->path_mig_state))
+		return "path_mig_state: IBV_MIG_REARM can be set in the state MIGRATED, and "
+		       "IBV_MIG_MIGRATED in the state ARMED, into which only the peer leads";
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
 		return "max_rd_atomic is larger than the device's max_qp_init_rd_atom";
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
 		return "max_dest_rd_atomic is larger than the device's max_qp_rd_atom";
-	/* The device has no automatic path migration, and its capability bit says so. */
-	if (mask & IB_QP_ALT_PATH)
-		return "IBV_QP_ALT_PATH: the device has no path migration";
 	if ((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
 	    (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
 	    (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
@@ -284,7 +313,10 @@ static void take_attributes(struct qp *qp, const struct qp_attr *attr, uint32_t 
 	TAKE(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
 	TAKE(IB_QP_SQ_PSN, sq_psn);
 	TAKE(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	TAKE(IB_QP_PATH_MIG_STATE, path_mig_state);
+	TAKE(IB_QP_ALT_PATH, alt_ah);
+	TAKE(IB_QP_ALT_PATH, alt_port_num);
+	TAKE(IB_QP_ALT_PATH, alt_pkey_index);
+	TAKE(IB_QP_ALT_PATH, alt_timeout);
 	TAKE(IB_QP_DEST_QPN, dest_qpn);
 	TAKE(IB_QP_RATE_LIMIT, rate_limit);
 #undef TAKE
@@ -412,6 +444,28 @@ static void drop_old_packets(struct qp *qp)
 		wire_catch_up(qp->adapter->wire);
 }
 
+/* Called without locks, after these attributes have changed. */
+static void qp_reconnect(struct qp *qp, uint32_t mask, bool revoked)
+{
+	if (revoked)
+		bypass_revoke_qp(qp);
+	if (mask & IB_QP_AV && qp_is_connected(qp))
+		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+}
+
+void qp_migrate(struct qp *qp)
+{
+	bool revoked = false;
+	uint32_t mask;
+
+	qp_lock(qp);
+	mask = migration_take(qp);
+	if (mask)
+		revoked = apply_attributes(qp, mask);
+	qp_unlock(qp);
+	qp_reconnect(qp, mask, revoked);
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	enum ib_qp_state cur, next = IB_QPS_RESET;
@@ -422,7 +476,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	if (qp->rss)
 		return -ENOSYS;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
-		(void)responder_continue(qp); /* as in qp_destroy */
+		answer_last(qp);
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RTR)
 		drop_old_packets(qp);
 	qp_lock(qp);
@@ -437,16 +491,16 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		goto unlock;
 	if (next != IB_QPS_RESET && next != IB_QPS_ERR) {
 		take_attributes(qp, attr, mask);
+		if (mask & IB_QP_PATH_MIG_STATE)
+			mask |= migration_set(qp, attr->path_mig_state);
 		revoked = apply_attributes(qp, mask);
 	}
 	enter_state(qp, cur, next);
 	ret = 0;
 unlock:
 	qp_unlock(qp);
-	if (!ret && revoked)
-		bypass_revoke_qp(qp);
-	if (!ret && mask & IB_QP_AV && qp_is_connected(qp))
-		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+	if (!ret)
+		qp_reconnect(qp, mask, revoked);
 	/* flush, drain, or start what the program posted earlier */
 	if (!ret && next != IB_QPS_RESET) {
 		qp_kick(qp);
@@ -481,6 +535,7 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	*attr = qp->attr;
 	attr->state = qp_state(qp);
 	attr->cur_state = attr->state;
+	attr->path_mig_state = migration_state(qp);
 	attr->sq_draining = attr->state == IB_QPS_SQD &&
 			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
 	/* The numbers of the next packets, as the device's context holds them. */

@@ -405,6 +405,7 @@ static enum step send_packets(struct qp *qp, struct send_op *op, const struct se
 	struct pkt pkt = {
 		.sqpn = qp->qpn,
 		.dqpn = qp->attr.dest_qpn,
+		.migreq_clear = !qp_is_migrated(qp),
 		.pkey = qp->pkey,
 		.path = &qp->path,
 		.imm = w->imm,

@@ -12,6 +12,7 @@
 
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/completer.h"
+#include "adapter/transport/path_migration.h"
 #include "adapter/qp/qp_state.h"
 #include "base/rcu.h"
 #include "base/trace.h"
@@ -515,6 +516,7 @@ static void resp_note_refusal(struct qp *qp, const struct pkt *pkt, enum resp_st
 
 void responder_receive(struct qp *qp, const struct pkt *pkt)
 {
+	enum migration_verdict migration = MIGRATION_NO_MATTER;
 	enum resp_state s = RESP_CHECK_PSN;
 
 	resp_lock(qp);
@@ -524,8 +526,12 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 			resp_explain_state(qp, pkt);
 		goto unlock;
 	}
+	if (unlikely(!qp_is_migrated(qp)))
+		migration = migration_check(qp, pkt);
+	if (unlikely(migration == MIGRATION_REFUSED))
+		goto unlock;
 	/* A packet of another partition is dropped silently (IBTA 9.6.1.1.1). */
-	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
+	if (unlikely(!pkey_match(pkt->pkey, qp->pkey)) && migration != MIGRATION_FOLLOWED) {
 		resp_trace_drop(qp, pkt, "pkey");
 		if (explaining())
 			resp_explain_pkey(qp, pkt);
@@ -542,6 +548,8 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 			resp_explain_peer(qp, pkt);
 		goto unlock;
 	}
+	if (unlikely(!qp_is_migrated(qp)))
+		migration_heard(qp, pkt);
 	/*
 	 * Takes the word back: what the peer has executed by itself comes before the packet, and it
 	 * has nothing under way when it sends something new.  If this packet is not executed here,

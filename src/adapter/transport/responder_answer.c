@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Answers of the responder: acknowledgements and refusals. */
+#include "adapter/transport/path_migration.h"
 #include "adapter/transport/responder_state.h"
 #include "wire/brief.h"
 
@@ -11,6 +12,7 @@ void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t
 		.sqpn = qp->qpn,
 		.dqpn = qp->attr.dest_qpn,
 		.psn = psn,
+		.migreq_clear = !qp_is_migrated(qp),
 		.npkts = 1,
 		.msn = qp->resp.msn,
 		.aeth = AETH_ACK | AETH_NO_CREDIT,
@@ -37,7 +39,7 @@ static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct pkt out;
 
-	if (qp->bth == BTH_RC && syndrome == (AETH_ACK | AETH_NO_CREDIT) &&
+	if (qp->bth == BTH_RC && syndrome == (AETH_ACK | AETH_NO_CREDIT) && qp_is_migrated(qp) &&
 	    resp_send_brief(qp, psn))
 		return true;
 	resp_answer_init(qp, &out, BTH_ACK, psn);
@@ -46,7 +48,8 @@ static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 /*
- * Sends an answer, or owes it if the wire is busy; a newer one replaces it because it says more.
+ * Sends an answer, or owes it if the wire is busy or the queue pair is about to migrate; a newer one
+ * replaces it because it says more.
  * An answer must not overtake a read answer that still waits: the requester would take the read
  * answer for lost.
  */
@@ -55,7 +58,7 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	struct responder *r = &qp->resp;
 	bool behind_read = unlikely(r->rd_answered != r->rd_count) && resp_receives(qp);
 
-	r->ack_owed = behind_read || !resp_send_ack(qp, syndrome, psn);
+	r->ack_owed = behind_read || migration_is_due(qp) || !resp_send_ack(qp, syndrome, psn);
 	if (r->ack_owed) {
 		r->ack_syndrome = syndrome;
 		r->ack_psn = psn;

@@ -16,8 +16,9 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 	const struct responder *r = &qp->resp;
 
 	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) && resp_is_established(qp) &&
-	       qp_is_peer(qp, b->src_port, b->sqpn) && pkey_match(b->pkey, qp->pkey) &&
-	       b->psn == r->epsn && !r->in_message && !r->nak_sent && b->payload_len <= qp->mtu;
+	       qp_is_migrated(qp) && qp_is_peer(qp, b->src_port, b->sqpn) &&
+	       pkey_match(b->pkey, qp->pkey) && b->psn == r->epsn && !r->in_message &&
+	       !r->nak_sent && b->payload_len <= qp->mtu;
 }
 
 static bool brief_copy(uint8_t *to, const uint8_t *payload, uint32_t len)
@@ -195,7 +196,7 @@ uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t
 	uint32_t done;
 
 	if (b->opcode == (BTH_RC | BTH_ACK)) {
-		if (unlikely(qp->bth != BTH_RC))
+		if (unlikely(qp->bth != BTH_RC || !qp_is_migrated(qp)))
 			return 0;
 		briefs_counted(qp, b, 1);
 		completer_receive_brief(qp, b);

@@ -7,6 +7,7 @@
 
 #include "adapter/bypass/bypass.h"
 #include "adapter/signed/transfer.h"
+#include "adapter/transport/path_migration.h"
 #include "adapter/transport/read_offer.h"
 #include "usermem/usermem.h"
 #include "wire/counter_shard.h"
@@ -150,6 +151,10 @@ enum resp_state resp_answer_pending(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
+	if (migration_is_due(qp)) {
+		qp_kick_later(qp);
+		return RESP_DONE;
+	}
 	while (r->rd_answered != r->rd_count) {
 		const struct rd_resource *rd = &r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC];
 		uint32_t before = r->rd_answered;

@@ -193,7 +193,7 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 static inline bool may_run(const struct qp *qp)
 {
 	return (qp->bth == BTH_RC || qp->bth == BTH_UC) && qp_state(qp) == IB_QPS_RTS &&
-	       !qp->req.stopped && !bypass_observed(qp) &&
+	       !qp->req.stopped && !bypass_observed(qp) && qp_is_migrated(qp) &&
 	       qp->req.cur == atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
 	       !atomic_load_explicit(&qp->waiting, memory_order_relaxed) &&
 	       !atomic_load_explicit(&qp->comp.resend, memory_order_acquire) &&

@@ -72,7 +72,11 @@ int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr, uint3
 				 attr->pkey_index, pkeys);
 	if (mask & IB_QP_ALT_PATH &&
 	    (!qp_port_ok(f, attr->alt_port_num) || attr->alt_pkey_index >= pkeys))
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "alt_port_num is %u, and the device has ports from 1 to %u; or "
+				 "alt_pkey_index is %u, and the P_Key table has %u entries",
+				 attr->alt_port_num, f->hca->node->nports, attr->alt_pkey_index,
+				 pkeys);
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return explained(-EINVAL,
 				 "path_mtu is %u, none of IBV_MTU_256 to IBV_MTU_4096 (a number of "

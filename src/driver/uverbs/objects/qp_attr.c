@@ -69,6 +69,12 @@ static int decode_paths(const struct ufile *f, enum ib_qp_type type,
 			ret = uah_resolve(f, &attr->ah);
 	}
 	if (ret == 0 && cmd->attr_mask & IB_QP_ALT_PATH) {
+		if (ufile_port(f)->ethernet)
+			return explained(-EINVAL,
+					 "IBV_QP_ALT_PATH: Linux has no alternate paths on RoCE");
+		if (cmd->alt_dest.port_num != cmd->alt_port_num)
+			return explained(-EINVAL, "alt_ah_attr.port_num is %u, and alt_port_num %u",
+					 cmd->alt_dest.port_num, cmd->alt_port_num);
 		dest_to_ah(&cmd->alt_dest, &ah);
 		ret = uah_decode(f, &ah, &attr->alt_ah);
 	}
