@@ -75,7 +75,7 @@ enum qpc_service {
 
 enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 
-#define QPC_PM_MIGRATED 0x3u
+enum qpc_pm_state { QPC_PM_ARMED = 0x0, QPC_PM_REARM = 0x1, QPC_PM_MIGRATED = 0x3 };
 
 #define QPC_BYTES	    0xe8u
 #define QPC_STATE	    PRM_FIELD(0x000, 4)

@@ -219,6 +219,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x222, 1, 1},		     /* cq_moderation */
 	{HCA_CAP_GENERAL, 0x227, 1, 1},		     /* pg: on-demand paging */
 	{HCA_CAP_GENERAL, 0x22c, 1, 1},		     /* cd: masters of other queues */
+	{HCA_CAP_GENERAL, 0x22e, 1, 1},		     /* apm */
 	{HCA_CAP_GENERAL, 0x231, 1, 1},		     /* imaicl: memory windows */
 	{HCA_CAP_GENERAL, 0x236, 1, 1},		     /* qkv */
 	{HCA_CAP_GENERAL, 0x237, 1, 1},		     /* pkv */
@@ -313,6 +314,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_ESW_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* fdb: sw_owner_v2 */
 	{HCA_CAP_ESW_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* fdb: max_ft_level */
 
+	{HCA_CAP_ROCE, 0x000, 1, 0, is_ethernet}, /* roce_apm */
 	{HCA_CAP_ROCE, 0x006, 1, 0, is_ethernet}, /* fl_rc_qp_when_roce_enabled */
 	{HCA_CAP_GENERAL, 0x33b, 5, 23},	  /* log_max_xrcd */
 

@@ -99,7 +99,7 @@ def ports(session, model):
 
 
 # What cards have and the device has, too (device_cap_flags_ex); docs/fidelity.md has the rest.
-FLAGS = {"mlx5_0": 0x1001321c26, "mlx5_1": 0x1025321c26}
+FLAGS = {"mlx5_0": 0x1001321c36, "mlx5_1": 0x1025321c36}
 DEVICE = {
     "max_cqe": "4194303", "max_srq": "8388608", "max_srq_wr": "32767", "max_srq_sge": "31",
     "max_ah": "2147483647", "max_pkeys": "128", "max_mcast_grp": "2097152",

@@ -28,6 +28,8 @@
 #define RING_SQ	  PAGE /* in the page of the rings of the queue pair: receives first */
 #define LOG_CQ	  4u
 #define UDP_SPORT 0xc345u
+#define ALT_SPORT 0xc346u
+#define ALT_SL	  1u
 #define LOG_RQ	  4u
 #define LOG_SQ	  4u
 #define MSG_BYTES 256u
@@ -385,6 +387,91 @@ static void case_events(const char *name)
 	printf("PASS\t%s\t\n", name);
 }
 
+/* The alternate path differs by its UDP port on RoCE, by its service level on InfiniBand. */
+static void fill_alternate(uint8_t *path)
+{
+	prm_set(path, ADS_PORT, 1);
+	prm_set(path, ADS_ACK_TIMEOUT, 15);
+	prm_set(path, ADS_HOP_LIMIT, 1);
+	if (t.port.link_layer == IBV_LINK_LAYER_ETHERNET) {
+		prm_set(path, ADS_UDP_SPORT, ALT_SPORT);
+		prm_set(path, ADS_RMAC, t.mac);
+		memcpy(path + ADS_RGID, t.gid.raw, sizeof(t.gid.raw));
+	} else {
+		prm_set(path, ADS_RLID, t.port.lid);
+		prm_set(path, ADS_SL, ALT_SL);
+	}
+}
+
+static bool is_alternate(const uint8_t *path)
+{
+	uint8_t alt[QPC_ALT_PATH - QPC_PRIMARY_PATH] = {0};
+
+	fill_alternate(alt);
+	return prm_get(path, ADS_UDP_SPORT) == prm_get(alt, ADS_UDP_SPORT) &&
+	       prm_get(path, ADS_RLID) == prm_get(alt, ADS_RLID) &&
+	       prm_get(path, ADS_ACK_TIMEOUT) == 15 && prm_get(path, ADS_PORT) == 1 &&
+	       (t.port.link_layer == IBV_LINK_LAYER_ETHERNET || prm_get(path, ADS_SL) == ALT_SL) &&
+	       !memcmp(path + ADS_RGID, alt + ADS_RGID, sizeof(t.gid.raw));
+}
+
+/* Sets the state of path migration; opt says what else. */
+static int migrate_qp(enum qpc_pm_state state, uint32_t opt)
+{
+	uint8_t in[MODIFY_QP_IN_BYTES], out[CMD_OUT_BYTES] = {0};
+
+	begin_command(in, sizeof(in), PRM_OP_RTS2RTS_QP, t.qpn);
+	prm_set(in, MODIFY_QP_OPT, QP_OPT_PM_STATE | opt);
+	prm_set(in + MODIFY_QP_CONTEXT, QPC_PM_STATE, state);
+	fill_alternate(in + MODIFY_QP_CONTEXT + QPC_ALT_PATH);
+	return mlx5dv_devx_obj_modify(t.qp, in, sizeof(in), out, sizeof(out));
+}
+
+static bool query_context(uint8_t qpc[QPC_BYTES])
+{
+	uint8_t in[SHORT_QP_IN_BYTES], out[QUERY_QP_OUT_BYTES] = {0};
+
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	if (mlx5dv_devx_obj_query(t.qp, in, sizeof(in), out, sizeof(out)))
+		return false;
+	memcpy(qpc, out + QUERY_QP_CONTEXT, QPC_BYTES);
+	return true;
+}
+
+/* The queue pair, which is its own peer, arms itself by its packets.  Then it migrates, and its
+ * alternate path is the primary one. */
+static void case_migration(const char *name)
+{
+	struct mlx5dv_devx_event_channel *channel = mlx5dv_devx_create_event_channel(t.ctx, 0);
+	uint16_t type = EQE_PATH_MIG;
+	uint8_t qpc[QPC_BYTES];
+	struct {
+		uint64_t cookie;
+		uint8_t eqe[EQE_BYTES];
+	} event;
+
+	EXPECT(channel && !mlx5dv_devx_subscribe_devx_event(channel, t.qp, sizeof(type), &type, 7));
+	EXPECT(query_context(qpc) && prm_get(qpc, QPC_PM_STATE) == QPC_PM_MIGRATED);
+	EXPECT(migrate_qp(QPC_PM_ARMED, 0));
+	EXPECT(migrate_qp((enum qpc_pm_state)2, 0));
+	EXPECT(!migrate_qp(QPC_PM_REARM, QP_OPT_ALT_PATH));
+	EXPECT(query_context(qpc) && prm_get(qpc, QPC_PM_STATE) == QPC_PM_REARM);
+	EXPECT(is_alternate(qpc + QPC_ALT_PATH) && !is_alternate(qpc + QPC_PRIMARY_PATH));
+	EXPECT(exchange_message(6));
+	EXPECT(query_context(qpc) && prm_get(qpc, QPC_PM_STATE) == QPC_PM_ARMED);
+	EXPECT(!is_readable(channel->fd, 0));
+	EXPECT(!migrate_qp(QPC_PM_MIGRATED, 0));
+	EXPECT(is_readable(channel->fd, PATIENCE));
+	EXPECT(mlx5dv_devx_get_event(channel, (void *)&event, sizeof(event)) == sizeof(event));
+	EXPECT(prm_get(event.eqe, EQE_TYPE) == EQE_PATH_MIG &&
+	       prm_get(event.eqe, EQE_QUEUE_NR) == t.qpn);
+	EXPECT(query_context(qpc) && prm_get(qpc, QPC_PM_STATE) == QPC_PM_MIGRATED);
+	EXPECT(is_alternate(qpc + QPC_PRIMARY_PATH));
+	EXPECT(exchange_message(7));
+	mlx5dv_devx_destroy_event_channel(channel);
+	printf("PASS\t%s\t\n", name);
+}
+
 static void case_async(const char *name)
 {
 	struct mlx5dv_devx_cmd_comp *comp = mlx5dv_devx_create_cmd_comp(t.ctx);
@@ -564,6 +651,7 @@ int main(int argc, char **argv)
 		{"a queue pair connected by commands", case_connect},
 		{"messages by bare stores, data in an umem", case_traffic},
 		{"events of completions", case_events},
+		{"the alternate path", case_migration},
 		{"answers through a channel", case_async},
 		{"the device and its port", case_about},
 		{"what is used cannot be destroyed", case_busy},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Data of verbs on switches: what their ports have carried."""
+import os
 import re
 
 import nets
@@ -7,7 +8,7 @@ from checklist import path_of
 from harness import expect, within
 from life import end_well, failure_of, pingpong
 from records import ask
-from subnet import Subnet
+from subnet import NAME, Subnet
 
 SWITCHES = 3
 PERFTEST = ("-d", "mlx5_0", "-F", "-s", "65536", "-n", "1000")
@@ -119,6 +120,51 @@ def levels_are_told_apart(session):
             expect(not others and words[3] == words[9] >= 65536000 // 4, f"{port}: {words}")
 
 
+def two_cables():
+    return nets.text(['Hca 1 "H1"', '[1] "S1"[1]', "", 'Hca 1 "H2"', '[1] "S2"[1]', "",
+                      'Switch 8 "S1"', '[1] "H1"[1]', '[7] "S2"[7]', '[8] "S2"[8]', "",
+                      'Switch 8 "S2"', '[1] "H2"[1]', '[7] "S1"[7]', '[8] "S1"[8]', ""])
+
+
+def cable_between(subnet, source, target):
+    """The port of both switches by which packets from one LID go to the other."""
+    out = subnet.ok("H1", "ibtracert", str(source), str(target))
+    found = re.findall(r"^\[([78])\] -> switch port", out, re.MULTILINE)
+    expect(len(found) == 1, out)
+    return found[0]
+
+
+def paths_migrate(session):
+    """Two cables, two LIDs for each host by OpenSM: a connection is armed, the cable of its path is pulled,
+    nobody makes new routes, and the data goes on by the other."""
+    with Subnet(session, two_cables(), "external") as subnet:
+        subnet.opensm_once("H1", "-l", "1")
+        lid = {host: int(subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"), 0)
+               for host in ("H1", "H2")}
+        cables = [cable_between(subnet, lid["H1"], lid["H2"] + bits) for bits in (0, 1)]
+        expect(sorted(cables) == ["7", "8"], f"to H2: {cables}")
+        back = [cable_between(subnet, lid["H2"], lid["H1"] + bits) for bits in (0, 1)]
+        expect(cables[1] in back, f"to H1: {back}")
+        bits = {"H1": str(back.index(cables[1])), "H2": "1"}
+        program = path_of(session, "path_migration")
+        port = str(18700 + os.getpid() % 1000)
+        listener = subnet.begin("H2", program, "listens", port, bits["H2"], bits["H1"])
+        client = None
+
+        def armed():
+            nonlocal client
+            if client is None or client.poll() == 3:  # nobody listens yet
+                client = subnet.begin("H1", program, "connects", port, bits["H1"], bits["H2"])
+            return client.poll() not in (None, 3) or (subnet.directory / "armed").exists()
+
+        expect(within(30, armed), "not armed")
+        session.tool("fabric", "link", "--fabric", NAME, "down", "S1", cables[0])
+        (subnet.directory / "broken").touch()
+        for process in (client, listener):
+            out, err = process.communicate(timeout=60)
+            expect(process.returncode == 0, f"status {process.returncode}\n{out}{err}")
+
+
 def star():
     return nets.text(['Switch 8 "S1"', '[1] "H1"[1]', '[2] "H2"[1]', '[3] "H3"[1]', ""] +
                      [line for n in (1, 2, 3) for line in (f'Hca 1 "H{n}"', f'[1] "S1"[{n}]', "")])
@@ -204,4 +250,4 @@ def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
         every_port_counts, links_have_mtus, groups_reach_those_who_join,
         levels_are_told_apart, one_lid_for_two, bad_keys_are_told,
-        switches_enforce_partitions, limited_members_reach_full_ones)]
+        switches_enforce_partitions, limited_members_reach_full_ones, paths_migrate)]

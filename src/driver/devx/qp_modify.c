@@ -131,7 +131,27 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 	attr->alt_port_num = ADAPTER_QP_PORTS;
 	attr->alt_pkey_index = (uint16_t)prm_get(alt, ADS_PKEY_INDEX);
 	attr->alt_timeout = (uint8_t)prm_get(alt, ADS_ACK_TIMEOUT);
-	return devx_path_decode(f, alt, &attr->alt_ah);
+	ret = devx_path_decode(f, alt, &attr->alt_ah);
+	if (ufile_port(f)->ethernet)
+		attr->alt_ah.udp_sport = (uint16_t)prm_get(alt, ADS_UDP_SPORT);
+	return ret;
+}
+
+/* enum ib_mig_state to enum qpc_pm_state. */
+static const uint8_t pm_states[] = {
+	[IB_MIG_MIGRATED] = QPC_PM_MIGRATED,
+	[IB_MIG_REARM] = QPC_PM_REARM,
+	[IB_MIG_ARMED] = QPC_PM_ARMED,
+};
+
+/* A number that is no state comes out as one that nobody may set. */
+static uint32_t decode_pm_state(const uint8_t *qpc)
+{
+	uint32_t state = 0;
+
+	while (state < array_size(pm_states) && pm_states[state] != prm_get(qpc, QPC_PM_STATE))
+		state++;
+	return state;
 }
 
 static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint32_t needs,
@@ -141,7 +161,7 @@ static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t op
 	int ret;
 
 	attr->path_mtu = (enum ib_mtu)prm_get(qpc, QPC_MTU);
-	attr->path_mig_state = prm_get(qpc, QPC_PM_STATE) == QPC_PM_MIGRATED ? 0 : 1;
+	attr->path_mig_state = decode_pm_state(qpc);
 	attr->qkey = prm_get32(qpc, QPC_QKEY);
 	attr->rq_psn = prm_get32(qpc, QPC_NEXT_RECV_PSN);
 	attr->sq_psn = prm_get32(qpc, QPC_NEXT_SEND_PSN);
@@ -280,7 +300,7 @@ static int devx_query_qp(struct devx_call *c)
 	prm_set(qpc, QPC_SW_SQ_COUNTER, sw);
 	prm_set(qpc, QPC_STATE, qpc_state_of(&attr));
 	prm_set(qpc, QPC_SERVICE, service_number(target.type));
-	prm_set(qpc, QPC_PM_STATE, attr.path_mig_state ? 0 : QPC_PM_MIGRATED);
+	prm_set(qpc, QPC_PM_STATE, pm_states[attr.path_mig_state]);
 	prm_set(qpc, QPC_MTU, attr.path_mtu);
 	prm_set(qpc, QPC_REMOTE_QPN, attr.dest_qpn);
 	prm_set(qpc, QPC_LOG_SRA_MAX, log2_of(attr.max_rd_atomic));
@@ -297,6 +317,10 @@ static int devx_query_qp(struct devx_call *c)
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_PKEY_INDEX, attr.pkey_index);
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_ACK_TIMEOUT, attr.timeout);
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT, attr.udp_sport);
+	devx_path_encode(c->file, &attr.alt_ah, qpc + QPC_ALT_PATH);
+	prm_set(qpc + QPC_ALT_PATH, ADS_PKEY_INDEX, attr.alt_pkey_index);
+	prm_set(qpc + QPC_ALT_PATH, ADS_ACK_TIMEOUT, attr.alt_timeout);
+	prm_set(qpc + QPC_ALT_PATH, ADS_UDP_SPORT, attr.alt_ah.udp_sport);
 	return 0;
 }
 

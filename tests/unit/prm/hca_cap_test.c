@@ -13,6 +13,8 @@
 #define ROCE		PRM_FIELD(0x21d, 1)
 #define LOG_MAX_QP	PRM_FIELD(0x09b, 5)
 #define RC		PRM_FIELD(0x23f, 1)
+#define APM		PRM_FIELD(0x22e, 1)
+#define ROCE_APM	PRM_FIELD(0x000, 1) /* of the RoCE page */
 
 #define FREQUENCY_KHZ PRM_FIELD(0x4e0, 32)
 #define WAIT_ON_TIME  PRM_FIELD(0x68c, 1)
@@ -54,6 +56,9 @@ static void test_of_the_device(void)
 static void test_of_all(void)
 {
 	CHECK(general_cap(&infiniband, RC) == 1 && general_cap(&ethernet, RC) == 1);
+	CHECK(general_cap(&infiniband, APM) == 1 && general_cap(&ethernet, APM) == 1);
+	CHECK(hca_cap_page(HCA_CAP_ROCE, &ethernet, page) && prm_get(page, ROCE_APM));
+	CHECK(hca_cap_page(HCA_CAP_ROCE, &infiniband, page) && !prm_get(page, ROCE_APM));
 	CHECK(general_cap(&infiniband, LOG_MAX_QP) == 18);
 	/* a feature that is not there: the beginning of the page is a row of them */
 	CHECK(!general_cap(&infiniband, PRM_FIELD(0, 32)));
