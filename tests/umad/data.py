@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Data of verbs on switches: what their ports have carried."""
 import os
+import pathlib
 import re
+import shutil
+import subprocess
 
 import nets
 from checklist import path_of
-from harness import expect, within
+from harness import Skip, expect, within
 from life import end_well, failure_of, pingpong
 from records import ask
 from subnet import NAME, Subnet
 
+HERE = pathlib.Path(__file__).resolve().parent
 SWITCHES = 3
 PERFTEST = ("-d", "mlx5_0", "-F", "-s", "65536", "-n", "1000")
 # What carries how much at least, in octets: from H1, and to it.
@@ -134,17 +138,28 @@ def cable_between(subnet, source, target):
     return found[0]
 
 
+def cables_of_lids(subnet):
+    """The cables to both LIDs of H2 from H1, and back, as OpenSM leads them: each LID has its own."""
+    subnet.opensm_once("H1", "-l", "1")
+    lid = {host: int(subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"), 0)
+           for host in ("H1", "H2")}
+    there = [cable_between(subnet, lid["H1"], lid["H2"] + bits) for bits in (0, 1)]
+    back = [cable_between(subnet, lid["H2"], lid["H1"] + bits) for bits in (0, 1)]
+    expect(sorted(there) == sorted(back) == ["7", "8"], f"to H2: {there}, to H1: {back}")
+    return there, back
+
+
+def pull(session, subnet, cable):
+    """Takes the cable out, and lets the program go on."""
+    session.tool("fabric", "link", "--fabric", NAME, "down", "S1", cable)
+    (subnet.directory / "broken").touch()
+
+
 def paths_migrate(session):
     """Two cables, two LIDs for each host by OpenSM: a connection is armed, the cable of its path is pulled,
     nobody makes new routes, and the data goes on by the other."""
     with Subnet(session, two_cables(), "external") as subnet:
-        subnet.opensm_once("H1", "-l", "1")
-        lid = {host: int(subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"), 0)
-               for host in ("H1", "H2")}
-        cables = [cable_between(subnet, lid["H1"], lid["H2"] + bits) for bits in (0, 1)]
-        expect(sorted(cables) == ["7", "8"], f"to H2: {cables}")
-        back = [cable_between(subnet, lid["H2"], lid["H1"] + bits) for bits in (0, 1)]
-        expect(cables[1] in back, f"to H1: {back}")
+        cables, back = cables_of_lids(subnet)
         bits = {"H1": str(back.index(cables[1])), "H2": "1"}
         program = path_of(session, "path_migration")
         port = str(18700 + os.getpid() % 1000)
@@ -158,11 +173,48 @@ def paths_migrate(session):
             return client.poll() not in (None, 3) or (subnet.directory / "armed").exists()
 
         expect(within(30, armed), "not armed")
-        session.tool("fabric", "link", "--fabric", NAME, "down", "S1", cables[0])
-        (subnet.directory / "broken").touch()
+        pull(session, subnet, cables[0])
         for process in (client, listener):
             out, err = process.communicate(timeout=60)
             expect(process.returncode == 0, f"status {process.returncode}\n{out}{err}")
+
+
+OPENIB = (
+    "--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1",
+    "--mca", "btl_openib_if_include", "mlx5_0:1", "--mca", "btl_openib_max_lmc", "0",
+    "--mca", "btl_openib_enable_apm_over_lmc", "1", "--mca", "btl_openib_ib_timeout", "12",
+    "--mca", "btl_openib_warn_no_device_params_found", "0")
+
+
+def open_mpi_migrates(session):
+    """The same with Open MPI's openib, which loads alternate paths to the other LIDs by itself."""
+    for program in ("mpicc", "mpirun"):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not there")
+    with Subnet(session, two_cables(), "external") as subnet:
+        cables, back = cables_of_lids(subnet)
+        if cables != back:
+            raise Skip("the two directions of a pair of LIDs have different cables")
+        program = str(subnet.directory / "rounds")
+        subprocess.run(["mpicc", "-O1", "-o", program, str(HERE / "mpi_rounds.c")], check=True)
+        preload = ":".join((path_of(session, "libalt_port.so"),
+                            str(pathlib.Path(session.build).resolve() / "libsofthca-preload.so")))
+        ranks = []
+        for host in ("H1", "H2"):
+            ranks += [":"] if ranks else []
+            ranks += ["-np", "1", *subnet.command(host, "env", f"LD_PRELOAD={preload}",
+                                                  "SOFTHCA_TRACE=path.state", program)]
+        process = session.start(["mpirun", "--allow-run-as-root", "--oversubscribe", *OPENIB, *ranks],
+                                env=subnet.environment(), cwd=subnet.directory)
+        subnet.programs.append(process)
+        expect(within(60, lambda: process.poll() is not None or (subnet.directory / "armed").exists()),
+               "the ranks do not talk")
+        pull(session, subnet, cables[0])
+        out, err = process.communicate(timeout=60)
+        if "component openib" in err and "not found" in err:
+            raise Skip("Open MPI without openib")
+        expect(process.returncode == 0 and "all rounds" in out, f"status {process.returncode}\n{out}{err}")
+        expect(" to=ARMED " in err and " to=MIGRATED " in err, f"nothing migrated\n{err}")
 
 
 def star():
@@ -250,4 +302,5 @@ def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
         every_port_counts, links_have_mtus, groups_reach_those_who_join,
         levels_are_told_apart, one_lid_for_two, bad_keys_are_told,
-        switches_enforce_partitions, limited_members_reach_full_ones, paths_migrate)]
+        switches_enforce_partitions, limited_members_reach_full_ones, paths_migrate,
+        open_mpi_migrates)]
