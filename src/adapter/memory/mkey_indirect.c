@@ -15,6 +15,10 @@
 /* Ends a look-up although another thread changes the key without pause. */
 #define MAX_ATTEMPTS 1000u
 
+/* Entries of 64 bytes, in which programs write lists, and a device reads them: what is behind the
+ * last one is padding, for which a key has room, too. */
+#define LIST_UNIT 4u
+
 /* A look-up copies this many pieces at a time out of the list, under its lock. */
 #define PIECES 16u
 
@@ -33,7 +37,8 @@ static int indirect_fill(struct indirect *k, const struct mkey_indirect_attr *at
 	const char *why;
 	int ret;
 
-	ret = klm_list_init(&k->list, attr->list, attr->log_entry_bytes, attr->max_entries);
+	ret = klm_list_init(&k->list, attr->list, attr->log_entry_bytes,
+			    (uint32_t)align_up(attr->max_entries, LIST_UNIT));
 	if (ret < 0)
 		return ret;
 	if (attr->entries)

@@ -261,6 +261,33 @@ static void parts_of_lists(void)
 	keyed_pair_down(&t);
 }
 
+/* A list is padded to 64 bytes, whatever the key has room for; the padding describes nothing. */
+static void padded_list(void)
+{
+	struct mkey_indirect_attr attr;
+	struct change c;
+	struct keyed_pair t;
+
+	keyed_pair_up(&t);
+	attr = empty(t.b.pdn);
+	attr.max_entries = 2;
+	make(&t, &attr);
+	c = of_b(&t, 20);
+	c.entry[0] = klm(10, t.rkey, t.dst + 100);
+	c.entry[1] = klm(10, t.rkey, t.dst);
+	c.entry[2] = c.entry[3] = (struct umr_klm){0};
+	c.entries = 4;
+	c.ctrl.klm_octowords = be16_of(4);
+	CHECK(!change(&t, &c));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, 20));
+	CHECK(!memcmp(t.dst + 100, t.src, 10) && !memcmp(t.dst, t.src + 10, 10));
+	CHECK(verdict(&t, t.key | 0x5a, 20, 1) == MKEY_OUT_OF_RANGE);
+	c.entries = 8;
+	c.ctrl.klm_octowords = be16_of(8);
+	CHECK(change(&t, &c) == CQE_SYN_MW_BIND);
+	keyed_pair_down(&t);
+}
+
 /* ---- invalidation ---- */
 
 static struct change local_invalidate(void)
@@ -425,6 +452,7 @@ int main(void)
 	mask_is_law();
 	test_refusals();
 	parts_of_lists();
+	padded_list();
 	test_invalidated();
 	test_psvs();
 	test_nop();
