@@ -95,6 +95,19 @@ static const char *look_compiler(void)
 	return named && *named ? named : "clang";
 }
 
+char *look_compiler_answer(const char *option)
+{
+	char line[4096] = "";
+	FILE *pipe = popen(text_of("exec \"${DPACC_CLANG:-clang}\" %s", option), "re");
+
+	if (!pipe || !fgets(line, sizeof(line), pipe))
+		line[0] = 0;
+	if (pipe)
+		pclose(pipe);
+	line[strcspn(line, "\n")] = 0;
+	return text_of("%s", line);
+}
+
 /* The loader finds these functions by name, whatever -fvisibility says.  A static one is refused
  * with its line, so the optimiser must not take it away before that. */
 static void look_annotation(struct words *command, const char *name, const char *section)

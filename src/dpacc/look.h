@@ -27,4 +27,8 @@ void look_end(struct words *command, const struct look *look);
 /* Returns the name of a target of -mcpu as above, or NULL; of a list the first counts. */
 const char *look_target(const char *cpus);
 
+/* Returns the first line that the device's compiler prints if it is run with this option; "" if it
+ * prints none. */
+char *look_compiler_answer(const char *option);
+
 #endif

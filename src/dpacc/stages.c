@@ -9,6 +9,7 @@
 
 #include "dpacc/embed.h"
 #include "dpacc/interface.h"
+#include "dpacc/look.h"
 #include "dpacc/object.h"
 #include "dpacc/report.h"
 #include "dpacc/stages.h"
@@ -315,6 +316,15 @@ static void stage_link_options(struct words *command, const struct words *option
 	}
 }
 
+/* What the compiler calls where the processor has no instruction: division of 128 bits and the like. */
+static void stage_compiler_runtime(struct words *command)
+{
+	const char *library = look_compiler_answer("-print-libgcc-file-name");
+
+	if (!access(library, R_OK))
+		words_add(command, library);
+}
+
 static void stage_link(struct stages *stages, const char *image)
 {
 	const struct options *options = stages->options;
@@ -339,6 +349,7 @@ static void stage_link(struct stages *stages, const char *image)
 	words_add(&command, home_library(&stages->home, options->look.checked, "libflexio_dev.a"));
 	words_add(&command, home_library(&stages->home, options->look.checked, "libflexio-libc.a"));
 	words_add(&command, "--end-group");
+	stage_compiler_runtime(&command);
 	words_add(&command, "-o");
 	words_add(&command, image);
 	steps_run(&stages->steps, &command);

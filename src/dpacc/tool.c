@@ -3,26 +3,19 @@
  * it has none.  Device code is compiled for this machine, so both know it; the names exist for
  * build scripts. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dpacc/look.h"
 #include "dpacc/report.h"
 #include "dpacc/words.h"
 
 /* Returns where the compiler has the tool: a path, or the bare name if it has none. */
 static char *tool_path(const char *name)
 {
-	char line[4096] = "";
-	FILE *pipe =
-		popen(text_of("exec \"${DPACC_CLANG:-clang}\" -print-prog-name=%s", name), "re");
+	char *path = look_compiler_answer(text_of("-print-prog-name=%s", name));
 
-	if (!pipe || !fgets(line, sizeof(line), pipe))
-		line[0] = 0;
-	if (pipe)
-		pclose(pipe);
-	line[strcspn(line, "\n")] = 0;
-	return text_of("%s", line[0] ? line : name);
+	return path[0] ? path : text_of("%s", name);
 }
 
 /* Drops the target, which says nothing here; LLVM's tools would look for its processor. */

@@ -23,6 +23,20 @@ int main(void)
 	return 0;
 }}
 """
+# What no processor does by one instruction; a compiler calls functions of its runtime.
+WIDE = """
+#include <stdint.h>
+uint64_t rpc(uint64_t a, uint64_t b);
+__dpa_rpc__ uint64_t rpc(uint64_t a, uint64_t b)
+{
+	volatile unsigned __int128 y = ((unsigned __int128)a << 64) + b, x = y * 5 + 7;
+	volatile __int128 z = -(__int128)x;
+	volatile double d = (double)y;
+
+	return x / y == 5 && x % y == 7 && z / (__int128)y == -5 && z % (__int128)y == -7 &&
+	       (unsigned __int128)d == (unsigned __int128)a << 64 ? a + b : 0;
+}
+"""
 # The argument lists of the SDK's scripts.
 DEVICE_OPTIONS = ("-Wall,-Wextra,-Wpedantic,-Werror,-O0,-g,-DE_MODE_LE,-ffreestanding,-mabi=lp64,-mno-relax,"
                   "-mcmodel=medany,-nostdlib,-Wdouble-promotion,-I/opt/mellanox/flexio/include")
@@ -59,6 +73,16 @@ def samples_script(place):
     expect("Linker script and memory map" in (place.directory / "rpc.map").read_text(), "no map")
     place.host("rpc_host.c", "rpc.a")
     sums(place)
+
+
+def wide(place):
+    """Numbers of 128 bits, in both variants of the library."""
+    sum_of(place, "rpc")
+    place.write("rpc.c", WIDE)
+    for options in (), ("--unchecked",):
+        place.dpacc("rpc.c", "-o", "rpc.a", "-hostcc=gcc", "--app-name=rpc_app", *options)
+        place.host("rpc_host.c", "rpc.a")
+        sums(place)
 
 
 def forms(place):
@@ -334,6 +358,7 @@ def cases():
         "Q300 --keep-dir": kept,
         "Q302 --gen-libs": libraries,
         "Q304 Q310 undefined symbols": link_errors,
+        "numbers of 128 bits": wide,
         "Q305 parallel builds": parallel,
         "Q306 B42 host programs of all kinds": hosts,
         "B29 two applications": two_apps,
