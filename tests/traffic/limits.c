@@ -55,8 +55,11 @@ static uint32_t granted(enum ibv_qp_type type, enum limit what)
 
 		if (!qp)
 			continue;
-		if (ibv_query_qp(qp, &attr, IBV_QP_CAP, &init))
+		if (ibv_query_qp(qp, &attr, IBV_QP_CAP | IBV_QP_PORT, &init))
 			device_die("ibv_query_qp: %m");
+		/* Nobody has set it yet; programs ask which port they can use. */
+		if (attr.port_num != 1)
+			device_die("a new queue pair is of port %u", attr.port_num);
 		best = what == INLINE	  ? init.cap.max_inline_data
 		       : what == SEND_SGE ? init.cap.max_send_sge
 					  : init.cap.max_recv_sge;

@@ -146,6 +146,8 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		qp_is_connected(qp) ? expose_qp(wire_expose(a->wire), qp->qpn, attr->type) : NULL;
 	qp_note(qp);
 	qp->attr.path_mtu = IB_MTU_4096;
+	/* SPDK asks for the port before it sets one. */
+	qp->attr.port_num = ADAPTER_QP_PORTS;
 	qp_reset_queues(qp);
 	qp->timer.fire = ack_timer_fired;
 	qp->flow.timer.fire = flow_due;
