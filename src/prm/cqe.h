@@ -189,8 +189,8 @@ struct cqe64_sig_err {
 #define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
 #define CQE_FLAGS_SL_SHIFT 24
 /* On Ethernet this stands in place of the SL, and says what the 40 bytes in front of a datagram
- * are. */
-enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
+ * are.  Bit 3 says that a UDP header followed; Linux looks at bits 0 and 1 alone. */
+enum cqe_roce_header { CQE_ROCE_GRH = 0, CQE_ROCE_IPV6 = 9, CQE_ROCE_IPV4 = 10 };
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
 static_assert(sizeof(struct cqe_mini) * CQE_MINIS == CQE_BYTES, "compressed CQEs");

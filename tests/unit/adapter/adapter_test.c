@@ -66,7 +66,8 @@ static void expect_req(struct device_qp *q, uint8_t opcode)
 	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(q->qp)));
 }
 
-static void expect_recv(struct device_qp *q, uint8_t op, uint32_t bytes, uint32_t imm)
+static const struct cqe64 *expect_recv(struct device_qp *q, uint8_t op, uint32_t bytes,
+				       uint32_t imm)
 {
 	const struct cqe64 *c = device_cq_poll(&q->cq);
 
@@ -74,6 +75,7 @@ static void expect_recv(struct device_qp *q, uint8_t op, uint32_t bytes, uint32_
 	CHECK(c->op_own >> 4 == op);
 	CHECK(be32_get(c->byte_cnt) == bytes);
 	CHECK(be32_get(c->imm_inval_pkey) == imm);
+	return c;
 }
 
 /* What devices are seen to write beside a syndrome; 0 where nobody says. */
@@ -497,6 +499,7 @@ static void test_dead_peer(void)
 
 static void test_datagram(unsigned dev)
 {
+	const struct cqe64 *c;
 	struct pair p;
 	struct device_wqe w;
 	struct wqe_av av = {
@@ -522,7 +525,9 @@ static void test_datagram(unsigned dev)
 			expect_nothing(&p.b);
 			continue;
 		}
-		expect_recv(&p.b, CQE_OP_RESP_SEND_IMM, 1040, 77);
+		c = expect_recv(&p.b, CQE_OP_RESP_SEND_IMM, 1040, 77);
+		CHECK((be32_get(c->flags_rqpn) >> CQE_FLAGS_SL_SHIFT & 15) ==
+		      (dev ? CQE_ROCE_IPV6 : 0));
 		CHECK(!memcmp(p.dst + 40, p.src, 1000));
 		CHECK(dev ? p.dst[0] >> 4 == 6 : p.dst[0] == 0xee);
 	}
