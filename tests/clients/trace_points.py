@@ -269,10 +269,13 @@ def abuse(session):
 
 
 def devx(session):
-    told = told_by(session, "devx.*,prm.*", str(session.build / "tests/traffic/devx"), "-d",
+    """Commands are refused, and a path migrates."""
+    told = told_by(session, "devx.*,prm.*,path.*", str(session.build / "tests/traffic/devx"), "-d",
                    "mlx5_0")
     told.expect("prm.refused")
     told.expect("devx.refused")
+    for to, why in ("REARM", "modify"), ("ARMED", "peer-armed"), ("MIGRATED", "alternate-path"):
+        told.expect("path.state", to=to, why=why)
 
 
 def memory_that_stays(session):
