@@ -195,6 +195,11 @@ const struct fabric_environment *fabric_environment(void)
 	return NULL;
 }
 
+void trouble_error_text(int error, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s", strerror(-error));
+}
+
 void trouble_text(const struct trouble *t, char *buf, size_t size)
 {
 	snprintf(buf, size, "error %d", t->error);
