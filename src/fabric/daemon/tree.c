@@ -717,7 +717,7 @@ static bool lists_newest_first(struct tree *t)
 		return false;
 	}
 	if (!mkdirat(fd, "0", 0700) && !mkdirat(fd, "1", 0700))
-		while ((entry = readdir(dir)) && strcmp(entry->d_name, "0"))
+		while ((entry = readdir(dir)) && strcmp(entry->d_name, "0") != 0)
 			newest_first |= !strcmp(entry->d_name, "1");
 	unlinkat(fd, "0", AT_REMOVEDIR);
 	unlinkat(fd, "1", AT_REMOVEDIR);
