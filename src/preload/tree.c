@@ -118,7 +118,7 @@ struct walk {
 	char *out;
 	size_t len, size;
 	bool inside;	/* the path so far is a prefix or below one */
-	bool shared;	/* that prefix is shared with the machine */
+	size_t shared;	/* length of that prefix if the machine shares it; 0: it does not */
 	bool left;	/* ".." led out of a prefix */
 	unsigned depth; /* components below the prefix */
 };
@@ -160,7 +160,9 @@ static bool walk_step(struct walk *w, const char *name, size_t n)
 	if (!walk_append(w, name, n))
 		return false;
 	if (!w->inside) {
-		w->shared = path_listed(shared_prefixes, array_size(shared_prefixes), w->out);
+		w->shared = path_listed(shared_prefixes, array_size(shared_prefixes), w->out)
+				    ? w->len
+				    : 0;
 		w->inside = w->shared || path_listed(prefixes, array_size(prefixes), w->out);
 	} else if (!up)
 		w->depth++;
@@ -283,22 +285,15 @@ static bool directory_of(int dirfd, char *out, size_t size)
 	return true;
 }
 
-/* Tells whether the path lies below a device of the tree in a shared directory. */
+/* Tells whether the path, which is in a shared directory, lies below a device of the tree. */
 static bool is_below_device(const struct walk *w, const struct tree_path *t)
 {
+	char *device = strchr(w->out + w->shared, '/');
+	char *end = device ? strchr(device + 1, '/') : NULL;
 	bool ours;
-	size_t n = 0;
-	char *end;
 
-	for (size_t i = 0; i < array_size(shared_prefixes); i++) {
-		size_t len = strlen(shared_prefixes[i]);
-
-		if (!strncmp(w->out, shared_prefixes[i], len) && w->out[len] == '/')
-			n = len + 1;
-	}
-	end = n ? strchr(w->out + n, '/') : NULL;
 	/* Most of an interface is the machine's, also what it gets later. */
-	if (end && !strncmp(w->out, NETWORK, n - 1))
+	if (end && !strncmp(w->out, NETWORK, w->shared))
 		end = strncmp(end, "/device/", 8) ? NULL : strchr(end + 1, '/');
 	if (!end)
 		return false;
