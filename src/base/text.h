@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Copies src into dst[size], always with a NUL, and cuts it short if it is too long.  False: it was
  * cut. */
@@ -13,6 +14,14 @@ static inline bool text_copy(char *dst, size_t size, const char *src)
 	int n = snprintf(dst, size, "%s", src);
 
 	return n >= 0 && (size_t)n < size;
+}
+
+/* What stands behind the last slash of a path; the whole path if it has none. */
+static inline const char *text_file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 /* Parses a decimal number from 1 to max (at most 2^28) with nothing around it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "flexio/internal.h"
 #include "flexio/line.h"
 
@@ -15,7 +16,7 @@
 static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_BYTES])
 {
 	const char *name = outfile ? outfile : "flexio_dev";
-	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	const char *base = text_file_name(name);
 	FILE *f;
 
 	snprintf(path, PATH_BYTES, "%s.%d.%s", name, (int)getpid(), suffix);

@@ -89,7 +89,7 @@ static bool entry_is(struct pages *p, const char *entry, const char *name)
 /* Tells whether the list has this library, or a copy of it in another place. */
 static bool list_has_library(const char *list)
 {
-	return strstr(list, strrchr(library, '/') + 1) != NULL;
+	return strstr(list, text_file_name(library)) != NULL;
 }
 
 struct lack {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "preload/program_memory.h"
 #include "preload/tree.h"
 
@@ -32,13 +33,6 @@ exported JUMPS void *dlopen(const char *file, int mode)
 
 /* ---- namespaces ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Tells whether it is one of the libraries that look for devices. */
 static bool looks_for_devices(const char *path)
 {
@@ -46,7 +40,7 @@ static bool looks_for_devices(const char *path)
 					    "libmlx5.so"};
 
 	for (size_t i = 0; i < array_size(names); i++)
-		if (!strncmp(base_name(path), names[i], strlen(names[i])))
+		if (!strncmp(text_file_name(path), names[i], strlen(names[i])))
 			return true;
 	return false;
 }
@@ -60,7 +54,7 @@ static __attribute__((noinline)) void warn_if_it_looks_for_devices(const char *p
 	log_init();
 	log_warn("no devices: %s is in a namespace of its own (dlmopen), where softhca cannot "
 		 "reach it",
-		 base_name(path));
+		 text_file_name(path));
 }
 
 /* Not inlined, as no function can jump that has a variable to which others may have pointers. */

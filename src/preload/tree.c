@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "driver/cdev.h"
 #include "preload/program_memory.h"
 
@@ -194,17 +195,10 @@ static bool name_listed(const char *const *list, size_t count, const char *name,
 	return false;
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Looks at the last component and its directory, if the path names one. */
 static bool live_name(const char *path, bool unknown_directory)
 {
-	const char *name = last_component(path);
+	const char *name = text_file_name(path);
 	const char *dir, *end = name - 1;
 
 	if (name_listed(live_files, array_size(live_files), name, strlen(name)))
@@ -232,7 +226,7 @@ bool tree_live(const char *below, char *name, size_t size)
 
 bool tree_written(const char *path)
 {
-	return path && program_path_is_valid(path) && !strcmp(last_component(path), "node_desc");
+	return path && program_path_is_valid(path) && !strcmp(text_file_name(path), "node_desc");
 }
 
 const char *tree_device(const char *below)

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tool/tool.h"
 
 static bool is_gdb(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strcmp(slash ? slash + 1 : path, "gdb");
+	return !strcmp(text_file_name(path), "gdb");
 }
 
 /* The library's name has no blanks (preload_value). */
