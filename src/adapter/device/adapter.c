@@ -15,6 +15,7 @@
 #include "adapter/qp/flow.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_row.h"
+#include "adapter/qp/path.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dct.h"
 #include "adapter/transport/multicast.h"
@@ -130,17 +131,13 @@ static __attribute__((cold)) void adapter_drop(struct adapter *a, const struct p
 static __attribute__((noinline, cold)) bool
 adapter_peer_outside(const struct qp *qp, const struct pkt *pkt, struct pkt *out, struct path *path)
 {
-	const struct path *own = &qp->path;
-
 	if (pkt_transport(pkt) == BTH_UD)
 		return false;
-	if ((pkt->path->roce_v1 != own->roce_v1 ||
-	     memcmp(&pkt->path->sgid, &own->dgid, sizeof(own->dgid)) != 0 ||
-	     memcmp(&pkt->path->dgid, &own->sgid, sizeof(own->sgid)) != 0) &&
+	if (!path_has_gids_of(pkt->path, &qp->path) &&
 	    (qp_is_migrated(qp) || !migration_has_addresses(qp, pkt->path)))
 		return false;
 	*path = *pkt->path;
-	path->src_port = own->dst_port;
+	path->src_port = qp->path.dst_port;
 	*out = *pkt;
 	out->path = path;
 	out->sqpn = qp->attr.dest_qpn;

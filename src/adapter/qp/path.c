@@ -100,6 +100,13 @@ void path_reverse(const struct path *path, struct path *back)
 	back->route = NULL;
 }
 
+bool path_has_gids_of(const struct path *path, const struct path *own)
+{
+	return path->roce_v1 == own->roce_v1 &&
+	       !memcmp(&path->sgid, &own->dgid, sizeof(own->dgid)) &&
+	       !memcmp(&path->dgid, &own->sgid, sizeof(own->sgid));
+}
+
 enum cqe_roce_header path_header_type(const struct path *path)
 {
 	if (path->roce_v1)

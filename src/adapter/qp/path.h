@@ -19,5 +19,7 @@ void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path 
 uint16_t path_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn);
 /* The path back to the sender of a packet that came along 'path'. */
 void path_reverse(const struct path *path, struct path *back);
+/* True if a packet that came along 'path' has the GIDs of our own path, in the other direction. */
+bool path_has_gids_of(const struct path *path, const struct path *own);
 /* On Ethernet, the kind of header in the 40 bytes in front of a datagram. */
 enum cqe_roce_header path_header_type(const struct path *path);

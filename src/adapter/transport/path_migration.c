@@ -93,10 +93,7 @@ bool migration_begin(struct qp *qp, const char *why)
 
 static bool same_addresses(const struct path *path, const struct path *own)
 {
-	if (path->grh != own->grh || path->roce_v1 != own->roce_v1)
-		return false;
-	if (own->grh && (memcmp(&path->sgid, &own->dgid, sizeof(own->dgid)) != 0 ||
-			 memcmp(&path->dgid, &own->sgid, sizeof(own->sgid)) != 0))
+	if (path->grh != own->grh || (own->grh && !path_has_gids_of(path, own)))
 		return false;
 	return path->slid == own->dlid && path->dlid == own->slid;
 }
