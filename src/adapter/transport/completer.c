@@ -494,37 +494,29 @@ void completer_receive_brief(struct qp *qp, const struct brief *b)
 	spin_unlock(&qp->comp.lock);
 }
 
-/* The same for a queue pair that may migrate: an answer along the alternate path is wanted, too. */
-static bool completer_accepts_migrating(struct qp *qp, const struct pkt *pkt)
+/* The same of a packet.  If the queue pair may migrate, one along the alternate path is wanted, too. */
+static bool completer_accepts_packet(struct qp *qp, const struct pkt *pkt)
 {
-	if (!completer_waits(qp))
-		return false;
-	switch (migration_check(qp, pkt)) {
-	case MIGRATION_FOLLOWED:
-		return true;
-	case MIGRATION_REFUSED:
-		return false;
-	case MIGRATION_NO_MATTER:
-		break;
+	bool migrated = qp_is_migrated(qp);
+
+	if (!migrated && completer_waits(qp)) {
+		enum migration_verdict v = migration_check(qp, pkt);
+
+		if (v != MIGRATION_NO_MATTER)
+			return v == MIGRATION_FOLLOWED;
 	}
 	if (!completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey, pkt->path->src_port,
 			       pkt->sqpn))
 		return false;
-	migration_heard(qp, pkt);
+	if (!migrated)
+		migration_heard(qp, pkt);
 	return true;
 }
 
 void completer_receive(struct qp *qp, const struct pkt *pkt)
 {
-	bool accepted;
-
 	spin_lock(&qp->comp.lock);
-	if (qp_is_migrated(qp))
-		accepted = completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey,
-					     pkt->path->src_port, pkt->sqpn);
-	else
-		accepted = completer_accepts_migrating(qp, pkt);
-	if (accepted) {
+	if (completer_accepts_packet(qp, pkt)) {
 		if (pkt_op(pkt) == BTH_ACK)
 			completer_acknowledgement(qp, pkt);
 		else
