@@ -251,16 +251,20 @@ static const char *alternate_refused(const struct qp *qp, const struct qp_attr *
 /* The reason why an attribute is refused; NULL: all are fine. */
 static const char *attribute_refused(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
+	const char *why = NULL;
+
 	if (mask & IB_QP_PORT && (attr->port_num < 1 || attr->port_num > ADAPTER_QP_PORTS))
 		return "port_num: the device has no such port for queue pairs; the first is 1";
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= SUBNET_MAX_PKEYS)
 		return "pkey_index is past the end of the P_Key table";
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return "path_mtu is none of IBV_MTU_256 to IBV_MTU_4096";
-	if (mask & IB_QP_AV && path_refused(qp, &attr->ah))
-		return path_refused(qp, &attr->ah);
-	if (mask & IB_QP_ALT_PATH && alternate_refused(qp, attr))
-		return alternate_refused(qp, attr);
+	if (mask & IB_QP_AV)
+		why = path_refused(qp, &attr->ah);
+	if (!why && mask & IB_QP_ALT_PATH)
+		why = alternate_refused(qp, attr);
+	if (why)
+		return why;
 	if (mask & IB_QP_PATH_MIG_STATE && !migration_may_set(qp, attr->path_mig_state))
 		return "path_mig_state: IBV_MIG_REARM can be set in the state MIGRATED, and "
 		       "IBV_MIG_MIGRATED in the state ARMED, into which only the peer leads";
