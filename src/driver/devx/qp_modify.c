@@ -285,6 +285,15 @@ static enum qpc_service service_number(enum ib_qp_type type)
 	}
 }
 
+static void encode_path(const struct ufile *f, uint8_t *ads, const struct ib_ah *ah,
+			uint16_t pkey_index, uint8_t timeout, uint16_t udp_sport)
+{
+	devx_path_encode(f, ah, ads);
+	prm_set(ads, ADS_PKEY_INDEX, pkey_index);
+	prm_set(ads, ADS_ACK_TIMEOUT, timeout);
+	prm_set(ads, ADS_UDP_SPORT, udp_sport);
+}
+
 static int devx_query_qp(struct devx_call *c)
 {
 	struct devx_qp_target target = devx_qp_target(c->target);
@@ -313,14 +322,10 @@ static int devx_query_qp(struct devx_call *c)
 	prm_set(qpc, QPC_QKEY, attr.qkey);
 	for (size_t i = 0; i < array_size(rights); i++)
 		prm_set(qpc, rights[i].field, (attr.access & rights[i].access) != 0);
-	devx_path_encode(c->file, &attr.ah, qpc + QPC_PRIMARY_PATH);
-	prm_set(qpc + QPC_PRIMARY_PATH, ADS_PKEY_INDEX, attr.pkey_index);
-	prm_set(qpc + QPC_PRIMARY_PATH, ADS_ACK_TIMEOUT, attr.timeout);
-	prm_set(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT, attr.udp_sport);
-	devx_path_encode(c->file, &attr.alt_ah, qpc + QPC_ALT_PATH);
-	prm_set(qpc + QPC_ALT_PATH, ADS_PKEY_INDEX, attr.alt_pkey_index);
-	prm_set(qpc + QPC_ALT_PATH, ADS_ACK_TIMEOUT, attr.alt_timeout);
-	prm_set(qpc + QPC_ALT_PATH, ADS_UDP_SPORT, attr.alt_ah.udp_sport);
+	encode_path(c->file, qpc + QPC_PRIMARY_PATH, &attr.ah, attr.pkey_index, attr.timeout,
+		    attr.udp_sport);
+	encode_path(c->file, qpc + QPC_ALT_PATH, &attr.alt_ah, attr.alt_pkey_index,
+		    attr.alt_timeout, attr.alt_ah.udp_sport);
 	return 0;
 }
 
