@@ -741,7 +741,7 @@ static int host_write(const struct fabric *f, uint32_t host, int root)
 	tree_dir(&t, PCI_BUS "/drivers/" PCI_DRIVER);
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
-	newest_first = lists_newest_first(&t);
+	newest_first = h->nhcas > 1 && lists_newest_first(&t);
 	for (uint32_t i = 0; i < h->nhcas; i++)
 		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node +
 						  (newest_first ? h->nhcas - 1 - i : i)]);
