@@ -26,14 +26,14 @@
 #define UMAD_INLINE_BYTES  65536u
 #define UMAD_MESSAGE_BYTES (UMAD_HEADER_NEW + 256u) /* the longest message without a marker */
 #define UMAD_MOST_HEAD	   (UMAD_HEADER_NEW + 64u)  /* the file's header and those of the MAD */
-/* Of a MAD that write takes; what is longer gets ENOMEM.  A receiver that reads has room for it. */
-#define UMAD_MOST_MESSAGE  ((64u << 20) - 512u)
 #define UMAD_IN_FLIGHT	   4096u
 #define UMAD_MOST_SENDS	   65536u	/* under way from one file; one more gets ENOMEM */
 #define UMAD_MOST_RECEIVED 16384u	/* MADs that wait for a reader; more are dropped */
 #define UMAD_MOST_WAITING  (256u << 20) /* bytes that wait in all files together */
 #define UMAD_MOST_OF_A_FILE \
 	(64u << 20) /* more than one file's share of these, so that others have some */
+/* Of a MAD that write takes; what is longer gets ENOMEM.  A receiver that reads has room for it. */
+#define UMAD_MOST_MESSAGE   (UMAD_MOST_OF_A_FILE - 512u)
 #define UMAD_SURE_OF_A_FILE (1u << 20) /* a file has this much, whatever others have left unread */
 
 /* Shorter than any write or read can be, so that nobody takes it for one. */

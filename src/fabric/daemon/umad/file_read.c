@@ -24,6 +24,10 @@
 #define SL_MAX	   15u
 #define MAX_FILE   (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
 
+static_assert(UMAD_MOST_MESSAGE + UMAD_HEADER_NEW <= UMAD_MOST_OF_A_FILE &&
+		      UMAD_MOST_MESSAGE + MAD_BYTES <= RMPP_MOST_BYTES,
+	      "what a program may write arrives, also with its last segment filled up");
+
 /* Messages that one system call takes off the socket. */
 #define LETTERS 16u
 
