@@ -11,11 +11,11 @@
 #include "dpacc/words.h"
 
 /* Returns where the compiler has the tool: a path, or the bare name if it has none. */
-static char *tool_path(const char *name)
+static const char *tool_path(const char *name)
 {
-	char *path = look_compiler_answer(text_of("-print-prog-name=%s", name));
+	const char *path = look_compiler_answer(text_of("-print-prog-name=%s", name));
 
-	return path[0] ? path : text_of("%s", name);
+	return path[0] ? path : name;
 }
 
 /* Drops the target, which says nothing here; LLVM's tools would look for its processor. */
