@@ -30,7 +30,7 @@ static void test_init(void)
 		CHECK(qp_modify(q.qp, &attr,
 				IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS) ==
 		      -EINVAL);
-		expect_state(IB_QPS_RESET, 0);
+		expect_state(IB_QPS_RESET, 1);
 	}
 	attr.port_num = 1;
 	CHECK(!qp_modify(q.qp, &attr,
