@@ -223,9 +223,7 @@ static void adapter_run_qp(struct run_entry *e)
 {
 	struct qp *qp = container_of(e, struct qp, run);
 
-	if (migration_is_due(qp))
-		qp_migrate(qp);
-	responder_continue(qp);
+	qp_continue(qp);
 	qp_run(qp);
 }
 

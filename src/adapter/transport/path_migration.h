@@ -11,7 +11,7 @@
  * A queue pair migrates when its retries are exhausted, when the program sets MIGRATED, or when the
  * peer has migrated: a packet comes along the alternate path, and its MigReq is 1.  A migration
  * needs all three locks of the queue pair.  The completer and the responder hold one, so they note
- * DUE and kick the queue pair, whose next run calls qp_migrate first.  The responder sends no
+ * DUE and kick the queue pair, whose next run begins with qp_continue.  The responder sends no
  * answers meanwhile, because they belong on the alternate path.
  *
  * A queue pair that is not MIGRATED neither sends nor takes requests without packets, because only
@@ -43,8 +43,9 @@ uint32_t migration_set(struct qp *qp, uint32_t state);
  * attributes that have changed, otherwise 0.  The caller holds all locks. */
 uint32_t migration_take(struct qp *qp);
 
-/* Performs the migration that is due.  The caller holds no locks. */
-void qp_migrate(struct qp *qp);
+/* Performs a migration that is due, and then sends the answers that are owed.  The caller holds no
+ * locks. */
+void qp_continue(struct qp *qp);
 
 /* Called when the retries are exhausted: true if the queue pair migrates instead of failing. */
 bool migration_begin(struct qp *qp, const char *why);

@@ -178,19 +178,12 @@ uint32_t qp_number(const struct qp *qp)
 	return qp->qpn;
 }
 
-/* Sends the answer to the peer's last message, which may still wait for a poll. */
-static void answer_last(struct qp *qp)
-{
-	if (migration_is_due(qp))
-		qp_migrate(qp);
-	(void)responder_continue(qp);
-}
-
 void qp_destroy(struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
-	answer_last(qp);
+	/* Send the answer to the peer's last message, which may still wait for a poll. */
+	qp_continue(qp);
 	/* From here on new packets and timers do not find the QP; those that have found it leave
 	 * within the grace period. */
 	number_publish(&a->qps, qp->qpn, NULL);
@@ -459,7 +452,7 @@ static void qp_reconnect(struct qp *qp, uint32_t mask, bool revoked)
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 }
 
-void qp_migrate(struct qp *qp)
+static void qp_migrate(struct qp *qp)
 {
 	bool revoked = false;
 	uint32_t mask;
@@ -472,6 +465,13 @@ void qp_migrate(struct qp *qp)
 	qp_reconnect(qp, mask, revoked);
 }
 
+void qp_continue(struct qp *qp)
+{
+	if (migration_is_due(qp))
+		qp_migrate(qp);
+	(void)responder_continue(qp);
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	enum ib_qp_state cur, next = IB_QPS_RESET;
@@ -482,7 +482,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	if (qp->rss)
 		return -ENOSYS;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
-		answer_last(qp);
+		qp_continue(qp); /* as in qp_destroy */
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RTR)
 		drop_old_packets(qp);
 	qp_lock(qp);
