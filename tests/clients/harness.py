@@ -18,6 +18,7 @@ TIME_LIMIT = 180  # seconds for one program: two that poll in turns may have to 
 LEAVE_LIMIT = 30  # seconds for a daemon to leave after its last client, which takes milliseconds
 TRAFFIC_LIMIT = 60  # seconds until two programs must have met
 NAP = 0.02
+NAPS = 10
 
 
 class Failure(Exception):
@@ -179,12 +180,15 @@ class Session:
 
 
 def within(limit, done):
-    """Whether done() comes true.  Naps are counted and not the clock looked at: where everything
-    stood still for a while, others get their time before the last look."""
-    for _ in range(int(limit / NAP)):
+    """Whether done() comes true.  A round counts for NAPS naps at most: where everything stands still for a while, others
+    get their time before the last look."""
+    waited = 0
+    while waited < limit:
+        begin = time.monotonic()
         if done():
             return True
         time.sleep(NAP)
+        waited += min(time.monotonic() - begin, NAPS * NAP)
     return done()
 
 

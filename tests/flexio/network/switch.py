@@ -90,10 +90,11 @@ def sent_to_file(session):
     out.unlink()
 
 
-def passed_on(frames):
-    """What goes on from the uplink to the uplink, and what device code sends back."""
-    return ([f for f, way in zip(frames, ORDER) if way in (UPLINK, END)],
-            [answer(f) for f, way in zip(frames, ORDER) if way in ENTER])
+def from_outside():
+    """What comes by the uplink, and what device code sends back.  No rule leads back to the uplink: libmlx5 makes such
+    a rule drop from version 50 on."""
+    sent = [(frame(way, PEER, i), way) for i, way in enumerate(ORDER) if way not in (UPLINK, END)]
+    return [f for f, _ in sent], [answer(f) for f, way in sent if way in ENTER]
 
 
 def seen(session, receiver):
@@ -108,28 +109,26 @@ def received_from_host(session):
     with fabric(session), program(session, "switch_receives") as receiver:
         with program(session, "outside_sends", "host2") as other:
             heard = sorted(ended(session, other).splitlines(True))
-        frames = [frame(way, PEER, i) for i, way in enumerate(ORDER)]
-        wanted = sorted(said(f) for part in passed_on(frames) for f in part)
+        _, back = from_outside()
+        wanted = sorted(map(said, back))
         expect(heard == wanted, f"it hears\n{''.join(heard)}and not\n{''.join(wanted)}")
         count = seen(session, receiver)
-        expect(count == len(passed_on(frames)[1]), f"device code has seen {count} frames")
+        expect(count == len(back), f"device code has seen {count} frames")
 
 
 def received_from_file(session):
     """And for those of a tie."""
     into, out = session.runtime / "in.pcap", session.runtime / "out.pcap"
-    frames = [frame(way, PEER, i) for i, way in enumerate(ORDER)]
+    frames, back = from_outside()
     into.write_bytes(ties.pcap(frames))
     with fabric(session), program(session, "switch_receives") as receiver:
         ties.tie(session, "mlx5_1", f"in={into}", f"out={out}")
-        on, back = passed_on(frames)
-        ties.counted(session, "host1/mlx5_1", out=len(on) + len(back), **{"in": len(frames)})
+        ties.counted(session, "host1/mlx5_1", out=len(back), **{"in": len(frames)})
         count = seen(session, receiver)
         expect(count == len(back), f"device code has seen {count} frames")
         expect(session.tool("fabric", "untie", "mlx5_1").status == 0, "untie")
         found = ties.frames_of(out)
-        expect([f for f in found if f in on] == on and sorted(found) == sorted(on + back),
-               f"in the file: {''.join(map(said, found))}")
+        expect(sorted(found) == sorted(back), f"in the file: {''.join(map(said, found))}")
     into.unlink()
     out.unlink()
 
