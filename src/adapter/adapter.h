@@ -4,7 +4,7 @@
  * driver, DEVX and a unit test call it in the same way.
  *
  * Threads.  Every function may be called from any thread.  Control functions (create, modify,
- * query, destroy) may block for a grace period; the data-path functions (qp_doorbell,
+ * query, destroy) may wait for readers of the object; the data-path functions (qp_doorbell,
  * adapter_progress, ...) never block.  Upcalls run with locks of the device held: they may write
  * to a pipe or wake a thread, and must not call back into the adapter.
  *
@@ -485,7 +485,7 @@ void qp_set_udp_sport(struct qp *qp, uint16_t port);
 /* DCI: lets requests of the stream be executed again.  -EINVAL if the stream is not in error. */
 int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
 /* Executes the requests on the send ring, because the program has rung the send doorbell, or may
- * have.  Call it inside rcu_enter (base/rcu.h), where a caller that has just looked up the queue
+ * have.  Call it inside hazard_enter (base/hazard.h), where a caller that has just looked up the queue
  * pair already is. */
 void qp_doorbell(struct qp *qp);
 /*

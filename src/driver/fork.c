@@ -3,7 +3,7 @@
 #include "base/cancel.h"
 #include "base/explain.h"
 #include "base/hidden.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "dpa/debugger.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
@@ -14,8 +14,6 @@
 #include "driver/runtime/share.h"
 #include "driver/uverbs/core/event.h"
 
-/* A thread that holds the process's lock may wait for a grace period, which the lock of the RCU
- * library holds up: so that lock comes last. */
 void cdev_fork_prepare(void)
 {
 	no_cancellation();
@@ -25,7 +23,6 @@ void cdev_fork_prepare(void)
 	process_fork_prepare();
 	uverbs_event_fork_lock();
 	dpa_debugger_fork_lock();
-	urcu_bp_before_fork();
 }
 
 void cdev_fork_parent(void)
@@ -33,7 +30,6 @@ void cdev_fork_parent(void)
 	no_cancellation();
 
 	share_fork_parent();
-	urcu_bp_after_fork_parent();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_unlock();
 	process_fork_parent();
@@ -48,7 +44,7 @@ void cdev_fork_child(void)
 	/* First, as a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
 	share_fork_child();
-	urcu_bp_after_fork_child();
+	hazard_fork_child();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();
 	function_fork_child();

@@ -292,7 +292,7 @@ static inline must_check bool remote_key(const struct remote *f, uint32_t key,
 		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
 }
 
-/* The remote of a peer if the peer's process lives; else NULL.  Call it under RCU. */
+/* The remote of a peer if the peer's process lives; else NULL.  The caller is a reader. */
 static inline struct remote *remote_living(const _Atomic(struct remote *) *at)
 {
 	struct remote *f = atomic_load_explicit(at, memory_order_acquire);

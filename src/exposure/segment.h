@@ -113,14 +113,14 @@ bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t o
 void segment_view_let_go(struct segment_view *v);
 /* Maps the chunks that have pages now, up to the limits above, before a request needs them. */
 void segment_view_begin(struct segment_view *v);
-/* Takes out the maps that were let go.  A grace period later, segment_maps_free gives their
- * addresses back. */
+/* Takes out the maps that were let go.  When all readers have left that are there now,
+ * segment_maps_free gives their addresses back. */
 struct segment_map *segment_view_dead(struct segment_view *v);
 void segment_maps_free(struct segment_map *m);
 
 /*
  * Where [offset, offset + len) of the file is mapped.  NULL: the file has no such range, it is too
- * long, or it is not mapped yet (segment_view_map).  Call it under RCU.
+ * long, or it is not mapped yet (segment_view_map).  The caller is a reader.
  */
 static inline uint8_t *segment_at(const struct segment_view *v, struct segment_ref ref,
 				  uint64_t offset, uint64_t len)

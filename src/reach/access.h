@@ -135,7 +135,7 @@ static inline bool access_is_revoked(const struct access *a)
 /*
  * The target has made something invalid.  When this returns, no access that was allowed before is
  * in progress, and none will be made.  It takes time, so the caller must hold no lock of the data
- * path and be in no RCU section; a caller that does uses revoke.h.  A target gives up a peer that
+ * path and be no reader; a caller that does uses revoke.h.  A target gives up a peer that
  * keeps a slot for longer than any access takes, or that sleeps for a second where we cannot see
  * it; see revoke.c.
  */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "wire/traffic.h"
 #include "wire/process.h"
 #include "wire/record_form.h"
@@ -198,12 +198,12 @@ uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct b
 	uint32_t taken = 0;
 	struct wire *w;
 
-	rcu_enter();
+	hazard_enter();
 	w = wire_process_wire(h, dst_port);
 	client = w ? atomic_load_explicit(&w->client, memory_order_acquire) : NULL;
 	if (likely(client && client->receive_briefs && !w->ethernet && !slot_observed(h->slot) &&
 		   subnet_port_active(h->attr.subnet, w->port_row)))
 		taken = client->receive_briefs(client->user, b, n);
-	rcu_leave();
+	hazard_leave();
 	return taken;
 }

@@ -2,7 +2,7 @@
 /* See deliver.h. */
 #include "wire/deliver.h"
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 
@@ -43,7 +43,7 @@ bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 {
 	bool delivered;
 
-	rcu_enter();
+	hazard_enter();
 	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
 		(void)multicast_deliver(h, p);
 		delivered = true;
@@ -55,6 +55,6 @@ bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 		else
 			delivered = to && wire_deliver(to, p);
 	}
-	rcu_leave();
+	hazard_leave();
 	return delivered;
 }

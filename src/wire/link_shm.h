@@ -43,7 +43,8 @@ struct link_shm {
 		retry_at[REGISTRY_SLOTS]; /* ns; nobody tries to open the channel before */
 
 	pthread_mutex_t control;
-	_Atomic(struct remote *) remotes[REGISTRY_SLOTS]; /* mapped under control, read under RCU */
+	_Atomic(struct remote *)
+		remotes[REGISTRY_SLOTS]; /* mapped under control, read by readers */
 	struct remote *dead_remotes;
 	struct channel *dying; /* unpublished; the next thread that drains tears them down */
 	_Atomic(bool) any_dying;
@@ -59,10 +60,10 @@ int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int si
 void link_shm_drop(struct link_shm *l, uint16_t peer);
 /* Opens the channel to another slot if there is none; false: that is not possible now. */
 bool link_shm_connect(struct link_shm *l, uint16_t peer);
-/* Frees remotes that nobody has been able to find for a grace period. */
+/* Frees remotes that nobody can find and no reader uses any more. */
 void link_shm_free_remotes(struct remote *f);
-/* Returns what the process in that slot opens to us, if it lives and we have mapped that.  Under
- * RCU. */
+/* Returns what the process in that slot opens to us, if it lives and we have mapped that.  The
+ * caller is a reader. */
 struct remote *remote_at(const struct link_shm *l, uint16_t peer);
 /* Maps what the process in that slot opens to us, unless we have tried that before. */
 void remote_find(struct link_shm *l, uint16_t peer);

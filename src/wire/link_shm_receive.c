@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Delivers what other processes have sent. */
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/brief.h"
 #include "wire/deliver.h"
@@ -95,12 +95,12 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 	 * connection. */
 	if (unlikely(!ch->met) && !l->attr->carries)
 		remote_find(l, peer);
-	rcu_enter();
+	hazard_enter();
 	/* A carrier gets packets whole, because it would have to give back a payload by
 	 * reference. */
 	f = l->attr->carries ? NULL : remote_at(l, peer);
 	news = channel_drain(ch, f ? &f->reach : NULL, false, &sink);
-	rcu_leave();
+	hazard_leave();
 	if (news & CHANNEL_MORE)
 		inbox_raise(l->slot, peer);
 	if (news & CHANNEL_TELL_PEER)

@@ -8,7 +8,7 @@
  * then makes the exact choice.  The registry names the slots in use, so that the sender does not
  * touch the others.
  */
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/process.h"
 #include "wire/counter_shard.h"
@@ -286,9 +286,9 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	if (!send_copies(w, &to, p))
 		return WIRE_BUSY;
 	if (multicast_listens(h->slot, group)) {
-		rcu_enter();
+		hazard_enter();
 		wanted = multicast_deliver(h, p);
-		rcu_leave();
+		hazard_leave();
 	}
 	if (!wanted && !to.n && explaining())
 		explain_unheard(w, p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside the wire: what the wires of one process share.  Tables of wires are read under RCU.
+ * Inside the wire: what the wires of one process share.  Readers (base/hazard.h) look at the tables of wires.
  * Nobody holds the control lock for long, or across a callback.
  */
 #pragma once
@@ -35,7 +35,7 @@ struct wire_process {
 	struct link *links[WIRE_PROCESS_LINKS]; /* the links that drain */
 	unsigned nlinks;
 	_Atomic(struct wire *) wires[WIRE_PROCESS_WIRES];
-	_Atomic(struct tap *) taps;	       /* changed under the control lock, read under RCU */
+	_Atomic(struct tap *) taps;	       /* changed under the control lock, read by readers */
 	uint32_t group_users[WIRE_GROUP_BITS]; /* under the control lock */
 	pthread_mutex_t control;
 	/* The flows that we control (wire/flow_control.h). */

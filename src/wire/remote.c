@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Other processes' memory that lies open to this one: found by route, mapped when asked for. */
 #include "base/cancel.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "base/trace.h"
 #include "wire/process.h"
@@ -12,7 +12,7 @@ struct remote *remote_at(const struct link_shm *l, uint16_t peer)
 	return remote_living(&l->remotes[peer]);
 }
 
-/* What the process of that slot lays open of its keys and responders.  Call it under RCU. */
+/* What the process of that slot lays open of its keys and responders.  The caller is a reader. */
 static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 {
 	struct remote *f;
@@ -123,7 +123,7 @@ static void remote_collect(struct link_shm *l)
 	l->dead_remotes = NULL;
 	pthread_mutex_unlock(&l->control);
 	if (dead || dead_maps)
-		rcu_wait();
+		hazard_wait_all();
 	link_shm_free_remotes(dead);
 	segment_maps_free(dead_maps);
 }
@@ -147,7 +147,7 @@ bool wire_process_let_go(struct wire_process *h)
 	if (likely(ended == h->files_ended))
 		return false;
 	h->files_ended = ended;
-	rcu_enter();
+	hazard_enter();
 	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
 		struct remote *f =
 			atomic_load_explicit(&h->shm.remotes[peer], memory_order_acquire);
@@ -155,7 +155,7 @@ bool wire_process_let_go(struct wire_process *h)
 		if (f)
 			segment_view_let_go(&f->segments);
 	}
-	rcu_leave();
+	hazard_leave();
 	return true;
 }
 
@@ -180,9 +180,9 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 		return;
 	remote_connect(&w->host->shm, (uint16_t)(owner - 1));
 	/* Map now what the peer has registered so far, so that the first request finds it. */
-	rcu_enter();
+	hazard_enter();
 	f = remote_of(w->host, owner);
 	if (f)
 		segment_view_begin(&f->segments);
-	rcu_leave();
+	hazard_leave();
 }

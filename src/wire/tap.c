@@ -2,7 +2,7 @@
 /* See tap.h. */
 #include "wire/tap.h"
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "wire/process.h"
 
 void wire_tap_attach(struct wire_process *h, struct tap *t)
@@ -14,7 +14,7 @@ void wire_tap_attach(struct wire_process *h, struct tap *t)
 	atomic_fetch_add(&h->slot->observers, 1);
 	pthread_mutex_unlock(&h->control);
 	/* Requests are executed in readers' sections. */
-	rcu_wait();
+	hazard_wait_all();
 }
 
 void wire_tap_detach(struct wire_process *h, struct tap *t)
@@ -31,16 +31,16 @@ void wire_tap_detach(struct wire_process *h, struct tap *t)
 		atomic_fetch_sub(&h->slot->observers, 1);
 	}
 	pthread_mutex_unlock(&h->control);
-	rcu_wait();
+	hazard_wait_all();
 }
 
 void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p)
 {
 	struct tap *t;
 
-	rcu_enter();
+	hazard_enter();
 	for (t = atomic_load_explicit(&w->host->taps, memory_order_acquire); t;
 	     t = atomic_load_explicit(&t->next, memory_order_acquire))
 		t->packet(t, at, w->port_row, p);
-	rcu_leave();
+	hazard_leave();
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/process.h"
 #include "wire/route.h"
@@ -54,15 +54,15 @@ void wire_destroy(struct wire *w)
 		if (atomic_load_explicit(&h->wires[i], memory_order_relaxed) == w)
 			atomic_store(&h->wires[i], NULL);
 	pthread_mutex_unlock(&h->control);
-	rcu_wait();
+	hazard_wait_all();
 	free(w);
 }
 
 void wire_attach(struct wire *w, const struct wire_client *client)
 {
-	/* When rcu_wait has returned, nobody is in the former client any more. */
+	/* When hazard_wait has returned, nobody is in the former client any more. */
 	if (atomic_exchange(&w->client, NULL))
-		rcu_wait();
+		hazard_wait_all();
 	if (client) {
 		w->attached = *client;
 		atomic_store_explicit(&w->client, &w->attached, memory_order_release);

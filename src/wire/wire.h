@@ -170,7 +170,7 @@ struct expose *wire_process_expose(struct wire_process *h);
 struct slot *wire_process_slots(struct wire_process *h);
 /*
  * What the process that owns (path, dqpn) lays open, if both ports are up and the process lives.
- * NULL if it is this process, or not connected.  Call it under RCU.
+ * NULL if it is this process, or not connected.  The caller is a reader.
  */
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
 /* What each slot's process lays open, for remote_living.  NULL: this process reaches nobody's

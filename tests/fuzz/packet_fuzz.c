@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "adapter/transport/dc_process.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "fuzz_device.h"
 #include "packet_ops.h"
 #include "signed_key.h"
@@ -338,9 +338,9 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		return;
 	memcpy(q->sq + (size_t)(q->sq_pi % FUZZ_BLOCKS) * WQE_BLOCK, &wqe, sizeof(wqe));
 	q->dbrec[DBREC_SEND] = be32_of(++q->sq_pi);
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(q->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 static void post_recv(struct fuzz_qp *q, struct input *in)

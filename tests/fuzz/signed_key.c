@@ -2,7 +2,7 @@
 #include "signed_key.h"
 
 #include "adapter/memory/mkey_inside.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 #define ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 /* In pieces of so many bytes; more of them than one packet describes. */
@@ -69,7 +69,7 @@ void signed_begin(struct fuzz_signed *s, struct fuzz_device *d, uint8_t what)
 			be64_of((uintptr_t)(m->area + m->off + attr.entries * PIECE))};
 	attr.length = (uint64_t)attr.entries * PIECE;
 	MUST(!mkey_create_indirect(a, &attr, &s->mkey) && !psv_create(a, d->pdn, &s->psv));
-	rcu_enter();
+	hazard_enter();
 	k = indirect_find(a, mkey_key(s->mkey));
 	MUST(k);
 	spin_lock(&k->lock);
@@ -79,7 +79,7 @@ void signed_begin(struct fuzz_signed *s, struct fuzz_device *d, uint8_t what)
 	for (unsigned i = 0; i < SIG_SIDES; i++)
 		k->psv[i] = psv_number(s->psv);
 	spin_unlock(&k->lock);
-	rcu_leave();
+	hazard_leave();
 }
 
 void signed_end(struct fuzz_signed *s, struct fuzz_device *d)

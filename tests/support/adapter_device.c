@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "check.h"
 #include "test_slots.h"
 #include "test_subnet.h"
@@ -318,9 +318,9 @@ void device_ring(struct device_qp *q)
 		return;
 	}
 	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(q->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 void device_wqe_end(struct device_wqe *w)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 void keyed_pair_up(struct keyed_pair *t)
 {
@@ -109,9 +109,9 @@ enum mkey_verdict verdict(struct keyed_pair *t, uint32_t key, uint64_t va, uint6
 	struct runs runs;
 
 	runs_begin(&runs);
-	rcu_enter();
+	hazard_enter();
 	v = mkey_resolve(t->device.adapter[0], &u, va, len, &runs);
-	rcu_leave();
+	hazard_leave();
 	return v;
 }
 

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "adapter/memory/mkey_inside.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 static const uint16_t lids[2] = {7, 9};
 
@@ -218,7 +218,7 @@ void signed_pair_sign(struct signed_pair *t, unsigned side, const struct sig_con
 	struct signed_pair_side *s = &t->side[side];
 	struct indirect *k;
 
-	rcu_enter();
+	hazard_enter();
 	k = indirect_find(signed_pair_adapter(t, side), s->skey);
 	CHECK(k && n <= SIGNED_PAIR_ENTRIES);
 	spin_lock(&k->lock);
@@ -233,7 +233,7 @@ void signed_pair_sign(struct signed_pair *t, unsigned side, const struct sig_con
 	for (unsigned i = 0; i < SIG_SIDES; i++)
 		k->psv[i] = psv_number(s->psv[i]);
 	spin_unlock(&k->lock);
-	rcu_leave();
+	hazard_leave();
 }
 
 struct umr_klm signed_pair_klm(const struct signed_pair *t, unsigned side, uint64_t at,

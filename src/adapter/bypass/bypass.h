@@ -46,6 +46,6 @@ struct bypass_peer;
  * protection domain (IBTA annex A14).  False: the target has no such queue. */
 bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r) must_check;
 
-/* Executes a request: true if it is done and retired.  The requester calls this with sq held, under
- * RCU. */
+/* Executes a request: true if it is done and retired.  The requester calls this with sq held, as a
+ * reader. */
 bool bypass_take(struct qp *qp, const struct send_wqe *w);

@@ -102,7 +102,7 @@ static inline must_check bool bypass_peer_enter_remote(const struct qp *qp, uint
 }
 
 /* Finds the peer of a connected queue pair, if it accepts a request of this right with our next
- * PSN.  After a success the caller must call bypass_peer_leave.  sq held, under RCU. */
+ * PSN.  After a success the caller must call bypass_peer_leave.  sq held, as a reader. */
 static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t right,
 						struct bypass_peer *r)
 {

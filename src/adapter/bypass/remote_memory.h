@@ -32,7 +32,7 @@ struct remote_move {
 /*
  * Executes requests in their order at a peer in another process that the caller has entered.
  * Packets must carry those that are not executed: a key refuses, memory is not there, or no way is
- * open now.  The first of these may be executed in part.  Under RCU.
+ * open now.  The first of these may be executed in part.  The caller is a reader.
  */
 void remote_move(const struct bypass_peer *r, struct remote_move *m);
 /* Executes an atomic at mapped memory of such a peer.  False: it is not executed; true: *before is

@@ -15,6 +15,6 @@
 void bypass_revoke_qp(struct qp *qp);
 
 /* These do the same without waiting, in front of completions in error, with the requester's baton
- * and under RCU: the first asks once, and the second tells whether the revocation is over. */
+ * and as a reader: the first asks once, and the second tells whether the revocation is over. */
 void bypass_revoke_ask(struct qp *qp);
 bool bypass_revoke_over(struct qp *qp);

@@ -46,7 +46,7 @@ struct gone_key {
 #define CQ_BELL_ROWS 256u
 
 struct cq_bells {
-	struct spin lock; /* held by threads that change it; readers are under RCU */
+	struct spin lock; /* held by threads that change it; readers take none */
 	_Atomic(struct cq_bell *) row[CQ_BELL_ROWS];
 };
 

@@ -13,7 +13,7 @@ struct qp;
 #define ICM_WRITERS 256u
 
 struct icm_writers {
-	struct spin lock; /* held by threads that change it; readers are under RCU */
+	struct spin lock; /* held by threads that change it; readers take none */
 	_Atomic(uint32_t) n;
 	struct {
 		_Atomic(struct qp *) qp;

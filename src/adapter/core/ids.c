@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 void ids_init(struct ids *ids)
 {
@@ -64,8 +64,10 @@ void ids_remove(struct ids *ids, uint32_t number)
 	struct ids_chunk *chunk =
 		atomic_load_explicit(&ids->chunk[number / IDS_CHUNK], memory_order_relaxed);
 
+	void *object;
+
 	pthread_mutex_lock(&ids->lock);
-	atomic_store_explicit(&chunk->object[number % IDS_CHUNK], NULL, memory_order_release);
+	object = atomic_exchange(&chunk->object[number % IDS_CHUNK], NULL);
 	pthread_mutex_unlock(&ids->lock);
-	rcu_wait();
+	hazard_wait(object, 1);
 }

@@ -3,7 +3,7 @@
  * Numbers, from 1 on, for objects that only their own device names, and the objects.  A number that
  * was given back is given out again as late as possible.
  *
- * Each frame that comes by looks a number up, without a lock, under RCU.
+ * Each frame that comes by looks a number up, without a lock, as a reader.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/hazard.h"
 
 #define IDS_CHUNK  256u
 #define IDS_CHUNKS 256u
@@ -30,7 +31,7 @@ void ids_init(struct ids *ids);
 void ids_release(struct ids *ids);
 /* Returns the number, -ENOMEM or -ENOSPC. */
 int64_t ids_add(struct ids *ids, void *object) must_check;
-/* Removes the object, and waits until no reader can have it any more. */
+/* Removes the object, and waits until no reader holds it any more. */
 void ids_remove(struct ids *ids, uint32_t number);
 
 static inline void *ids_find(struct ids *ids, uint32_t number)
@@ -40,7 +41,5 @@ static inline void *ids_find(struct ids *ids, uint32_t number)
 	if (number >= IDS_CHUNK * IDS_CHUNKS)
 		return NULL;
 	chunk = atomic_load_explicit(&ids->chunk[number / IDS_CHUNK], memory_order_acquire);
-	return chunk ? atomic_load_explicit(&chunk->object[number % IDS_CHUNK],
-					    memory_order_acquire)
-		     : NULL;
+	return chunk ? hazard_take(&chunk->object[number % IDS_CHUNK]) : NULL;
 }

@@ -7,7 +7,7 @@
  * destroyed QP should not find a new one at once.
  *
  * Each packet or scatter entry looks a number up, and each object inserts one.  So it is an array
- * of arrays, which readers use without a lock under RCU.
+ * of arrays, which readers use without a lock (base/hazard.h).
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
+#include "base/hazard.h"
 #include "registry/registry.h"
 
 struct number_space {
@@ -36,7 +37,7 @@ void number_give(struct number_space *s, uint32_t number);
 /* Publishes the object behind a number that is ours, or unpublishes it (NULL). */
 void number_publish(struct number_space *s, uint32_t number, void *object);
 
-/* The object behind a number, or NULL.  Call it under RCU. */
+/* The object behind a number, which the calling reader holds from now on; or NULL. */
 static inline void *number_find(struct number_space *s, uint32_t number)
 {
 	_Atomic(void *) *chunk;
@@ -47,5 +48,5 @@ static inline void *number_find(struct number_space *s, uint32_t number)
 				     memory_order_acquire);
 	if (unlikely(!chunk))
 		return NULL;
-	return atomic_load_explicit(&chunk[number & (NUMBER_CHUNK - 1)], memory_order_acquire);
+	return hazard_take(&chunk[number & (NUMBER_CHUNK - 1)]);
 }

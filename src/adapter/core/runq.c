@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 /* The caller holds the lock. */
 static void runq_append(struct runq *q, struct run_entry *e)
@@ -113,6 +113,7 @@ static struct run_entry *runq_pop(struct runq *q)
 	spin_lock(&q->lock);
 	e = q->head;
 	if (e) {
+		hazard_hold(e);
 		q->head = e->next;
 		if (!q->head)
 			q->tail = NULL;
@@ -131,10 +132,10 @@ void runq_run_all(struct runq *q)
 	while (runq_ready(q)) {
 		struct run_entry *e;
 
-		rcu_enter();
+		hazard_enter();
 		e = runq_pop(q);
 		if (e)
 			(unlikely(e->run) ? e->run : q->run)(e);
-		rcu_leave();
+		hazard_leave();
 	}
 }

@@ -24,7 +24,7 @@ struct run_entry {
 };
 
 struct runq {
-	/* Does the work of an entry, under RCU and without a lock. */
+	/* Does the work of an entry, in a reader that holds the entry, without a lock. */
 	void (*run)(struct run_entry *e);
 	/* Called when an entry waits for the next progress call, and nobody may be polling.  May be
 	 * NULL. */
@@ -46,7 +46,7 @@ void runq_add_patient(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
 /* Takes the entry of an object that is destroyed out of both lists; nobody lists it again.  A
- * thread is under RCU while it lists an entry, and while it runs an entry that it has taken out. */
+ * thread is a reader while it lists an entry, and holds an entry while it runs it. */
 void runq_remove(struct runq *q, struct run_entry *e);
 /* Makes entries ready that have waited for a progress call; true if there were any. */
 bool runq_wake_later(struct runq *q);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 void timers_init(struct timers *s, void (*kick)(void *user), void *user)
 {
@@ -146,6 +146,7 @@ static struct timer *timers_pop(struct timers *s, uint64_t now_ns)
 			timers_insert(s, t, deadline);
 		} else if (deadline) {
 			atomic_store(&t->deadline_ns, 0);
+			hazard_hold(t);
 			due = t;
 		}
 	}
@@ -160,13 +161,13 @@ bool timers_run(struct timers *s, uint64_t now_ns)
 	bool any = false;
 
 	while (now_ns >= timers_next(s)) {
-		rcu_enter();
+		hazard_enter();
 		t = timers_pop(s, now_ns);
 		if (t) {
 			t->fire(t);
 			any = true;
 		}
-		rcu_leave();
+		hazard_leave();
 	}
 	return any;
 }

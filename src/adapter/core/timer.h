@@ -8,8 +8,8 @@
  * until its old deadline, and the heap drops it then.  A timer that is armed again for a later time
  * also stays where it is, and moves at its old deadline.
  *
- * Callbacks run under RCU and without the lock of the heap.  To free a timer, cancel it and wait
- * for a grace period.
+ * A callback runs without the lock of the heap, in a reader that holds the timer.  To free a timer,
+ * cancel it and wait for its readers.
  */
 #pragma once
 

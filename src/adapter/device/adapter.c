@@ -24,7 +24,7 @@
 #include "adapter/transport/responder.h"
 #include "adapter/transport/responder_brief.h"
 #include "base/clock.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/size.h"
 
@@ -151,7 +151,7 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	struct pkt peer;
 	struct qp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	qp = number_find(&a->qps, pkt->dqpn);
 	if (unlikely(pkt->sqpn == PKT_SQPN_UNKNOWN) && qp) {
 		if (!adapter_peer_outside(qp, pkt, &peer, &path)) {
@@ -179,7 +179,7 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 				: "there is no QP of this number (any more)");
 	}
 leave:
-	rcu_leave();
+	hazard_leave();
 }
 
 static uint32_t adapter_receive_briefs(void *user, const struct brief *b, uint32_t n)
@@ -288,7 +288,7 @@ void adapter_destroy(struct adapter *a)
 	const struct wire_client nobody = {0};
 
 	wire_attach(a->wire, &nobody);
-	rcu_wait();
+	hazard_wait_all();
 	number_space_release(&a->qps);
 	number_space_release(&a->srqs);
 	number_space_release(&a->mkeys);

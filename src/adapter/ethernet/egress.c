@@ -10,7 +10,7 @@
 #include "adapter/ethernet/flow_counter.h"
 #include "adapter/ethernet/frame_pkt.h"
 #include "adapter/ethernet/route.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 
 /* The device number of the function itself; 0 is that of the wire. */
@@ -140,11 +140,11 @@ enum raw_verdict egress_send(struct qp *qp, uint8_t *frame, uint32_t bytes)
 
 	ste_frame_parse(&d.route.frame);
 	key = d.route.frame.key;
-	rcu_enter();
+	hazard_enter();
 	steering_find(&a->ethernet->rules[FLOW_NIC_TX], &key, send_rule, &d);
 	ruled = d.ruled || d.route.arrive != departure_allowed;
 	if (!ruled)
 		departure_to_switch(&d);
-	rcu_leave();
+	hazard_leave();
 	return d.verdict;
 }

@@ -8,7 +8,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 #define BUCKETS 1024u
 
@@ -118,8 +118,10 @@ static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
 void steering_find(struct steering *s, const struct flow_key *key,
 		   void (*fn)(void *user, const struct flow_action *action), void *user)
 {
-	struct flow_layer *layer = atomic_load_explicit(&s->layers, memory_order_acquire);
+	struct flow_layer *layer;
 
+	hazard_hold(s);
+	layer = atomic_load_explicit(&s->layers, memory_order_acquire);
 	for (; layer; layer = atomic_load_explicit(&layer->next, memory_order_acquire))
 		if (layer_find(layer, key, fn, user))
 			break;
@@ -194,7 +196,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 	if (!e) {
 		if (!layer->entries) {
 			layer_unlink(s, layer);
-			rcu_wait();
+			hazard_wait(s, 1);
 			free(layer);
 		}
 		return -ENOMEM;
@@ -224,7 +226,7 @@ static void entry_put(struct steering *s, struct flow_entry *entry)
 			      memory_order_release);
 	if (!--layer->entries)
 		layer_unlink(s, layer);
-	rcu_wait();
+	hazard_wait(s, 1);
 	if (!layer->entries)
 		free(layer);
 	free(entry);

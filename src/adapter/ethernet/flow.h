@@ -8,7 +8,8 @@
  * queues gets a copy.
  *
  * There may be thousands of rules in few layers.  Each frame looks rules up, and rules change
- * seldom.  Readers take no lock (RCU); writers take the mutex.
+ * seldom.  Readers take no lock: they hold the steering while
+ * they look at its rules.  Writers take the mutex.
  */
 #pragma once
 
@@ -45,7 +46,7 @@ static inline bool steering_any(const struct steering *s)
 /* The caller has removed all rules. */
 void steering_release(struct steering *s);
 
-/* Calls fn for each action of the frame.  Call it under RCU. */
+/* Calls fn for each action of the frame.  The caller is a reader. */
 void steering_find(struct steering *s, const struct flow_key *key,
 		   void (*fn)(void *user, const struct flow_action *action), void *user);
 

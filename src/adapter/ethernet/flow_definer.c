@@ -6,7 +6,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 int flow_definer_create(struct adapter *a, uint32_t format, const uint8_t mask[FLOW_DEFINER_BYTES],
 			uint32_t *number)
@@ -36,6 +36,6 @@ void flow_definer_destroy(struct adapter *a, uint32_t number)
 {
 	struct ste_definer *d = atomic_exchange(&a->ethernet->definers[number], NULL);
 
-	rcu_wait();
+	hazard_wait(d, 1);
 	free(d);
 }

@@ -16,7 +16,7 @@ enum raw_verdict {
 /* Sends the frames of a request.  *off: how many payload bytes are sent. */
 enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off);
 
-/* Takes a frame for this port; true if a rule took it.  Call it under RCU. */
+/* Takes a frame for this port; true if a rule took it.  The caller is a reader. */
 bool raw_receive(struct adapter *a, const struct pkt *pkt);
 /* The same for a frame that the switch hands to the host, which may have sent it itself. */
 void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt);

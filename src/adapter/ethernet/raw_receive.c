@@ -254,7 +254,7 @@ static void arrival_to_qp(struct qp *qp, const struct arrival *in, uint32_t tag)
 	const struct rss *rss;
 
 	cqe.sop_drop_qpn = be32_of(tag);
-	rss = atomic_load_explicit(&qp->rss, memory_order_acquire);
+	rss = hazard_take(&qp->rss);
 	if (rss) {
 		uint32_t hash;
 		struct wq *wq = rss_choose(rss, &in->key, &hash, &cqe.rss_hash_type);

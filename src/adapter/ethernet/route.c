@@ -41,10 +41,7 @@ static const struct ste_definer *route_definer(void *user, uint32_t number)
 {
 	const struct frame_route *r = user;
 
-	return number < FLOW_DEFINERS
-		       ? atomic_load_explicit(&r->adapter->ethernet->definers[number],
-					      memory_order_acquire)
-		       : NULL;
+	return number < FLOW_DEFINERS ? hazard_take(&r->adapter->ethernet->definers[number]) : NULL;
 }
 
 /* Tells the log once for each kind of thing, because frames that nobody understands come in
@@ -136,7 +133,7 @@ static void route_to_each(struct frame_route *r, const struct table_entry *e)
 
 void route_to_table(struct frame_route *r, const struct flow_table *t)
 {
-	const struct table_entry *e = atomic_load_explicit(&t->entry, memory_order_acquire);
+	const struct table_entry *e = hazard_take(&t->entry);
 
 	if (t->attr.by_entries) {
 		route_walk(r, t->attr.root[t->attr.domain == FLOW_FDB && r->sent]);

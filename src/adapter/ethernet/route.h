@@ -20,7 +20,7 @@ struct frame_route {
 	void (*dropped)(struct frame_route *r, const char *why);
 };
 
-/* Call it under RCU. */
+/* The caller is a reader. */
 void route_to_table(struct frame_route *r, const struct flow_table *t);
 /* Changes the frame as a rule says.  False: it cannot, and has dropped the frame. */
 bool route_modify(struct frame_route *r, const struct flow_modify *m) must_check;

@@ -9,7 +9,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 int flow_table_create(struct adapter *a, const struct flow_table_attr *attr,
 		      struct flow_table **out)
@@ -67,7 +67,7 @@ void flow_table_clear_entry(struct flow_table *t)
 	struct table_entry *e = atomic_load_explicit(&t->entry, memory_order_relaxed);
 
 	atomic_store_explicit(&t->entry, NULL, memory_order_release);
-	rcu_wait();
+	hazard_wait(e, 1);
 	free(e);
 }
 

@@ -3,7 +3,7 @@
  * Local operations: work requests that need no packet.  Each has ended when the requester has
  * passed it, so requests behind it see its effect.
  *
- * The requester calls these functions with its baton held, under RCU.  They return an enum
+ * The requester calls these functions with its baton held, as a reader.  They return an enum
  * cqe_syndrome, 0 for success.
  */
 #pragma once

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "adapter/memory/mkey_explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "exposure/expose.h"
 
@@ -131,7 +131,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	mkey_conceal(a, m);
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
-	rcu_wait();
+	hazard_wait(old, 1);
 	mkey_withdraw_sent(a, old);
 	free(old);
 	return 0;
@@ -168,7 +168,7 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 {
 	mkey_conceal(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
-	rcu_wait();
+	hazard_wait(m->meaning, 1);
 	mkey_withdraw_sent(a, m->meaning);
 	if (explaining())
 		mkey_explain_gone(a, m->meaning);
@@ -182,7 +182,7 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 	const struct mkey_meaning *m;
 	int ret = -ENOENT;
 
-	rcu_enter();
+	hazard_enter();
 	m = number_find(&a->mkeys, key >> 8);
 	if (m && m->ops != &region_ops) {
 		ret = -EINVAL;
@@ -196,7 +196,7 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 		};
 		ret = 0;
 	}
-	rcu_leave();
+	hazard_leave();
 	return ret;
 }
 

@@ -4,7 +4,7 @@
  * (7:0) that changes each time the index is used again, so the device refuses a stale key.
  *
  * The meaning of a key is immutable once published.  A change publishes a new meaning and frees the
- * old one after a grace period.  Users hold RCU from the look-up to the end of the copy.
+ * old one when no reader holds it.  Users are readers from the look-up to the end of the copy.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct runs;
 
 /*
  * Where a responder is while it holds its lock.  Some keys end on the data path, which cannot wait
- * for a grace period.  A thread that ends one waits instead for the responders that are counted
+ * for readers.  A thread that ends one waits instead for the responders that are counted
  * there.
  */
 struct mkey_stay {
@@ -57,7 +57,7 @@ enum mkey_verdict {
 	MKEY_SIGNED,	    /* memory and message differ, see mkey_indirect.h */
 };
 
-/* The operations of a kind of key.  All run under RCU. */
+/* The operations of a kind of key.  All run in a reader. */
 struct mkey_ops {
 	/* As mkey_resolve, for a key with the index of m. */
 	enum mkey_verdict (*resolve)(struct adapter *a, struct mkey_meaning *m,
@@ -124,7 +124,7 @@ static inline void runs_add(struct runs *runs, uint32_t key, void *addr, uint64_
 }
 
 /* What the key means, if it is a region's key and allows the access in the domain; otherwise NULL.
- * Call it under RCU. */
+ * The caller is a reader. */
 static inline const struct mkey_meaning *mkey_region(struct adapter *a, uint32_t key, uint32_t pdn,
 						     uint32_t access)
 {
@@ -152,7 +152,7 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
 
 /*
  * Appends the runs of [va, va + len) under u->key, if the key allows this use.  A length of zero
- * appends nothing, but the key is checked all the same.  Call it under RCU.
+ * appends nothing, but the key is checked all the same.  The caller is a reader.
  */
 enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
 			       uint64_t len, struct runs *runs) must_check;
@@ -168,10 +168,10 @@ enum mkey_verdict mkey_piece_refused(struct adapter *a, enum mkey_verdict v,
 
 /*
  * Executes Local Invalidate or Send with Invalidate for QP u->qpn of domain u->pdn: the key refuses
- * all accesses that begin from now on.  Call it under RCU.
+ * all accesses that begin from now on.  The caller is a reader.
  */
 enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) must_check;
-/* Is this the key of a region?  Call it under RCU. */
+/* Is this the key of a region?  The caller is a reader. */
 bool mkey_is_region(struct adapter *a, uint32_t key) must_check;
 
 /* Makes a key of this variant with a meaning of another kind than region, and publishes it. */

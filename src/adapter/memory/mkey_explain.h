@@ -13,7 +13,7 @@ struct mkey_refusal {
 	enum mkey_verdict verdict;
 };
 
-/* Notes the reason, for the code that says what follows from it.  Call it under RCU. */
+/* Notes the reason, for the code that says what follows from it.  The caller is a reader. */
 void mkey_explain(struct adapter *a, const struct mkey_refusal *r) __attribute__((cold));
 /* Notes that the key of this region ends, which explains a later use of the key. */
 void mkey_explain_gone(struct adapter *a, const struct mkey_meaning *m) __attribute__((cold));

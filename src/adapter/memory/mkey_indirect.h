@@ -25,21 +25,21 @@ struct mkey_signed {
 
 /*
  * Opens a signed key for an access in this direction.  MKEY_NO_KEY also if the key has no
- * signatures.  Call it under RCU.
+ * signatures.  The caller is a reader.
  */
 enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
 				   enum sig_direction d, struct mkey_signed *out) must_check;
 /*
  * Appends the runs of bytes [off, off + len) of the memory's stream, counted from the key's first
  * byte.  MKEY_NO_KEY if the key has changed since it was opened; MKEY_TOO_MANY_RUNS leaves runs
- * unchanged.  Call it under RCU.
+ * unchanged.  The caller is a reader.
  */
 enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
 				   uint64_t off, uint64_t len, struct runs *runs) must_check;
 /*
  * Notes that an access has found this error.  True: report it, because it is the first since the
- * key was armed (by SET_PSV to the side's PSV, or by a UMR with the signature error bit).  Call it
- * under RCU.
+ * key was armed (by SET_PSV to the side's PSV, or by a UMR with the signature error bit).  The
+ * caller is a reader.
  */
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
 		       const struct sig_error *e) must_check;

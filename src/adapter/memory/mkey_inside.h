@@ -34,7 +34,7 @@ struct indirect {
 
 extern const struct mkey_ops indirect_ops;
 
-/* The indirect key; NULL if the key's index names none.  Call it under RCU. */
+/* The indirect key; NULL if the key's index names none.  The caller is a reader. */
 static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
 {
 	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);

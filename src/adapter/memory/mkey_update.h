@@ -36,5 +36,5 @@ static inline bool mkey_update_invalidates(const struct mkey_update *u)
 	       u->context.free & MKEY_CTX_FREE;
 }
 
-/* Returns enum cqe_syndrome, 0: done; otherwise a log line says why.  Call it under RCU. */
+/* Returns enum cqe_syndrome, 0: done; otherwise a log line says why.  The caller is a reader. */
 uint8_t mkey_update(struct adapter *a, const struct mkey_update *u) must_check;

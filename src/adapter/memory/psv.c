@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "adapter/sig/sig.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 struct psv {
 	uint32_t number;
@@ -42,7 +42,7 @@ uint32_t psv_number(const struct psv *p)
 void psv_destroy(struct adapter *a, struct psv *p)
 {
 	number_publish(&a->psvs, p->number, NULL);
-	rcu_wait();
+	hazard_wait(p, 1);
 	number_give(&a->psvs, p->number);
 	free(p);
 }

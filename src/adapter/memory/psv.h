@@ -9,7 +9,7 @@
 
 #include "adapter/core/device.h"
 
-/* How often the PSV was set; 0 if no PSV has that number.  All of these run under RCU. */
+/* How often the PSV was set; 0 if no PSV has that number.  All of these run in a reader. */
 uint32_t psv_arms(struct adapter *a, uint32_t number);
 /* False: no PSV has that number. */
 bool psv_note_error(struct adapter *a, uint32_t number) must_check;

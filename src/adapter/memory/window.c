@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 /* A bound window.  The fields are atomic only so that a torn read does no harm: the reader drops
  * what it has read if the sequence number has changed. */
@@ -178,7 +178,7 @@ uint32_t window_key(const struct window *w)
 void window_destroy(struct adapter *a, struct window *w)
 {
 	number_publish(&a->mkeys, w->key >> 8, NULL);
-	rcu_wait();
+	hazard_wait(&w->meaning, 1);
 	window_set_unbound(w);
 	expose_note_key_end(wire_expose(a->wire), w->key);
 	number_give(&a->mkeys, w->key >> 8);

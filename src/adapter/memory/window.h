@@ -5,7 +5,7 @@
  *
  * A bound window holds its region, which nobody can deregister or change meanwhile.  So the window
  * keeps the memory's address itself, and a remote access takes one look-up.  The contents change on
- * the data path, which cannot wait for a grace period.  So a sequence number guards them, the
+ * the data path, which cannot wait for readers.  So a sequence number guards them, the
  * window counts its users, and the key table publishes a meaning that is no region.
  */
 #pragma once
@@ -30,7 +30,7 @@ struct window_bind {
 
 /*
  * False: the bind is refused, a log line says why, and nothing has changed.  Otherwise nobody is in
- * an access by the former contents when they return.  All of these run under RCU, without a
+ * an access by the former contents when they return.  All of these run in a reader, without a
  * responder's lock.
  */
 bool window_bind(struct adapter *a, const struct window_bind *b) must_check;

@@ -23,10 +23,10 @@ void flow_sent(struct qp *qp, const struct pkt *pkt);
 void flow_paused(struct qp *qp);
 /* Notes that the peer has refused a packet.  The caller may hold any lock. */
 void flow_refused(struct qp *qp, enum flow_nack kind);
-/* Takes a notification or a probe, of transport BTH_CNP.  Call it under RCU. */
+/* Takes a notification or a probe, of transport BTH_CNP.  The caller is a reader. */
 void flow_receive(struct qp *qp, const struct pkt *pkt);
-/* Notifies the sender of a request that came through a congested port (adapter.congestion).  Call
- * it under RCU. */
+/* Notifies the sender of a request that came through a congested port (adapter.congestion).  The
+ * caller is a reader. */
 void flow_congested(struct qp *qp, const struct pkt *pkt);
 
 /* Runs when the timer of a waiting flow fires. */

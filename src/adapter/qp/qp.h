@@ -216,7 +216,7 @@ struct qp_flow {
 	_Atomic(bool) waits; /* it waits for its rate, in the middle of what it sends */
 	uint32_t untold;     /* bytes of which the controlling process has not heard */
 	uint32_t probed;     /* how many of the requested probes it has sent */
-	uint64_t cnp_ns;     /* the last notification to the peer; only a guess, under RCU */
+	uint64_t cnp_ns; /* the last notification to the peer; only a guess, written by readers */
 	struct timer timer;
 };
 

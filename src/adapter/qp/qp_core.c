@@ -6,7 +6,7 @@
 
 #include "adapter/qp/flow.h"
 #include "adapter/qp/qp_state.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 
 void qp_async(struct qp *qp, enum ib_event event)
@@ -179,11 +179,11 @@ void qp_payload_lost(void *adapter, uint32_t qpn)
 	struct adapter *a = adapter;
 	struct qp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	qp = number_find(&a->qps, qpn);
 	if (qp && !qp->ack_timeout_ns) {
 		atomic_store(&qp->comp.resend, true);
 		qp_kick_later(qp);
 	}
-	rcu_leave();
+	hazard_leave();
 }

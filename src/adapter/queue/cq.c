@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/explain.h"
 #include "base/log.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
@@ -509,9 +509,9 @@ int cq_destroy(struct cq *cq)
 		cq_bell_withdraw(cq->adapter, &cq->bell);
 	if (cq->zip)
 		runq_remove(&cq->adapter->runq, &cq->run);
-	/* Another thread may be about to fire the timer, or hear a bell. */
-	if (cq->timer_used || cq->bell.cq || cq->zip)
-		rcu_wait();
+	/* Another thread may be about to fire the timer, or to write what waits. */
+	if (cq->timer_used || cq->zip)
+		hazard_wait(cq, sizeof(*cq));
 	/* A late cq_doorbell by another thread is the program's error, but it must not lock freed
 	 * memory. */
 	spin_lock(&cq->lock);

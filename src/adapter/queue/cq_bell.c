@@ -5,7 +5,7 @@
  */
 #include "adapter/queue/cq_bell.h"
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 static _Atomic(struct cq_bell *) *cq_bell_row(struct adapter *a, uint32_t cqn)
 {
@@ -33,13 +33,17 @@ void cq_bell_withdraw(struct adapter *a, struct cq_bell *bell)
 	atomic_store_explicit(at, atomic_load_explicit(&bell->next, memory_order_relaxed),
 			      memory_order_release);
 	spin_unlock(&a->cq_bells.lock);
+	hazard_wait(cq_bell_row(a, bell->cqn), 1);
 }
 
-/* Call it under RCU. */
+/* The caller is a reader.  It holds the row, hence all queues that are in the row now. */
 static struct cq *cq_bell_find(struct adapter *a, uint32_t region, uint32_t cqn)
 {
-	struct cq_bell *bell = atomic_load_explicit(cq_bell_row(a, cqn), memory_order_acquire);
+	_Atomic(struct cq_bell *) *row = cq_bell_row(a, cqn);
+	struct cq_bell *bell;
 
+	hazard_hold(row);
+	bell = atomic_load_explicit(row, memory_order_acquire);
 	while (bell && (bell->cqn != cqn || bell->region != region))
 		bell = atomic_load_explicit(&bell->next, memory_order_acquire);
 	return bell ? bell->cq : NULL;
@@ -49,11 +53,11 @@ bool cq_bell_arm(struct adapter *a, uint32_t region, uint32_t cqn, uint32_t ci)
 {
 	struct cq *cq;
 
-	rcu_enter();
+	hazard_enter();
 	cq = cq_bell_find(a, region, cqn);
 	if (cq)
 		cq_arm_by_value(cq, ci);
-	rcu_leave();
+	hazard_leave();
 	return cq;
 }
 
@@ -61,10 +65,10 @@ bool cq_bell_empty(struct adapter *a, uint32_t region, uint32_t cqn)
 {
 	struct cq *cq;
 
-	rcu_enter();
+	hazard_enter();
 	cq = cq_bell_find(a, region, cqn);
 	if (cq)
 		cq_push_empty(cq);
-	rcu_leave();
+	hazard_leave();
 	return cq;
 }

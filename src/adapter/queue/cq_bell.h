@@ -16,8 +16,7 @@ struct cq_bell {
 };
 
 void cq_bell_publish(struct adapter *a, struct cq_bell *bell);
-/* Takes the queue out of the table.  Readers that have found it may go on until the end of a grace
- * period. */
+/* Takes the queue out of the table, and waits until no reader is in it any more. */
 void cq_bell_withdraw(struct adapter *a, struct cq_bell *bell);
 
 /* Called when the program asks for an event by value. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "adapter/queue/cq.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "usermem/usermem_touch.h"
 
 struct srq {
@@ -301,7 +301,7 @@ int srq_destroy(struct srq *srq)
 	}
 	if (srq->attr.cq) {
 		/* Packets name the queue, so a responder may still use it. */
-		rcu_wait();
+		hazard_wait(srq, sizeof(*srq));
 		cq_release(srq->attr.cq, 0);
 	}
 	number_give(&a->srqs, srq->srqn);

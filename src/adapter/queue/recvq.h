@@ -76,7 +76,7 @@ enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out) must_chec
 void srq_end(struct srq *srq);
 uint32_t srq_pdn(const struct srq *srq);
 uint32_t srq_uidx(const struct srq *srq);
-/* XRC: the queue with that number in that domain, or NULL.  Call it under RCU. */
+/* XRC: the queue with that number in that domain, or NULL.  The caller is a reader. */
 struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
 struct cq *srq_cq(const struct srq *srq);
 void srq_hold(struct srq *srq);

@@ -7,7 +7,7 @@
 
 #include "adapter/queue/cq.h"
 #include "adapter/queue/recv_error.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 static void ring_reset(struct wq *wq)
 {
@@ -129,7 +129,7 @@ void wq_strip_vlan(struct wq *wq, bool strip)
 
 void wq_destroy(struct wq *wq)
 {
-	/* The queue pair that led here was destroyed before, and its grace period is over. */
+	/* The queue pair that led here was destroyed before, and no reader holds it. */
 	cq_release(wq->create.cq, 0);
 	if (wq->create.srq)
 		srq_release(wq->create.srq);

@@ -14,7 +14,7 @@
 #include "adapter/transport/responder.h"
 #include "base/explain.h"
 #include "base/trace.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "wire/counter_shard.h"
 #include "wire/route.h"
 
@@ -469,9 +469,9 @@ void dct_destroy(struct qp *target)
 	/* waits for accesses that the initiators had begun */
 	if (d->all)
 		expose_revoke(wire_expose(target->adapter->wire));
-	rcu_wait();
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;
+		hazard_wait(p, sizeof(*p));
 		free(p);
 	}
 	free(d);

@@ -21,10 +21,10 @@ struct pkt;
 struct qp;
 
 struct dct *dct_create(const struct qp_create_attr *attr);
-/* Takes a request to the BTH_DC queue pair, which need not be a target.  Under RCU. */
+/* Takes a request to the BTH_DC queue pair, which need not be a target.  The caller is a reader. */
 void dct_receive(struct qp *target, const struct pkt *pkt);
 /*
- * Called a grace period after the target's number was withdrawn, when no packet finds it any more.
+ * Called when the target's number was withdrawn and no reader holds the target any more.
  * Sends what initiators are owed, and waits for threads that run a responder.
  */
 void dct_destroy(struct qp *target);

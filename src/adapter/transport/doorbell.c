@@ -4,7 +4,7 @@
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
 #include "adapter/transport/send_burst.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 
 /*
  * Sends what we owe the peer in front of our requests, as hardware does: the peer's program then
@@ -52,7 +52,7 @@ bool qp_bell(struct adapter *a, uint32_t region, uint32_t qpn, uint16_t pi)
 {
 	struct qp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	qp = number_find(&a->qps, qpn);
 	if (qp && (!qp->create.region || qp->create.region != region))
 		qp = NULL;
@@ -61,6 +61,6 @@ bool qp_bell(struct adapter *a, uint32_t region, uint32_t qpn, uint16_t pi)
 		atomic_store_explicit(&qp->bell, htobe32(pi), memory_order_release);
 		qp_doorbell(qp);
 	}
-	rcu_leave();
+	hazard_leave();
 	return qp;
 }

@@ -71,7 +71,7 @@ void icm_writers_catch_up(struct adapter *a)
 	uint32_t n = atomic_load_explicit(&w->n, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct qp *qp = atomic_load_explicit(&w->row[i].qp, memory_order_acquire);
+		struct qp *qp = hazard_take(&w->row[i].qp);
 		uint32_t posted;
 
 		if (!qp || !usermem_load_be32(qp->producer, &posted) ||

@@ -12,7 +12,7 @@
 
 void icm_writers_catch_up(struct adapter *a);
 
-/* Call it under RCU. */
+/* The caller is a reader. */
 static inline void icm_writers_run(struct adapter *a)
 {
 	if (unlikely(atomic_load_explicit(&a->icm_writers.n, memory_order_relaxed)))

@@ -9,7 +9,7 @@
 #include "adapter/qp/qp.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/transport/responder.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 
 struct multicast_group {
@@ -61,7 +61,7 @@ static uint32_t index_of(const struct multicast_group *g, const struct qp *qp)
 
 /* Puts 'fresh' (NULL: nothing) in place of the group that the link leads to.  The caller holds the
  * lock. */
-static void multicast_replace(group_link *at, struct multicast_group *fresh)
+static void multicast_replace(struct multicast *m, group_link *at, struct multicast_group *fresh)
 {
 	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
 	struct multicast_group *next =
@@ -71,7 +71,7 @@ static void multicast_replace(group_link *at, struct multicast_group *fresh)
 		atomic_store_explicit(&fresh->next, next, memory_order_relaxed);
 	atomic_store_explicit(at, fresh ? fresh : next, memory_order_release);
 	if (old) {
-		rcu_wait();
+		hazard_wait(bucket_of(m, &old->gid), 1);
 		free(old);
 	}
 }
@@ -115,7 +115,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 		memcpy(fresh->member, old->member, n * sizeof(fresh->member[0]));
 	fresh->member[n] = joining;
 	m->groups += !old;
-	multicast_replace(at, fresh);
+	multicast_replace(m, at, fresh);
 	wire_listen(a->wire, wire_group(gid));
 	ret = 1;
 unlock:
@@ -140,7 +140,7 @@ static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 				atomic_load_explicit(&old->next, memory_order_relaxed);
 
 			atomic_store_explicit(at, next, memory_order_release);
-			rcu_wait();
+			hazard_wait(bucket_of(a->multicast, &old->gid), 1);
 			old->member[i] = old->member[n];
 			old->members = n;
 			atomic_store_explicit(at, old, memory_order_release);
@@ -155,7 +155,7 @@ static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 	} else {
 		a->multicast->groups--;
 	}
-	multicast_replace(at, fresh);
+	multicast_replace(a->multicast, at, fresh);
 }
 
 int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
@@ -222,12 +222,14 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 {
 	const union ib_gid *gid = &pkt->path->dgid;
 	uint16_t mlid = mlid_of(a, pkt->path->dlid);
+	group_link *bucket = bucket_of(a->multicast, gid);
 	struct multicast_group *g;
 
 	/* A multicast packet has a GRH (IBTA 9.6.1.2.1). */
 	if (!pkt->path->grh)
 		return multicast_drop(pkt, "no-grh");
-	g = atomic_load_explicit(bucket_of(a->multicast, gid), memory_order_acquire);
+	hazard_hold(bucket);
+	g = atomic_load_explicit(bucket, memory_order_acquire);
 	while (g && !multicast_names(g, gid, mlid))
 		g = atomic_load_explicit(&g->next, memory_order_acquire);
 	if (!g)

@@ -24,7 +24,7 @@
 #include "adapter/transport/responder.h"
 #include "base/fence.h"
 #include "base/trace.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "wire/route.h"
 
 static const uint8_t bth_of[] = {
@@ -184,8 +184,7 @@ void qp_destroy(struct qp *qp)
 
 	/* Send the answer to the peer's last message, which may still wait for a poll. */
 	qp_continue(qp);
-	/* From here on new packets and timers do not find the QP; those that have found it leave
-	 * within the grace period. */
+	/* From here on new packets and timers do not find the QP. */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
 	icm_writer_forget(qp);
@@ -196,7 +195,7 @@ void qp_destroy(struct qp *qp)
 	qp_unlock(qp);
 	bypass_revoke_qp(qp);
 	qp_forget(qp);
-	rcu_wait();
+	hazard_wait(qp, sizeof(*qp));
 	explain_flush();
 	if (qp->dct)
 		dct_destroy(qp);
@@ -518,7 +517,7 @@ unlock:
 void qp_set_rss(struct qp *qp, struct rss *rss)
 {
 	rss = atomic_exchange(&qp->rss, rss);
-	rcu_wait();
+	hazard_wait(rss, 1);
 	free(rss);
 }
 
@@ -584,14 +583,14 @@ void adapter_doorbell(struct adapter *a, uint32_t qpn, uint16_t pi)
 {
 	struct qp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	qp = number_find(&a->qps, qpn);
 	if (qp) {
 		fetch_ahead(qp);
 		note_rung(qp, pi);
 		qp_doorbell(qp);
 	}
-	rcu_leave();
+	hazard_leave();
 }
 
 void qp_recv_posted(struct qp *qp)

@@ -29,7 +29,7 @@
 #include "adapter/ethernet/raw.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "prm/vendor_err.h"
 
@@ -539,7 +539,7 @@ void requester_run(struct qp *qp)
 	struct send_wqe w;
 	enum step s = STEP_NEXT;
 
-	rcu_enter();
+	hazard_enter();
 	while (s <= STEP_DONE) {
 		enum ib_qp_state state = qp_state(qp);
 
@@ -586,7 +586,7 @@ void requester_run(struct qp *qp)
 	requester_drained(qp);
 	if (bypass_observed(qp) && flow_row(qp) && s == STEP_IDLE)
 		flow_paused(qp);
-	rcu_leave();
+	hazard_leave();
 
 	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
 					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))

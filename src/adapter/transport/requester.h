@@ -46,8 +46,8 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
 }
 
-/* Runs the requester here unless another thread runs it.  The caller holds no other lock and is
- * under RCU. */
+/* Runs the requester here unless another thread runs it.  The caller holds no other lock and is a
+ * reader. */
 void qp_run(struct qp *qp);
 /* Runs the requester.  The caller holds the baton. */
 void requester_run(struct qp *qp);

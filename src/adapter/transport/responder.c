@@ -14,7 +14,7 @@
 #include "adapter/transport/completer.h"
 #include "adapter/transport/path_migration.h"
 #include "adapter/qp/qp_state.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
@@ -579,7 +579,7 @@ bool responder_continue(struct qp *qp)
 	struct responder *r = &qp->resp;
 	bool busy;
 
-	rcu_enter();
+	hazard_enter();
 	resp_lock(qp);
 	if (r->rd_answered != r->rd_count && resp_receives(qp)) {
 		const struct pkt at = {
@@ -600,6 +600,6 @@ bool responder_continue(struct qp *qp)
 		resp_acknowledge(qp, r->ack_syndrome, r->ack_psn);
 	busy = r->ack_owed || r->rd_answered != r->rd_count;
 	resp_unlock(qp);
-	rcu_leave();
+	hazard_leave();
 	return !busy;
 }

@@ -9,7 +9,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt);
 /* Sends owed acknowledgements and the rest of read answers.  False if the wire is still busy. */
 bool responder_continue(struct qp *qp);
 /* Sends an owed acknowledgement before requests go.  It does not wait for the responder's lock,
- * because its holder may be about to send it.  The caller holds qp->sq and is under RCU. */
+ * because its holder may be about to send it.  The caller holds qp->sq and is a reader. */
 void responder_acknowledge_first(struct qp *qp);
 /* Completes all posted receives with flush errors.  The caller holds the responder's lock. */
 void responder_flush(struct qp *qp);

@@ -9,7 +9,7 @@
  * Takes an acknowledgement, or executes requests if the state machine (responder.c) would execute
  * them without a refusal, with the same effect.  Each request follows on the one before.  Returns
  * how many it has executed.  The state machine has to take the next one: nothing has happened with
- * it, except that it may have taken its receive, which the state machine then uses.  Called under
- * RCU.
+ * it, except that it may have taken its receive, which the state machine then uses.  The caller is
+ * a reader.
  */
 uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n) must_check;

@@ -90,7 +90,7 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt);
 /* Answers accepted reads and atomics, in order. */
 enum resp_state resp_answer_pending(struct qp *qp);
 
-/* The XRC queue that the request named; NULL: it is gone, or the QP is of another kind.  Call it under RCU. */
+/* The XRC queue that the request named; NULL: it is gone, or the QP is of another kind.  The caller is a reader. */
 static inline const struct srq *rd_srq(const struct qp *qp, const struct rd_resource *rd)
 {
 	return qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn) : NULL;

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "adapter/memory/mkey.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/devx/dpa_alias.h"
 #include "prm/cmd_dpa.h"
 #include "usermem/usermem.h"
@@ -34,13 +34,13 @@ static bool window_find(void *device, uint32_t key, uint32_t pdn, bool *linear, 
 	bool found;
 
 	runs_begin(&none);
-	rcu_enter();
+	hazard_enter();
 	m = number_find(&a->mkeys, key >> 8);
 	*linear = m && m->region_key == key;
 	if (*linear)
 		*base = (uintptr_t)m->addr - m->iova;
 	found = *linear ? m->pdn == pdn : mkey_resolve(a, &u, 0, 0, &none) == MKEY_OK;
-	rcu_leave();
+	hazard_leave();
 	return found;
 }
 
@@ -49,9 +49,9 @@ static bool window_allows(void *device, uint32_t key, uint32_t pdn, uint64_t had
 {
 	bool allows;
 
-	rcu_enter();
+	hazard_enter();
 	allows = mkey_region_at(device, key, pdn, window_access(write), haddr, bytes) != NULL;
-	rcu_leave();
+	hazard_leave();
 	return allows;
 }
 
@@ -97,10 +97,10 @@ static bool window_copy(void *device, uint32_t key, uint32_t pdn, uint64_t haddr
 
 	if (bytes > COPY_BYTES_MAX)
 		return false;
-	rcu_enter();
+	hazard_enter();
 	done = window_walk(device, &u, haddr, mine, bytes, false) &&
 	       window_walk(device, &u, haddr, mine, bytes, true);
-	rcu_leave();
+	hazard_leave();
 	return done;
 }
 

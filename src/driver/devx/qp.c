@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"
 
@@ -23,9 +23,9 @@ static void devx_qp_on_async(void *user, enum ib_event event)
 
 static void devx_qp_rung(struct doorbell_user *u)
 {
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(container_of(u, struct devx_qp, bell)->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 struct devx_qp_target devx_qp_target(struct uobj *obj)

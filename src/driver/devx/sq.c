@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/devx/raw.h"
 #include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/rss.h"
@@ -30,9 +30,9 @@ static void devx_sq_on_async(void *user, enum ib_event event)
 
 static void devx_sq_rung(struct doorbell_user *u)
 {
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(container_of(u, struct devx_sq, bell)->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 /* Refuses the features that this device does not have. */

@@ -88,7 +88,7 @@ struct doorbell_user {
 /* Called before the queue is published.  No effect if regs is not a page of the set. */
 void doorbell_user_init(struct doorbell_user *u, enum doorbell_kind kind, const uint8_t *regs,
 			void (*ring)(struct doorbell_user *u));
-/* On return nobody calls ring.  Called before the queue goes, after a grace period for hooks. */
+/* On return nobody calls ring.  Called before the queue goes, after the readers of the object have left. */
 void doorbell_user_release(struct doorbell_user *u);
 /* Says whether the queue can have work that only a doorbell tells of. */
 void doorbell_live(struct doorbell_user *u, bool live);

@@ -6,7 +6,7 @@
  * Two counts, because a channel whose last descriptor is gone may still be named by a CQ:
  *   descriptors  entries of the table; when it drops to 0, last_close runs, once
  *   refs         one for all descriptors together, one per user in flight or object naming it;
- *                when it drops to 0, release runs after a grace period
+ *                when it drops to 0, release runs as soon as no reader holds the file
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "base/hazard.h"
 #include "base/compiler.h"
 
 struct cdev_file;
@@ -114,11 +115,18 @@ static inline struct cdev_file *cdev_table_load(int fd)
 	return at ? atomic_load_explicit(at, memory_order_acquire) : NULL;
 }
 
-/* Returns what fd names, without a reference, to a caller inside rcu_enter; NULL if fd was
- * inherited over fork.  Each doorbell calls this once. */
+/* The same for a reader, which holds the file from now on. */
+static inline struct cdev_file *cdev_table_take(int fd)
+{
+	cdev_entry *at = cdev_table_at(fd);
+
+	return at ? hazard_take(at) : NULL;
+}
+
+/* As cdev_table_take; NULL also if fd was inherited over fork.  Each doorbell calls this once. */
 static inline struct cdev_file *cdev_peek(int fd)
 {
-	struct cdev_file *f = cdev_table_load(fd);
+	struct cdev_file *f = cdev_table_take(fd);
 
 	return f && !atomic_load_explicit(&f->foreign, memory_order_relaxed) ? f : NULL;
 }

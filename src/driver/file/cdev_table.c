@@ -2,7 +2,7 @@
 /*
  * The descriptor table: which numbers of this process are device files, and which file each is.
  * Every ioctl, close and dup of the program and the data path look at it, so a lookup is one load
- * from an array; files are freed after a grace period.
+ * from an array; files are freed when no reader holds them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/hidden.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/file/cdev_file.h"
 
 cdev_entry cdev_table[CDEV_LOW_FDS];
@@ -36,7 +36,7 @@ void cdev_put(struct cdev_file *f)
 {
 	if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	rcu_wait();
+	hazard_wait(f, sizeof(*f));
 	f->ops->release(f);
 }
 
@@ -57,11 +57,11 @@ struct cdev_file *cdev_get(int fd)
 {
 	struct cdev_file *f;
 
-	rcu_enter();
-	f = cdev_table_load(fd);
+	hazard_enter();
+	f = cdev_table_take(fd);
 	if (f && !cdev_hold_unless_dead(f))
 		f = NULL;
-	rcu_leave();
+	hazard_leave();
 	return f;
 }
 
@@ -72,11 +72,11 @@ bool cdev_table_is_true(int fd)
 
 	if (likely(!cdev_table_load(fd)))
 		return false;
-	rcu_enter();
-	f = cdev_table_load(fd);
+	hazard_enter();
+	f = cdev_table_take(fd);
 	if (f)
 		id = f->id;
-	rcu_leave();
+	hazard_leave();
 	return f && (!id || hidden_id(fd) == id);
 }
 

@@ -7,7 +7,7 @@
 
 #include "adapter/qp/qp_state.h"
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/trace.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects/qp.h"
@@ -15,7 +15,7 @@
 #include "driver/uverbs/objects/wq.h"
 #include "driver/uverbs/uverbs.h"
 
-/* Call inside rcu_enter: the object stays until rcu_leave, because destroy waits in between. */
+/* Call inside hazard_enter: the object stays until hazard_leave, because destroy waits in between. */
 static inline struct uobj *object_peek(int cmd_fd, enum uobj_type type, uint32_t handle)
 {
 	struct cdev_file *f = cdev_peek(cmd_fd);
@@ -124,7 +124,7 @@ void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_po
 	struct uobj *obj;
 	struct uqp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj) {
 		qp = container_of(obj, struct uqp, uobj);
@@ -132,7 +132,7 @@ void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_po
 		explain_line(qp_number(qp->qp), "QP 0x%x %s: %s: %s", qp_number(qp->qp), call,
 			     trace_errno(post->err), why);
 	}
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post)
@@ -141,7 +141,7 @@ void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_po
 	struct uobj *obj;
 	struct uqp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj) {
 		qp = container_of(obj, struct uqp, uobj);
@@ -149,7 +149,7 @@ void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_po
 		explain_line(qp_number(qp->qp), "QP 0x%x ibv_post_recv: %s: %s", qp_number(qp->qp),
 			     trace_errno(post->err), why);
 	}
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post)
@@ -158,7 +158,7 @@ void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_p
 	struct uobj *obj;
 	struct usrq *srq;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_SRQ, handle);
 	if (obj) {
 		srq = container_of(obj, struct usrq, uobj);
@@ -166,7 +166,7 @@ void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_p
 		explain_line(srq_number(srq->srq), "SRQ 0x%x ibv_post_srq_recv: %s: %s",
 			     srq_number(srq->srq), trace_errno(post->err), why);
 	}
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
@@ -174,7 +174,7 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
 	struct uobj *obj;
 	struct uqp *qp;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj) {
 		qp = container_of(obj, struct uqp, uobj);
@@ -182,29 +182,29 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
 		trace(doorbell, noticed, "hook", "SQ", qp_number(qp->qp));
 		qp_doorbell(qp->qp);
 	}
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle)
 {
 	struct uobj *obj;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj)
 		qp_recv_posted(container_of(obj, struct uqp, uobj)->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle)
 {
 	struct uobj *obj;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_WQ, handle);
 	if (obj)
 		wq_recv_posted(container_of(obj, struct uwq, uobj)->wq);
-	rcu_leave();
+	hazard_leave();
 }
 
 bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
@@ -212,7 +212,7 @@ bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 	bool stood_for = false;
 	struct uobj *obj;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_CQ, handle);
 	if (obj) {
 		struct ucq *cq = container_of(obj, struct ucq, uobj);
@@ -221,7 +221,7 @@ bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 		ucq_ring(cq);
 		stood_for = cq->comp && uchannel_is_stood_for(cq->comp);
 	}
-	rcu_leave();
+	hazard_leave();
 	return stood_for;
 }
 
@@ -229,42 +229,42 @@ void uverbs_hooked(int cmd_fd)
 {
 	struct cdev_file *f;
 
-	rcu_enter();
+	hazard_enter();
 	f = cdev_peek(cmd_fd);
 	if (f && f->ops == &uverbs_file_ops)
 		atomic_store(&container_of(f, struct ufile, cdev)->hooked, true);
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_qp_taken_over(int cmd_fd, uint32_t handle)
 {
 	struct uobj *obj;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj)
 		doorbell_taken_over(&container_of(obj, struct uqp, uobj)->bell);
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_cq_taken_over(int cmd_fd, uint32_t handle)
 {
 	struct uobj *obj;
 
-	rcu_enter();
+	hazard_enter();
 	obj = object_peek(cmd_fd, UOBJ_CQ, handle);
 	if (obj)
 		doorbell_taken_over(&container_of(obj, struct ucq, uobj)->bell);
-	rcu_leave();
+	hazard_leave();
 }
 
 void uverbs_clock_wanted(int cmd_fd)
 {
 	struct cdev_file *f;
 
-	rcu_enter();
+	hazard_enter();
 	f = cdev_peek(cmd_fd);
 	if (f && f->ops == &uverbs_file_ops)
 		uclock_refresh(container_of(f, struct ufile, cdev));
-	rcu_leave();
+	hazard_leave();
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/engine_inside.h"
@@ -95,7 +95,7 @@ bool stand_in_looks(void)
  * the thread where that holds locks. */
 static bool in_device(void)
 {
-	return urcu_bp_read_ongoing();
+	return hazard_inside();
 }
 
 static bool stand_in_look(struct process *p, uint64_t *deadline_ns)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "test_fabric.h"
 #include "wire/inbox.h"
 
@@ -45,11 +45,11 @@ static bool come_and_go(void)
 
 	CHECK(fd >= 0 && !ftruncate(fd, BYTES));
 	CHECK(!segment_table_add(theirs, hidden_keep(fd), BYTES, &ref));
-	rcu_enter();
+	hazard_enter();
 	f = wire_remote(a.wire, &a.path, test_fabric_qpn(1));
 	CHECK(f);
 	mapped = segment_view_map(&f->segments, ref, 0);
-	rcu_leave();
+	hazard_leave();
 	segment_table_drop(theirs, ref);
 	return mapped;
 }

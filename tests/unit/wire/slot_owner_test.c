@@ -3,7 +3,7 @@
  * A slot changes hands while a process gets to know its owner: nothing of the one that has ended is
  * taken for its successor's.
  */
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "test_fabric.h"
 
 static struct test_process a, b;
@@ -101,9 +101,9 @@ static bool is_reached(void)
 {
 	bool found;
 
-	rcu_enter();
+	hazard_enter();
 	found = wire_remote(a.wire, &a.path, test_fabric_qpn(1));
-	rcu_leave();
+	hazard_leave();
 	return found;
 }
 

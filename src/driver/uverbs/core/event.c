@@ -15,7 +15,7 @@
 
 #include "base/hidden.h"
 #include "base/log.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/reader.h"
 #include "driver/runtime/waiter.h"
@@ -448,10 +448,10 @@ bool uchannel_has_completions(int fd)
 	struct cdev_file *f;
 	bool has;
 
-	rcu_enter();
+	hazard_enter();
 	f = cdev_peek(fd);
 	has = f && f->ops == &completions_ops;
-	rcu_leave();
+	hazard_leave();
 	return has;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
 #include "driver/uverbs/core/numbered.h"
@@ -89,7 +89,7 @@ void uobj_unpublish(struct uobj *obj)
 
 	uobj_number_remove(t, obj);
 	atomic_store_explicit(uobj_slot(t, obj->handle), NULL, memory_order_release);
-	rcu_wait();
+	hazard_wait(obj, sizeof(*obj));
 	t->free[t->nfree++] = obj->handle;
 }
 

@@ -3,8 +3,9 @@
  * The objects of a uverbs file: a table from handle to object.  Handles come from the program, so
  * every lookup checks range and type.
  *
- * Writers hold the file's lock.  uobj_peek is for the data path: it takes no lock and runs inside
- * rcu_enter; an object is freed only after it left the table and a grace period passed.
+ * Writers hold the file's lock.  uobj_peek is for the data path: it takes no lock, and its caller
+ * is a reader that holds the object from then on.  An object that has left the table is freed when no
+ * reader holds it.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/hazard.h"
 #include "prm/ib.h"
 
 struct uchannel;
@@ -102,7 +104,7 @@ struct uobj_table {
 int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class) must_check;
 /* Makes sure that the next object finds a handle when it is published. */
 int uobj_reserve(struct ufile *file) must_check;
-/* Takes obj out of the table and waits until no reader can see it; the caller then frees it. */
+/* Takes obj out of the table and waits until no reader holds it; the caller then frees it. */
 void uobj_unpublish(struct uobj *obj);
 /* NULL with *err -ENOENT (no such handle) or -EINVAL (another type), as in the kernel. */
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
@@ -135,7 +137,7 @@ static inline _Atomic(struct uobj *) *uobj_slot(struct uobj_table *t, uint64_t h
 static inline struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle)
 {
 	_Atomic(struct uobj *) *slot = uobj_slot(t, handle);
-	struct uobj *obj = slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
+	struct uobj *obj = slot ? hazard_take(slot) : NULL;
 
 	return obj && obj->type == type ? obj : NULL;
 }

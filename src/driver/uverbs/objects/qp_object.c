@@ -5,7 +5,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <stdlib.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/qp.h"
 #include "driver/uverbs/objects/uar.h"
@@ -30,9 +30,9 @@ void uqp_count_users(struct uqp *qp, int by)
 
 static void uqp_rung(struct doorbell_user *u)
 {
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(container_of(u, struct uqp, bell)->qp);
-	rcu_leave();
+	hazard_leave();
 }
 
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)

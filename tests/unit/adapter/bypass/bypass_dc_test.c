@@ -8,7 +8,7 @@
 
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/bypass/remote_memory.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "exposed_pair.h"
@@ -365,7 +365,7 @@ static void test_ends_under_way(enum key_way way)
 	const struct qp_block *b;
 
 	write_to(t, 0, 0x11, true);
-	rcu_enter();
+	hazard_enter();
 	CHECK(bypass_peer_enter(t->dci.qp, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
 	b = r.block;
 	CHECK(b->qpn == qp_number(t->dct[0]) && b->view.dest_qpn == qp_number(t->dci.qp));
@@ -373,14 +373,14 @@ static void test_ends_under_way(enum key_way way)
 		remote_move(&r, &m);
 		CHECK(m.done == 1);
 	}
-	rcu_leave();
+	hazard_leave();
 	dct_down(t, 0);
 	CHECK(!b->qpn && !qp_word_is_open(qp_word_load(&b->word)));
 	memset(t->p->to->data, 0, 8);
-	rcu_enter();
+	hazard_enter();
 	remote_move(&r, &m);
 	CHECK(!m.done && !t->p->to->data[0] && !bypass_peer_leave(t->dci.qp, &r, &one));
-	rcu_leave();
+	hazard_leave();
 	dc_far_down(t);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "adapter/memory/mkey_indirect.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "exposed_pair.h"
@@ -222,9 +222,9 @@ static bool is_reached(struct exposed_pair *p, struct path path)
 {
 	bool reached;
 
-	rcu_enter();
+	hazard_enter();
 	reached = wire_remote(p->initiator.device.wire[0], &path, qp_number(p->to->qp.qp));
-	rcu_leave();
+	hazard_leave();
 	return reached;
 }
 

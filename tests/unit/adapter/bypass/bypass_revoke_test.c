@@ -13,7 +13,7 @@
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/bypass/remote_memory.h"
 #include "adapter/transport/responder.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "exposed_pair.h"
@@ -34,7 +34,7 @@ static bool counts_after(enum key_way way, uint32_t mask, struct qp_attr attr, b
 	struct qp_attr seen;
 	bool counts;
 
-	rcu_enter();
+	hazard_enter();
 	CHECK(bypass_peer_enter(from, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
 	qp_query(p->to->qp.qp, &seen);
 	CHECK(seen.rq_psn == from->req.psn);
@@ -46,7 +46,7 @@ static bool counts_after(enum key_way way, uint32_t mask, struct qp_attr attr, b
 	counts = bypass_peer_leave(from, &r, &one);
 	qp_query(p->to->qp.qp, &seen);
 	CHECK(seen.state == IB_QPS_RESET || seen.rq_psn == psn_add(from->req.psn, counts));
-	rcu_leave();
+	hazard_leave();
 	exposed_pair_down(p);
 	return counts;
 }
@@ -104,12 +104,12 @@ static void test_stray(enum key_way way)
 
 		if (ahead == 0) /* it is executed, and the peer hears so */
 			goto next;
-		rcu_enter();
+		hazard_enter();
 		CHECK(bypass_peer_enter(from, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
 		stray_arrives(p, ahead);
 		stray_arrives(p, ahead);
 		CHECK(bypass_peer_leave(from, &r, &one));
-		rcu_leave();
+		hazard_leave();
 		from->req.psn = psn_add(from->req.psn, 1);
 		atomic_store(&from->comp.acked_psn, from->req.psn);
 		exposed_pair_progress(p);
@@ -138,12 +138,12 @@ static void test_right_goes(enum key_way way)
 				.memo = &p->from.qp->req.memo};
 	struct bypass_peer r;
 
-	rcu_enter();
+	hazard_enter();
 	CHECK(bypass_peer_enter(p->from.qp, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
 	pair_modify(&p->to->qp, IB_QP_STATE | IB_QP_ACCESS_FLAGS, less);
 	remote_move(&r, &m);
 	CHECK(!m.done && !p->to->data[1] && !bypass_peer_leave(p->from.qp, &r, NULL));
-	rcu_leave();
+	hazard_leave();
 	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 64);
 	exposed_pair_progress(p);
 	exposed_pair_sent(p, CQE_OP_REQ_ERR);

@@ -8,7 +8,7 @@
 
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/bypass/remote_memory.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "exposed_pair.h"
@@ -275,7 +275,7 @@ static void test_goes_under_way(enum key_way way, bool target)
 				.memo = &memo};
 	struct bypass_peer r;
 
-	rcu_enter();
+	hazard_enter();
 	CHECK(bypass_peer_enter(t->ini.qp, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
 	r.srq = remote_srq(r.remote, number_of(t, SRQ_OF_DATA));
 	r.srq_word = atomic_load(r.srq);
@@ -287,7 +287,7 @@ static void test_goes_under_way(enum key_way way, bool target)
 		CHECK(m.done == 1 && t->p->to->data[0] == t->p->source[0]);
 	}
 	CHECK(!bypass_peer_leave(t->ini.qp, &r, NULL));
-	rcu_leave();
+	hazard_leave();
 	if (target) {
 		qp_destroy(t->tgt.qp);
 		t->tgt.qp = NULL;
@@ -296,9 +296,9 @@ static void test_goes_under_way(enum key_way way, bool target)
 		t->srq[SRQ_OF_DATA].srq = NULL;
 	}
 	memset(t->p->to->data, 0, 8);
-	rcu_enter();
+	hazard_enter();
 	remote_move(&r, &m);
-	rcu_leave();
+	hazard_leave();
 	CHECK(!m.done && !t->p->to->data[0]);
 	xrc_pair_down(t);
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "adapter/bypass/remote_memory.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "exposure/expose.h"
@@ -87,9 +87,9 @@ static const char *test_revoked_midway(struct bypass_peer at)
 	local[3] = (struct run){&word[0], sizeof(*word)};
 	ranges[3] = range_of(&word[3]);
 
-	rcu_enter();
+	hazard_enter();
 	remote_move(&at, &m);
-	rcu_leave();
+	hazard_leave();
 	/* What counts as done was executed, and only that. */
 	CHECK_SAY(word[2] == (m.done > 0 ? 11 : 0) && word[1] == (m.done > 1 ? 10 : 11) &&
 			  atomic_load(revocations) == (m.done > 2 ? other : 0) && !word[3],
@@ -126,9 +126,9 @@ static bool moves_bytes(const struct bypass_peer *at, uint32_t right, uint64_t v
 				.nlocal = 1,
 				.memo = &memo};
 
-	rcu_enter();
+	hazard_enter();
 	remote_move(at, &m);
-	rcu_leave();
+	hazard_leave();
 	return m.done;
 }
 

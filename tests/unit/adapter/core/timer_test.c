@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "check.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -7,7 +7,7 @@
 
 #include "adapter/memory/psv.h"
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "captured.h"
 #include "keyed_pair.h"
 
@@ -393,9 +393,9 @@ static void test_psvs(void)
 		keyed_pair_up(&t);
 		CHECK(!psv_create(t.device.adapter[0], t.b.pdn, &p));
 		CHECK(psv_number(p) && psv_number(p) <= PSV_INDEX_MASK);
-		rcu_enter();
+		hazard_enter();
 		CHECK(psv_note_error(t.device.adapter[0], psv_number(p)));
-		rcu_leave();
+		hazard_leave();
 		psv_query(p, &transient, &error);
 		CHECK(!transient && error);
 		switch (i) {

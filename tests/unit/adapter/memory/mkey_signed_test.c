@@ -7,7 +7,7 @@
 
 #include "adapter/memory/psv.h"
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "keyed_pair.h"
 
 #define MEMORY_BYTES 1024u
@@ -80,9 +80,9 @@ static enum mkey_verdict signed_open(struct signed_bed *s, uint32_t pdn, uint32_
 	const struct mkey_use u = qp_remote_use(s->t.b.qp, s->key, pdn, access);
 	enum mkey_verdict v;
 
-	rcu_enter();
+	hazard_enter();
 	v = mkey_signed_open(s->t.device.adapter[0], &u, d, out);
-	rcu_leave();
+	hazard_leave();
 	return v;
 }
 
@@ -92,9 +92,9 @@ static enum mkey_verdict signed_runs(struct signed_bed *s, const struct mkey_sig
 	enum mkey_verdict v;
 
 	runs_begin(runs);
-	rcu_enter();
+	hazard_enter();
 	v = mkey_signed_runs(s->t.device.adapter[0], k, IB_ACCESS_REMOTE_WRITE, off, len, runs);
-	rcu_leave();
+	hazard_leave();
 	return v;
 }
 
@@ -173,9 +173,9 @@ static bool raise_error(struct signed_bed *s, const struct mkey_signed *k)
 	const struct sig_error e = {.kind = SIG_BAD_GUARD, .side = SIG_WIRE};
 	bool first;
 
-	rcu_enter();
+	hazard_enter();
 	first = mkey_signed_raise(s->t.device.adapter[0], k, &e);
-	rcu_leave();
+	hazard_leave();
 	return first;
 }
 
@@ -190,9 +190,9 @@ static bool in_error(const struct psv *p)
 
 static void set_psv(struct signed_bed *s, enum sig_side side)
 {
-	rcu_enter();
+	hazard_enter();
 	CHECK(psv_set(s->t.device.adapter[0], psv_number(s->psv[side]), s->t.b.pdn, 7));
-	rcu_leave();
+	hazard_leave();
 }
 
 static void first_errors(void)

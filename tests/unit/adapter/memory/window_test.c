@@ -15,7 +15,7 @@
 #include "adapter/memory/window.h"
 #include "adapter_device.h"
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "captured.h"
 #include "check.h"
 #include "prm/umr.h"
@@ -510,10 +510,10 @@ static void *look_loop(void *arg)
 			enum mkey_verdict v;
 
 			runs_begin(&runs);
-			rcu_enter();
+			hazard_enter();
 			v = mkey_resolve(t->device.adapter[0], &u, half * 0x100000ull, 64, &runs);
 			mkey_stay_end(&stay);
-			rcu_leave();
+			hazard_leave();
 			CHECK(v == MKEY_OK || v == MKEY_NO_KEY);
 			if (v == MKEY_OK)
 				CHECK(runs.run[0].addr == t->dst + half * (BYTES / 2));
@@ -545,9 +545,9 @@ static void test_race(void)
 			.mr_va = (uintptr_t)t->dst + half * (BYTES / 2),
 		};
 
-		rcu_enter();
+		hazard_enter();
 		CHECK(window_bind(t->device.adapter[0], &b));
-		rcu_leave();
+		hazard_leave();
 	}
 	atomic_store(&race.stop, true);
 	for (unsigned i = 0; i < 2; i++)
@@ -569,13 +569,13 @@ static void *stay_inside(void *arg)
 	struct runs runs;
 
 	runs_begin(&runs);
-	rcu_enter();
+	hazard_enter();
 	CHECK(mkey_resolve(t->device.adapter[0], &u, (uintptr_t)t->dst, 64, &runs) == MKEY_OK);
 	atomic_store(&visit.step, 1);
 	usleep(100000);
 	atomic_store(&visit.step, 2);
 	mkey_stay_end(&stay);
-	rcu_leave();
+	hazard_leave();
 	return NULL;
 }
 

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "signed_pair.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
@@ -142,9 +142,9 @@ static void cancelled_and_resumed(struct signed_pair *t)
 	write_block(t, 0, SIGNALED);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && idle(t));
 	/* armed */
-	rcu_enter();
+	hazard_enter();
 	key_up(t, 0, 0xf0);
-	rcu_leave();
+	hazard_leave();
 	write_block(t, 1, 0);
 	write_block(t, 2, SIGNALED);
 	post_send(t, FENCED, WQE_OP_SEND);

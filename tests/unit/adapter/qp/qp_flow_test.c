@@ -11,7 +11,7 @@
 
 #include "adapter_device.h"
 #include "base/clock.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "check.h"
 #include "wire/flow_control.h"
 
@@ -256,9 +256,9 @@ static void congested(uint32_t sqpn)
 				.npkts = 1,
 				.path = &path};
 
-	rcu_enter();
+	hazard_enter();
 	flow_congested(b.qp, &pkt);
-	rcu_leave();
+	hazard_leave();
 }
 
 static void test_notified(void)
@@ -290,7 +290,7 @@ static void test_stranger(void)
 
 	cnp.dqpn = a.qp->qpn;
 	cnp.sqpn = b.qp->qpn + 1;
-	rcu_enter();
+	hazard_enter();
 	flow_receive(a.qp, &cnp);
 	CHECK(!atomic_load(&flow_row(a.qp)->cnps));
 	cnp.sqpn = b.qp->qpn;
@@ -300,7 +300,7 @@ static void test_stranger(void)
 	cnp.opcode = BTH_CNP | 2u;
 	flow_receive(a.qp, &cnp);
 	CHECK(atomic_load(&flow_row(a.qp)->cnps) == 1);
-	rcu_leave();
+	hazard_leave();
 }
 
 static void test_probe(void)

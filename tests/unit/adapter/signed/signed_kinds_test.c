@@ -8,7 +8,7 @@
 
 #include "adapter/memory/psv.h"
 #include "base/explain.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "captured.h"
 #include "signed_pair.h"
 
@@ -200,12 +200,12 @@ static void *requests_loop(void *arg)
 
 static void arm_cq(void)
 {
-	rcu_enter();
+	hazard_enter();
 	/* before the key is armed, for it may be used up at once */
 	atomic_fetch_add(&arms, 1);
 	CHECK(psv_set(many.device.adapter[0], psv_number(many.side[0].psv[SIG_MEMORY]),
 		      many.side[0].q.pdn, 0));
-	rcu_leave();
+	hazard_leave();
 }
 
 static void *arming_loop(void *arg)

@@ -11,7 +11,7 @@
 
 #include "adapter/qp/qp.h"
 #include "adapter/transport/responder_brief.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 #include "wire/channel.h"
@@ -555,9 +555,9 @@ static void old_requests(void)
 	for (unsigned i = 0; i < 2; i++)
 		b[i] = plain_brief(psn_add(qp->resp.epsn, i + IB_PSN_MASK - 1));
 	qp->resp.have_recv = true; /* whoever closes the word cannot open it again */
-	rcu_enter();
+	hazard_enter();
 	CHECK(!responder_receive_briefs(qp, b, 2));
-	rcu_leave();
+	hazard_leave();
 	CHECK(qp->resp.published);
 	qp->resp.have_recv = false;
 	signed_pair_down(&pair);
@@ -573,9 +573,9 @@ static void longer_than_path(void)
 	b = plain_brief(pair.side[1].q.qp->resp.epsn);
 	b.payload_len = MTU + 1;
 	b.payload = payload;
-	rcu_enter();
+	hazard_enter();
 	CHECK(!responder_receive_briefs(pair.side[1].q.qp, &b, 1));
-	rcu_leave();
+	hazard_leave();
 	CHECK(!device_cq_poll(&pair.side[1].q.cq));
 	signed_pair_down(&pair);
 }

@@ -10,7 +10,7 @@
 
 #include "adapter/memory/mkey_inside.h"
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 #include "test_served.h"
@@ -107,7 +107,7 @@ static uint32_t list_of(struct mkey *first, struct mkey *second)
 
 	e[0].mkey = be32_of(mkey_key(first));
 	e[1].mkey = be32_of(mkey_key(second));
-	rcu_enter();
+	hazard_enter();
 	k = indirect_find(pair.device.adapter[0], pair.side[0].skey);
 	CHECK(k);
 	spin_lock(&k->lock);
@@ -118,7 +118,7 @@ static uint32_t list_of(struct mkey *first, struct mkey *second)
 	k->free = false;
 	k->generation++;
 	spin_unlock(&k->lock);
-	rcu_leave();
+	hazard_leave();
 	return pair.side[0].skey;
 }
 

@@ -4,7 +4,7 @@
  * says so, and in the error state completes only up to the record.
  */
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "keyed_pair.h"
 
 static struct keyed_pair pair;
@@ -53,9 +53,9 @@ static void test_without_record(void)
 		ring((uint16_t)(i + 3));
 		expect_done((uint16_t)i, 3);
 		/* a hook that announces nothing new, and a value that was seen before */
-		rcu_enter();
+		hazard_enter();
 		qp_doorbell(pair.a.qp);
-		rcu_leave();
+		hazard_leave();
 		ring((uint16_t)(i + 2));
 		expect_done(0, 0);
 	}
@@ -77,9 +77,9 @@ static void test_record_and_register(void)
 	ring(2);
 	expect_done(0, 0);
 	store_record(5);
-	rcu_enter();
+	hazard_enter();
 	qp_doorbell(pair.a.qp);
-	rcu_leave();
+	hazard_leave();
 	expect_done(3, 2);
 	store_record(6);
 	ring(8);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 

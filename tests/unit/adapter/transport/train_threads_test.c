@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "adapter/qp/qp.h"
-#include "base/rcu.h"
+#include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
 
