@@ -57,7 +57,7 @@ static struct hazard_record *block_claim(struct block *b, int32_t thread)
 		while (used <= i && !atomic_compare_exchange_weak(&b->used, &used, i + 1))
 			;
 		/* its last owner may have ended inside a section */
-		atomic_fetch_and(&r->state, ~HAZARD_DEPTH);
+		atomic_fetch_and(&r->state, HAZARD_SECTION);
 		return r;
 	}
 	return NULL;
@@ -144,9 +144,7 @@ void hazard_hold_elsewhere(struct hazard_record *r, uint64_t mark, unsigned at)
 			return;
 		}
 	}
-	atomic_store_explicit(&r->full,
-			      atomic_load_explicit(&r->state, memory_order_relaxed) & ~HAZARD_DEPTH,
-			      memory_order_relaxed);
+	atomic_store_explicit(&r->full, (uint16_t)mark, memory_order_relaxed);
 }
 
 /* The object of a mark: addresses have 48 bits. */
@@ -160,13 +158,12 @@ static bool section_holds(const struct hazard_record *r, uint32_t state, uintptr
 			  size_t bytes)
 {
 	if (bytes == ALL_OBJECTS ||
-	    atomic_load_explicit(&r->full, memory_order_relaxed) == (state & ~HAZARD_DEPTH))
+	    atomic_load_explicit(&r->full, memory_order_relaxed) == (uint16_t)state)
 		return true;
 	for (unsigned i = 0; i < HAZARD_HELD; i++) {
 		uint64_t mark = atomic_load_explicit(&r->held[i], memory_order_relaxed);
 
-		if ((uint16_t)mark == (uint16_t)(state / HAZARD_SECTION) &&
-		    mark_address(mark) - object < bytes)
+		if ((uint16_t)mark == (uint16_t)state && mark_address(mark) - object < bytes)
 			return true;
 	}
 	return false;
@@ -195,8 +192,8 @@ static void hazard_await(const struct hazard_record *r, uintptr_t object, size_t
 {
 	uint32_t first = atomic_load_explicit(&r->state, memory_order_acquire), state = first;
 
-	for (unsigned look = 0; state & HAZARD_DEPTH; look++) {
-		if ((state ^ first) & ~HAZARD_DEPTH || !section_holds(r, state, object, bytes) ||
+	for (unsigned look = 0; state >= HAZARD_DEPTH; look++) {
+		if ((uint16_t)(state ^ first) || !section_holds(r, state, object, bytes) ||
 		    !pause_between_looks(r, look))
 			return;
 		state = atomic_load_explicit(&r->state, memory_order_acquire);

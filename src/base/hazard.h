@@ -27,17 +27,16 @@
 /* The number of objects that a section may hold.  One that needs more counts as a holder of all. */
 #define HAZARD_HELD 32u
 
-/* The state of a thread: the depth of its sections in the low bits, their number above. */
-#define HAZARD_SECTION 0x100u
-#define HAZARD_DEPTH   (HAZARD_SECTION - 1)
+/* The state of a thread: the number of its section in the low bits, the depth above. */
+#define HAZARD_SECTION 0xffffu
+#define HAZARD_DEPTH   (HAZARD_SECTION + 1)
 
 /* What one thread holds.  Only the thread itself writes its state and list. */
 struct hazard_record {
 	_Atomic(uint32_t) state;
-	_Atomic(uint32_t) full;	 /* state of the last section that had no room, without depth */
+	_Atomic(uint32_t) full;	 /* the last section that had no room */
 	_Atomic(int32_t) thread; /* the owner's; 0: nobody's */
-	/* Address and, in the low 16 bits, number of the section; what others have written is
-	 * free. */
+	/* Address and, in the low 16 bits, the section; what others have written is free. */
 	_Atomic(uint64_t) held[HAZARD_HELD];
 } __attribute__((aligned(64)));
 
@@ -61,11 +60,9 @@ static inline void hazard_enter(void)
 	struct hazard_record *r = likely(hazard_self) ? hazard_self : hazard_register();
 	uint32_t state = atomic_load_explicit(&r->state, memory_order_relaxed);
 
-	if (state & HAZARD_DEPTH) {
-		atomic_store_explicit(&r->state, state + 1, memory_order_relaxed);
-		return;
-	}
-	atomic_store_explicit(&r->state, state + HAZARD_SECTION + 1, memory_order_relaxed);
+	if (state < HAZARD_DEPTH)
+		state = (state + 1) & HAZARD_SECTION;
+	atomic_store_explicit(&r->state, state + HAZARD_DEPTH, memory_order_relaxed);
 	fence_light();
 }
 
@@ -76,7 +73,8 @@ static inline void hazard_leave(void)
 #ifdef TSAN_WATCHES
 	__tsan_release(&hazard_tsan_token);
 #endif
-	atomic_store_explicit(&r->state, atomic_load_explicit(&r->state, memory_order_relaxed) - 1,
+	atomic_store_explicit(&r->state,
+			      atomic_load_explicit(&r->state, memory_order_relaxed) - HAZARD_DEPTH,
 			      memory_order_release);
 }
 
@@ -85,49 +83,45 @@ static inline bool hazard_inside(void)
 {
 	const struct hazard_record *r = hazard_self;
 
-	return r && atomic_load_explicit(&r->state, memory_order_relaxed) & HAZARD_DEPTH;
-}
-
-static inline uint64_t hazard_mark(const void *object, uint32_t state)
-{
-	return (uint64_t)(uintptr_t)object << 16 | (uint16_t)(state / HAZARD_SECTION);
+	return r && atomic_load_explicit(&r->state, memory_order_relaxed) >= HAZARD_DEPTH;
 }
 
 /*
- * Holds the object until the section ends.  Whoever frees it has to find it held, so the caller
- * looks after this whether it is still where it was found, or has a lock that the other takes.
- * Outside a section it does nothing.
+ * Holds the object until the section ends.  Whoever frees it has to find it held.  So after true,
+ * which says that it was not held before, the caller looks whether it is still where it was found,
+ * unless it has a lock that the other takes.  Outside a section nothing is held.
  */
-static inline void hazard_hold(const void *object)
+static inline bool hazard_hold(const void *object)
 {
 	struct hazard_record *r = hazard_self;
-	unsigned at = (unsigned)((uintptr_t)object >> 4 ^ (uintptr_t)object >> 9) % HAZARD_HELD;
+	unsigned at = (unsigned)((uintptr_t)object >> 6) % HAZARD_HELD;
 	uint64_t mark, old;
 
 	if (unlikely(!r))
-		return;
-	mark = hazard_mark(object, atomic_load_explicit(&r->state, memory_order_relaxed));
+		return false;
+	mark = (uint64_t)(uintptr_t)object << 16 |
+	       (uint16_t)atomic_load_explicit(&r->state, memory_order_relaxed);
 	old = atomic_load_explicit(&r->held[at], memory_order_relaxed);
 	if (old == mark)
-		return;
-	if (likely((uint16_t)old != (uint16_t)mark))
+		return false;
+	if (likely((uint16_t)(old ^ mark)))
 		atomic_store_explicit(&r->held[at], mark, memory_order_relaxed);
 	else
 		hazard_hold_elsewhere(r, mark, at);
 	fence_light();
+	return true;
 }
 
 /* Holds and returns the object at a place of a table; NULL: there is none. */
-#define hazard_take(place)                                                                    \
-	({                                                                                    \
-		__auto_type at_ = (place);                                                    \
-		__auto_type found_ = atomic_load_explicit(at_, memory_order_acquire);         \
-                                                                                              \
-		while (found_ &&                                                              \
-		       (hazard_hold((const void *)found_),                                    \
-			unlikely(atomic_load_explicit(at_, memory_order_acquire) != found_))) \
-			found_ = atomic_load_explicit(at_, memory_order_acquire);             \
-		found_;                                                                       \
+#define hazard_take(place)                                                                  \
+	({                                                                                  \
+		__auto_type at_ = (place);                                                  \
+		__auto_type found_ = atomic_load_explicit(at_, memory_order_acquire);       \
+                                                                                            \
+		while (found_ && hazard_hold((const void *)found_) &&                       \
+		       unlikely(atomic_load_explicit(at_, memory_order_acquire) != found_)) \
+			found_ = atomic_load_explicit(at_, memory_order_acquire);           \
+		found_;                                                                     \
 	})
 
 /* Waits until no reader holds the object of that many bytes, or one inside it.  No table leads to
