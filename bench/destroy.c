@@ -73,11 +73,13 @@ static void measure(struct pair *p, const char *name, const char *when,
 		    void (*destroy)(struct pair *, uint64_t *))
 {
 	static uint64_t ns[SAMPLES];
+	uint64_t middle;
 
 	for (unsigned i = 0; i < SAMPLES; i++)
 		destroy(p, &ns[i]);
 	qsort(ns, SAMPLES, sizeof(ns[0]), by_value);
-	printf("%s_%s %.2f us\n", name, when, (double)ns[SAMPLES / 2] / 1e3);
+	middle = ns[SAMPLES / 2];
+	printf("%s_%s %.2f us\n", name, when, (double)middle / 1e3);
 }
 
 static void measure_all(struct pair *p, const char *when)
