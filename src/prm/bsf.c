@@ -12,11 +12,18 @@ static const struct prm_field fields[] = {
 	[BSF_TYPE] = {6, 2},	      [BSF_CHECK_MASK] = {8, 8},
 	[BSF_COPY_MASK] = {16, 8},    [BSF_WIRE_BLOCK] = {16, 8},
 	[BSF_MEMORY_BLOCK] = {24, 8}, [BSF_RAW_DATA_BYTES] = {32, 32},
-	[BSF_EXT_INIT] = {128, 32},   [BSF_EXT_EPILOGUE] = {160, 32},
-	[BSF_EXT_WIRE] = {192, 32},   [BSF_EXT_MEMORY] = {224, 32},
+	[BSF_EXT_FLAGS] = {128, 32},  [BSF_EXT_EPILOGUE] = {160, 32},
 };
 
-enum { WIRE_INLINE = 256, INLINE_BITS = 128, WIRE_SELECTOR = 64, SELECTOR_BITS = 32 };
+enum {
+	WIRE_INLINE = 256,
+	INLINE_BITS = 128,
+	WIRE_SELECTOR = 64,
+	SELECTOR_BITS = 32,
+	WIRE_FLAGS = 130,
+	FLAGS_BITS = 4,
+	WIRE_TRANSACTION = 192,
+};
 
 /* Bit places in the wire domain; those in the memory domain lie 'stride' bits further on. */
 static const struct {
@@ -25,6 +32,10 @@ static const struct {
 } domain_fields[] = {
 	[BSF_FORMAT] = {{WIRE_SELECTOR, 8}, SELECTOR_BITS},
 	[BSF_PSV] = {{WIRE_SELECTOR + 8, 24}, SELECTOR_BITS},
+	[BSF_TRANSACTION_INIT] = {{WIRE_FLAGS, 1}, FLAGS_BITS},
+	[BSF_TRANSACTION_CHECK_GEN] = {{WIRE_FLAGS + 1, 1}, FLAGS_BITS},
+	[BSF_TRANSACTION_FORMAT] = {{WIRE_TRANSACTION, 8}, SELECTOR_BITS},
+	[BSF_TRANSACTION_PSV] = {{WIRE_TRANSACTION + 8, 24}, SELECTOR_BITS},
 	[BSF_INL_VALID] = {{WIRE_INLINE, 1}, INLINE_BITS},
 	[BSF_INL_REFRESH] = {{WIRE_INLINE + 1, 1}, INLINE_BITS},
 	[BSF_INL_APP_TAG] = {{WIRE_INLINE + 16, 16}, INLINE_BITS},

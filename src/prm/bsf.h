@@ -19,10 +19,8 @@ enum bsf_field {
 	BSF_WIRE_BLOCK,	    /* enum bsf_block */
 	BSF_MEMORY_BLOCK,   /* of both domains, if they have the same structure */
 	BSF_RAW_DATA_BYTES, /* bytes of data without signatures */
-	BSF_EXT_INIT,	    /* in the extension; zero for block signatures */
-	BSF_EXT_EPILOGUE,
-	BSF_EXT_WIRE,
-	BSF_EXT_MEMORY,
+	BSF_EXT_FLAGS,	    /* in the extension, which is zero for block signatures */
+	BSF_EXT_EPILOGUE,   /* bytes behind the data that the signature does not cover */
 	BSF_FIELDS
 };
 
@@ -30,6 +28,10 @@ enum bsf_field {
 enum bsf_domain_field {
 	BSF_FORMAT, /* a CRC as BSF_FORMAT_*, or 0: see the inline part */
 	BSF_PSV,
+	BSF_TRANSACTION_INIT,	   /* the signature begins with its seed */
+	BSF_TRANSACTION_CHECK_GEN, /* the signature follows on the data */
+	BSF_TRANSACTION_FORMAT,	   /* BSF_FORMAT_CRC32C, perhaps with BSF_FORMAT_SEED_ZERO */
+	BSF_TRANSACTION_PSV,
 	BSF_INL_VALID,
 	BSF_INL_REFRESH,
 	BSF_INL_APP_TAG,
@@ -66,6 +68,10 @@ enum bsf_block {
 #define BSF_FORMAT_CRC64_XP10 0x50u
 #define BSF_FORMAT_REPEAT     0x02u
 #define BSF_FORMAT_SEED_ZERO  0x01u
+
+/* The bits of BSF_EXT_FLAGS that BSF_TRANSACTION_INIT and BSF_TRANSACTION_CHECK_GEN name; bits 23:0
+ * count the bytes of a prologue. */
+#define BSF_EXT_INIT_CHECK_GEN 0x33000000u
 
 uint32_t bsf_get(const uint8_t bsf[BSF_BYTES], enum bsf_field f);
 uint32_t bsf_domain_get(const uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f);

@@ -171,7 +171,7 @@ struct cqe64_sig_err {
 	be32 expected_ref_tag; /* or CRC64 31:0 */
 	be32 actual_ref_tag;
 	be16 syndrome;	  /* one of CQE_SIG_ERR_* */
-	uint8_t sig_type; /* 0: a block's signature */
+	uint8_t sig_type; /* 0: a block's signature, 1: a transaction's */
 	uint8_t domain;	  /* 0: wire, 1: memory */
 	be32 mkey;
 	be64 offset;

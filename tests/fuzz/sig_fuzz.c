@@ -16,6 +16,38 @@ void target_init(void)
 {
 }
 
+/* What follows on a BSF. */
+static void put_transfer(struct seed *s, uint8_t options, uint64_t offset)
+{
+	put_u8(s, options);
+	put_u8(s, 100);
+	put_u8(s, 77);
+	put_u64(s, offset);
+	for (unsigned k = 0; k < 1100; k++)
+		put_u8(s, k);
+}
+
+static void transaction_seeds(struct seed *s)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < 4; i++) {
+		enum bsf_domain at = i & 1 ? BSF_MEMORY : BSF_WIRE;
+		uint8_t bsf[BSF_BYTES] = {0};
+
+		bsf_set(bsf, BSF_SIZE, BSF_SIZE_EXTENDED);
+		bsf_set(bsf, BSF_CHECK_MASK, 0xff);
+		bsf_set(bsf, BSF_RAW_DATA_BYTES, 700);
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_INIT, 1);
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_CHECK_GEN, 1);
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_FORMAT, BSF_FORMAT_CRC32C);
+		put_bytes(s, bsf, sizeof(bsf));
+		put_transfer(s, i & 1, i & 2 ? 2000 : 699);
+		snprintf(name, sizeof(name), "transaction%u", i);
+		put_end(s, name);
+	}
+}
+
 void target_seeds(struct seed *s)
 {
 	static const uint8_t formats[] = {0x22, 0x43, 0x52};
@@ -36,15 +68,11 @@ void target_seeds(struct seed *s)
 			bsf_domain_set(bsf, BSF_WIRE, BSF_INL_APP_MASK, 0xffff);
 		}
 		put_bytes(s, bsf, sizeof(bsf));
-		put_u8(s, (uint32_t)i);
-		put_u8(s, 100);
-		put_u8(s, 77);
-		put_u64(s, i * 300);
-		for (unsigned k = 0; k < 1100; k++)
-			put_u8(s, k);
+		put_transfer(s, (uint8_t)i, i * 300);
 		snprintf(name, sizeof(name), "wire%zu", i);
 		put_end(s, name);
 	}
+	transaction_seeds(s);
 }
 
 /* In pieces of so many bytes; the whole length: in one. */

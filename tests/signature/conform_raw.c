@@ -346,7 +346,7 @@ const struct test raw_tests[] = {
 	{"BSF-with-an-unknown-block-size", spoilt_request, {0}, S_BLOCK},
 	{"BSF-with-an-unknown-guard", spoilt_request, {0}, S_GUARD},
 	{"BSF-with-encryption", spoilt_request, {0}, S_CRYPTO},
-	{"BSF-of-a-transaction-signature", spoilt_request, {0}, S_TRANSACTION},
+	{"BSF-with-block-and-transaction-signatures", spoilt_request, {0}, S_TRANSACTION},
 	{"BSF-with-a-false-same-structure", spoilt_request, {0}, S_STRUCTURE},
 	{"SET_PSV-of-nobody", spoilt_request, {0}, S_PSV},
 	{"SET_PSV-cut-short", spoilt_request, {0}, S_PSV_SHORT},

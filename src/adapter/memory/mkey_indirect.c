@@ -325,6 +325,53 @@ enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *
 	return indirect_list_runs(a, k, s->generation, access, off, len, runs, 0);
 }
 
+/* A transaction signature is a CRC of 32 bits, and its register stands where that of SET_PSV does. */
+#define CARRY_SHIFT 32
+
+static void link_take(struct adapter *a, struct indirect *k, struct sig_frame *f, uint64_t message,
+		      uint64_t offset)
+{
+	struct chain_link *l = &k->link[f->side];
+
+	if (!f->transaction || f->first)
+		return;
+	if (!l->taken || (!offset && (!message || l->taken_by != message))) {
+		l->start = psv_value(a, k->psv[f->side]) >> CARRY_SHIFT;
+		l->taken = true;
+		l->taken_by = message;
+	}
+	f->start = l->start;
+}
+
+void mkey_signed_take(struct adapter *a, struct mkey_signed *s, uint64_t message, uint64_t offset)
+{
+	struct indirect *k = indirect_find(a, s->key);
+
+	if (!k)
+		return;
+	spin_lock(&k->lock);
+	if (k->generation == s->generation) {
+		link_take(a, k, &s->plan.in, message, offset);
+		link_take(a, k, &s->plan.out, message, offset);
+	}
+	spin_unlock(&k->lock);
+}
+
+void mkey_signed_carry(struct adapter *a, const struct mkey_signed *s, uint64_t message,
+		       enum sig_side side, uint64_t reg)
+{
+	struct indirect *k = indirect_find(a, s->key);
+
+	if (!k)
+		return;
+	spin_lock(&k->lock);
+	if (k->generation == s->generation && (!message || k->link[side].carried_by != message)) {
+		k->link[side].carried_by = message;
+		psv_carry(a, k->psv[side], reg << CARRY_SHIFT);
+	}
+	spin_unlock(&k->lock);
+}
+
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s, const struct sig_error *e)
 {
 	struct indirect *k = indirect_find(a, s->key);

@@ -37,6 +37,17 @@ enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
 enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
 				   uint64_t off, uint64_t len, struct runs *runs) must_check;
 /*
+ * Keys in the middle of a chain (a transaction signature without t_init) begin with what the PSV
+ * carries.  mkey_signed_take puts that into the plan of s, before a stream begins at this offset
+ * of the wire's stream.  mkey_signed_carry stores the register of a side whose data is complete.
+ *
+ * message identifies the message that moves the data, so that one that is sent again is recognized;
+ * 0: it is never sent again.  Call both under RCU.
+ */
+void mkey_signed_take(struct adapter *a, struct mkey_signed *s, uint64_t message, uint64_t offset);
+void mkey_signed_carry(struct adapter *a, const struct mkey_signed *s, uint64_t message,
+		       enum sig_side side, uint64_t reg);
+/*
  * Notes that an access has found this error.  True: report it, because it is the first since the
  * key was armed (by SET_PSV to the side's PSV, or by a UMR with the signature error bit).  The
  * caller is a reader.

@@ -7,6 +7,17 @@
 #include "adapter/memory/klm_list.h"
 #include "adapter/memory/mkey_indirect.h"
 
+/*
+ * What a key of a chain takes from the PSV of one side and carries to it.  A message that is sent
+ * again takes what it took before, and carries nothing a second time: other keys of the chain have
+ * gone on from there.
+ */
+struct chain_link {
+	uint64_t start; /* the register that the data begins with */
+	bool taken;
+	uint64_t taken_by, carried_by; /* messages, see mkey_signed_take */
+};
+
 struct indirect {
 	struct mkey_meaning meaning; /* published */
 	bool umr;
@@ -28,6 +39,7 @@ struct indirect {
 	bool has_bsf;		 /* somebody has written a BSF */
 	struct sig_plan plan[2]; /* by enum sig_direction */
 	uint32_t psv[SIG_SIDES];
+	struct chain_link link[SIG_SIDES];
 	bool reported;	   /* an error was reported, and nobody has armed the key since */
 	uint32_t psv_arms; /* how often its PSVs had been set by then */
 };

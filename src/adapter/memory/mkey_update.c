@@ -163,6 +163,7 @@ static struct objection update_apply(struct indirect *k, const struct mkey_updat
 		k->plan[SIG_GATHER] = s->plan[SIG_GATHER];
 		k->plan[SIG_SCATTER] = s->plan[SIG_SCATTER];
 		memcpy(k->psv, s->psv, sizeof(k->psv));
+		memset(k->link, 0, sizeof(k->link));
 		k->has_bsf = true;
 	}
 	why = klm_list_settle(&k->list);

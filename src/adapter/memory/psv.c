@@ -71,6 +71,21 @@ bool psv_note_error(struct adapter *a, uint32_t number)
 	return true;
 }
 
+uint64_t psv_value(struct adapter *a, uint32_t number)
+{
+	const struct psv *p = number_find(&a->psvs, number);
+
+	return p ? atomic_load_explicit(&p->sig.transient, memory_order_relaxed) : 0;
+}
+
+void psv_carry(struct adapter *a, uint32_t number, uint64_t value)
+{
+	struct psv *p = number_find(&a->psvs, number);
+
+	if (p)
+		atomic_store_explicit(&p->sig.transient, value, memory_order_relaxed);
+}
+
 static struct psv *find_of(struct adapter *a, uint32_t number, uint32_t pdn)
 {
 	struct psv *p = number_find(&a->psvs, number);

@@ -13,6 +13,11 @@
 uint32_t psv_arms(struct adapter *a, uint32_t number);
 /* False: no PSV has that number. */
 bool psv_note_error(struct adapter *a, uint32_t number) must_check;
+/* The value that a transaction signature carries in the PSV, as SET_PSV writes it; 0 if no PSV has
+ * that number. */
+uint64_t psv_value(struct adapter *a, uint32_t number);
+/* Stores such a value, if there is such a PSV. */
+void psv_carry(struct adapter *a, uint32_t number, uint64_t value);
 /* True if the domain has a PSV with that number. */
 bool psv_exists(struct adapter *a, uint32_t number, uint32_t pdn) must_check;
 /* False: the domain has no PSV with that number. */

@@ -64,7 +64,8 @@ struct rd_resource {
 	uint32_t pdn;  /* the protection domain in which rkey is looked up */
 	uint32_t srqn; /* XRC */
 	uint32_t len;
-	uint64_t orig; /* atomic: the answer */
+	uint32_t number; /* counts as responder.rd_count */
+	uint64_t orig;	 /* atomic: the answer */
 };
 
 /* The address range in which the whole answer to an outstanding READ or atomic lies. */

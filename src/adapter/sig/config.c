@@ -9,7 +9,11 @@ static const char *const refusal_names[SIG_REFUSALS] = {
 	[SIG_ACCEPTED] = "accepted",
 	[SIG_REFUSED_TRUNCATED] = "the BSF is shorter than it says",
 	[SIG_REFUSED_CRYPTO] = "encryption",
-	[SIG_REFUSED_TRANSACTION] = "a transaction signature",
+	[SIG_REFUSED_TRANSACTION] = "an unknown or missing format of a transaction signature",
+	[SIG_REFUSED_PROLOGUE] =
+		"a prologue, an epilogue or unknown flags of a transaction signature",
+	[SIG_REFUSED_NO_DATA] = "a transaction signature over no bytes",
+	[SIG_REFUSED_MIXED] = "block signatures together with a transaction signature",
 	[SIG_REFUSED_FORMAT] = "an unknown block format",
 	[SIG_REFUSED_GUARD] = "an unknown kind of guard",
 	[SIG_REFUSED_AMBIGUOUS] = "two signatures in one domain",
@@ -111,8 +115,42 @@ static enum sig_refusal decode_domain(const uint8_t *bsf, enum bsf_domain from, 
 	return SIG_ACCEPTED;
 }
 
-static const enum bsf_field extension[] = {BSF_EXT_INIT, BSF_EXT_EPILOGUE, BSF_EXT_WIRE,
-					   BSF_EXT_MEMORY};
+static enum sig_refusal decode_transaction(const uint8_t *bsf, enum bsf_domain from,
+					   struct sig_domain *d)
+{
+	uint32_t format = bsf_domain_get(bsf, from, BSF_TRANSACTION_FORMAT);
+	uint32_t psv = bsf_domain_get(bsf, from, BSF_TRANSACTION_PSV);
+	bool first = bsf_domain_get(bsf, from, BSF_TRANSACTION_INIT);
+	bool last = bsf_domain_get(bsf, from, BSF_TRANSACTION_CHECK_GEN);
+
+	if (!format && !psv && !first && !last)
+		return SIG_ACCEPTED;
+	if ((format & ~BSF_FORMAT_SEED_ZERO) != BSF_FORMAT_CRC32C)
+		return SIG_REFUSED_TRANSACTION;
+	if (d->type != SIG_NONE)
+		return SIG_REFUSED_MIXED;
+	*d = (struct sig_domain){
+		.type = SIG_CRC32C,
+		.block = bsf_get(bsf, BSF_RAW_DATA_BYTES),
+		.seed_ones = !(format & BSF_FORMAT_SEED_ZERO),
+		.transaction = true,
+		.first = first,
+		.last = last,
+		.psv = psv,
+	};
+	return SIG_ACCEPTED;
+}
+
+/* Decodes the extension of a BSF whose domains are decoded so far. */
+static enum sig_refusal decode_extension(const uint8_t *bsf, struct sig_config *out)
+{
+	enum sig_refusal r;
+
+	if (bsf_get(bsf, BSF_EXT_FLAGS) & ~BSF_EXT_INIT_CHECK_GEN || bsf_get(bsf, BSF_EXT_EPILOGUE))
+		return SIG_REFUSED_PROLOGUE;
+	r = decode_transaction(bsf, BSF_MEMORY, &out->side[SIG_MEMORY]);
+	return r ? r : decode_transaction(bsf, BSF_WIRE, &out->side[SIG_WIRE]);
+}
 
 enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct sig_config *out)
 {
@@ -133,9 +171,6 @@ enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct si
 		return SIG_REFUSED_TRUNCATED;
 	memcpy(bsf, given, size);
 
-	for (size_t i = 0; i < array_size(extension); i++)
-		if (bsf_get(bsf, extension[i]))
-			return SIG_REFUSED_TRANSACTION;
 	out->check_mask = (uint8_t)bsf_get(bsf, BSF_CHECK_MASK);
 	out->data_bytes = bsf_get(bsf, BSF_RAW_DATA_BYTES);
 	out->same_structure = bsf_get(bsf, BSF_SAME_STRUCTURE);
@@ -152,12 +187,28 @@ enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct si
 	 * size. */
 	if (r == SIG_REFUSED_BLOCK_SIZE && out->same_structure)
 		r = SIG_REFUSED_STRUCTURE;
+	if (!r)
+		r = decode_extension(bsf, out);
 	return r ? r : sig_config_check(out);
 }
 
 static bool is_t10dif(enum sig_type t)
 {
 	return t == SIG_T10DIF_CRC || t == SIG_T10DIF_CSUM;
+}
+
+/* What holds for a domain with a transaction signature and its neighbour. */
+static enum sig_refusal check_transaction(const struct sig_config *c, const struct sig_domain *d,
+					  const struct sig_domain *other)
+{
+	if (d->type != SIG_CRC32C)
+		return SIG_REFUSED_TRANSACTION;
+	if (!d->block)
+		return SIG_REFUSED_NO_DATA;
+	if (other->type != SIG_NONE && !other->transaction)
+		return SIG_REFUSED_MIXED;
+	/* bytes can be copied only between block signatures */
+	return c->same_structure ? SIG_REFUSED_STRUCTURE : SIG_ACCEPTED;
 }
 
 enum sig_refusal sig_config_check(const struct sig_config *c)
@@ -170,6 +221,13 @@ enum sig_refusal sig_config_check(const struct sig_config *c)
 
 		if ((unsigned)d->type >= SIG_TYPES)
 			return SIG_REFUSED_FORMAT;
+		if (d->transaction) {
+			enum sig_refusal r = check_transaction(c, d, &c->side[!i]);
+
+			if (r)
+				return r;
+			continue;
+		}
 		if (!d->block != (d->type == SIG_NONE) || d->block > SIG_BLOCK_MAX)
 			return SIG_REFUSED_BLOCK_SIZE;
 		if (is_t10dif(d->type) && d->block % 8)

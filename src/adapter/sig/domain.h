@@ -5,6 +5,10 @@
  *
  * A domain with a signature is a stream of units: a block of data, then its signature.  A domain
  * without a signature has only data.
+ *
+ * A transaction signature covers the data of one key, or of several keys in turn: a chain.  In each
+ * key the domain is one block, all of the key's data.  The first key begins with the seed, each other
+ * with what the PSV carries from the one before, and the signature follows on the data of the last.
  */
 #pragma once
 
@@ -38,6 +42,9 @@ struct sig_domain {
 	enum sig_type type;
 	uint32_t block; /* bytes of data; 0 without a signature */
 	bool seed_ones; /* each block's guard begins with ones; false: with zeros */
+	bool transaction;
+	bool first; /* transaction only: begins with the seed */
+	bool last;  /* transaction only: the signature follows */
 	/* T10-DIF only */
 	bool ref_increment; /* reference tag of block i is ref_tag + i */
 	enum sig_escape escape;
@@ -64,7 +71,10 @@ enum sig_refusal {
 	SIG_ACCEPTED,
 	SIG_REFUSED_TRUNCATED,	 /* it is shorter than it says */
 	SIG_REFUSED_CRYPTO,	 /* encryption */
-	SIG_REFUSED_TRANSACTION, /* one signature over all blocks instead of one per block */
+	SIG_REFUSED_TRANSACTION, /* a transaction signature of an unknown format or none */
+	SIG_REFUSED_PROLOGUE,	 /* bytes that a transaction signature does not cover */
+	SIG_REFUSED_NO_DATA,	 /* a transaction of no bytes */
+	SIG_REFUSED_MIXED,	 /* a transaction signature and block signatures */
 	SIG_REFUSED_FORMAT,	 /* unknown CRC */
 	SIG_REFUSED_GUARD,	 /* unknown kind of T10-DIF guard */
 	SIG_REFUSED_AMBIGUOUS,	 /* both a CRC and T10-DIF in one domain */

@@ -16,6 +16,7 @@ struct sig_error {
 	enum sig_error_kind kind;
 	enum sig_side side; /* the domain that the data came from */
 	enum sig_type type;
+	bool transaction;
 	uint64_t block; /* counted from offset 0 of the key */
 	uint64_t unit;	/* bytes of a block and its signature */
 	/* The whole signature that stood there, as a word like those of guard.h. */

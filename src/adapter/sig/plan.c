@@ -17,7 +17,9 @@ static void frame_make(struct sig_frame *f, const struct sig_domain *d, enum sig
 		f->block = f->unit = UINT64_MAX;
 		return;
 	}
-	f->bytes = f->guard->bytes;
+	f->transaction = d->transaction;
+	f->first = d->first;
+	f->bytes = f->transaction && !d->last ? 0 : f->guard->bytes;
 	f->block = d->block;
 	f->unit = f->block + f->bytes;
 	f->start = f->guard->start[d->seed_ones];
@@ -58,7 +60,9 @@ static uint64_t escape_bits(const struct sig_domain *d)
 
 static bool same_guard(const struct sig_frame *a, const struct sig_frame *b)
 {
-	return a->guard == b->guard && a->start == b->start && a->block == b->block;
+	/* transaction signatures may begin with different registers of their PSVs */
+	return !a->transaction && a->guard == b->guard && a->start == b->start &&
+	       a->block == b->block;
 }
 
 void sig_plan_make(struct sig_plan *p, const struct sig_config *c, enum sig_direction d)
@@ -79,9 +83,12 @@ void sig_plan_make(struct sig_plan *p, const struct sig_config *c, enum sig_dire
 	p->copy = plan_spread(c->copy_mask) & word_bits(&p->out);
 	p->escape = escape_bits(in);
 	p->lockstep = c->same_structure;
-	p->coincide = p->in.block == p->out.block || !p->in.guard || !p->out.guard;
+	p->transaction = p->in.transaction || p->out.transaction;
+	p->coincide =
+		!p->transaction && (p->in.block == p->out.block || !p->in.guard || !p->out.guard);
 
-	sum_in = p->in.guard && p->check & p->in.guard->bits;
+	/* The PSV carries the sum of a transaction even if nothing is compared here. */
+	sum_in = p->in.guard && (p->in.transaction || p->check & p->in.guard->bits);
 	sum_out = p->out.guard && ~p->copy & p->out.guard->bits;
 	p->out_reg = !(sum_in && sum_out && same_guard(&p->in, &p->out));
 	p->first = sum_in ? p->in.guard : sum_out ? p->out.guard : NULL;
@@ -103,6 +110,8 @@ uint64_t sig_place(const struct sig_plan *p, uint64_t wire_offset)
 	if (p->lockstep && p->direction == SIG_SCATTER)
 		return wire_offset;
 	data = w->guard ? units * w->block + min_u64(rest, w->block) : wire_offset;
+	if ((w->transaction && wire_offset > w->unit) || (m->transaction && data > m->block))
+		return UINT64_MAX;
 	/* A wire offset may be anything up to 2^64, so the place may overflow. */
 	if (__builtin_mul_overflow(data / m->block, m->bytes, &signatures) ||
 	    __builtin_add_overflow(data, signatures, &place))

@@ -21,8 +21,12 @@ struct sig_frame {
 	uint32_t bytes;		       /* of a signature */
 	uint64_t block;
 	uint64_t unit;
-	uint64_t start; /* the guard's register at the beginning of a block */
-	uint64_t app;	/* tags, at their place in the word */
+	/* The guard's register at the beginning of a block.  A transaction signature that is not the
+	 * first one begins with what its PSV carries: the caller of sig_stream_begin puts it here. */
+	uint64_t start;
+	bool transaction; /* there is no unit behind the first */
+	bool first;
+	uint64_t app; /* tags, at their place in the word */
 	uint32_t ref;
 	uint32_t ref_step;
 };
@@ -31,11 +35,12 @@ struct sig_plan {
 	enum sig_direction direction;
 	struct sig_frame in;
 	struct sig_frame out;
-	uint64_t check;	 /* bits of the word that are compared */
-	uint64_t copy;	 /* bits of the word that are taken over */
-	uint64_t escape; /* if all of these bits are set, nothing is compared; 0: no escape */
-	bool lockstep;	 /* same structure: output follows input inside signatures too */
-	bool coincide;	 /* blocks begin together on both sides, or one side has none */
+	uint64_t check;	  /* bits of the word that are compared */
+	uint64_t copy;	  /* bits of the word that are taken over */
+	uint64_t escape;  /* if all of these bits are set, nothing is compared; 0: no escape */
+	bool lockstep;	  /* same structure: output follows input inside signatures too */
+	bool coincide;	  /* blocks begin together on both sides, or one side has none */
+	bool transaction; /* of either side */
 	/* The guards that run over the data: the first one copies it, and the second one reads the
 	 * copy.  Register 0 is the input's; register 1 is the output's, unless the two guards are
 	 * the same. */

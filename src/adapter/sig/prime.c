@@ -65,21 +65,34 @@ uint64_t sig_stream_lead(const struct sig_stream *s)
 	return s->lead;
 }
 
+static struct sig_mark mark_of_wire(const struct sig_frame *f, uint64_t offset)
+{
+	if (!f->guard)
+		return (struct sig_mark){0, offset};
+	/* Behind the only unit is nothing. */
+	if (f->transaction)
+		return (struct sig_mark){0, min_u64(offset, f->unit)};
+	return (struct sig_mark){offset / f->unit, offset % f->unit};
+}
+
+/* As sig_place: complete data counts with its signature. */
+static struct sig_mark mark_of_memory(const struct sig_frame *f, uint64_t data)
+{
+	if (!f->guard)
+		return (struct sig_mark){0, data};
+	if (f->transaction)
+		return (struct sig_mark){0, data < f->block ? data : f->unit};
+	return (struct sig_mark){data / f->block, data % f->block};
+}
+
 void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset)
 {
 	bool gather = p->direction == SIG_GATHER;
 	const struct sig_frame *w = gather ? &p->out : &p->in;
 	const struct sig_frame *m = gather ? &p->in : &p->out;
-	struct sig_mark wire = {0, wire_offset};
-	struct sig_mark memory;
-	uint64_t data;
+	struct sig_mark wire = mark_of_wire(w, wire_offset);
+	struct sig_mark memory = mark_of_memory(m, mark_data(&wire, w));
 
-	if (w->guard)
-		wire = (struct sig_mark){wire_offset / w->unit, wire_offset % w->unit};
-	data = mark_data(&wire, w);
-	memory = (struct sig_mark){0, data};
-	if (m->guard)
-		memory = (struct sig_mark){data / m->block, data % m->block};
 	if (p->lockstep && !gather)
 		memory = wire;
 

@@ -39,7 +39,7 @@ static bool stream_emit(struct sig_stream *s, struct sig_cursor *to)
 		word_store(sig_cursor_at(to), word << 8 * done, n);
 	sig_cursor_advance(to, n);
 	s->out.at += n;
-	if (s->out.at == p->out.unit) {
+	if (s->out.at == p->out.unit && !p->out.transaction) {
 		s->out = (struct sig_mark){s->out.block + 1, 0};
 		s->guard[1] = p->out.start;
 	}
@@ -64,6 +64,8 @@ static bool stream_collect(struct sig_stream *s, struct sig_cursor *from)
 	if (p->check && !s->blind)
 		unit_check(s, s->in.block, s->in_word, p->in.guard->seal(s->guard[0]));
 	s->blind = false;
+	if (p->in.transaction)
+		return true;
 	s->in = (struct sig_mark){s->in.block + 1, 0};
 	s->guard[0] = p->in.start;
 	return true;
@@ -121,6 +123,18 @@ void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_c
 	while ((short_way && whole_units(s, from, to)) || stream_emit(s, to) ||
 	       stream_collect(s, from) || stream_data(s, from, to))
 		;
+}
+
+bool sig_stream_summed(const struct sig_stream *s, enum sig_side side, uint64_t *reg)
+{
+	const struct sig_plan *p = s->plan;
+	bool in = p->in.side == side;
+	const struct sig_frame *f = in ? &p->in : &p->out;
+
+	if (!f->transaction || (in ? s->in.at : s->out.at) < f->block)
+		return false;
+	*reg = s->guard[in ? 0 : p->out_reg];
+	return true;
 }
 
 const struct sig_error *sig_stream_finish(const struct sig_stream *s)

@@ -91,6 +91,10 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory) must_chec
  */
 void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to);
 
+/* True if all data under that side's transaction signature has passed; *reg is the register that
+ * the next key of the chain begins with. */
+bool sig_stream_summed(const struct sig_stream *s, enum sig_side side, uint64_t *reg);
+
 /* Ends a transfer.  Returns the first error, or NULL.  It neither checks nor signs a unit that has
  * only begun; a later transfer may complete that unit, if the caller keeps the stream. */
 const struct sig_error *sig_stream_finish(const struct sig_stream *s);

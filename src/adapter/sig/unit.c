@@ -24,6 +24,7 @@ __attribute__((cold)) void unit_mismatch(struct sig_stream *s, uint64_t block, u
 		.kind = unit_kind_of(p, diff),
 		.side = p->in.side,
 		.type = p->in.type,
+		.transaction = p->in.transaction,
 		.block = block,
 		.unit = p->in.unit,
 		.found = found,

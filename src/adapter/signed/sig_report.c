@@ -16,14 +16,24 @@ void sig_report_explain(struct qp *qp, uint32_t key, const struct sig_error *e)
 {
 	/* This reading says which value is which, whatever the program gets. */
 	struct sig_report r = sig_error_report(e, SIG_REPORT_MANUAL);
+	const char *side = e->side == SIG_MEMORY ? "the memory" : "the wire";
 
+	if (e->transaction) {
+		qp_explain(qp,
+			   "signature error: the transaction signature that ends on %s under key "
+			   "0x%x is 0x%llx, and 0x%llx was expected; the transfer goes on "
+			   "(mlx5dv_mkey_check)",
+			   side, key, (unsigned long long)sig_report_part(e, r.expected),
+			   (unsigned long long)sig_report_part(e, r.actual));
+		return;
+	}
 	qp_explain(qp,
 		   "signature error: the %s of block %llu, which begins at offset %llu of %s under "
 		   "key 0x%x, is 0x%llx, and 0x%llx was expected; the transfer goes on "
 		   "(mlx5dv_mkey_check)",
 		   sig_error_name(e->kind), (unsigned long long)e->block,
-		   (unsigned long long)r.offset, e->side == SIG_MEMORY ? "the memory" : "the wire",
-		   key, (unsigned long long)sig_report_part(e, r.expected),
+		   (unsigned long long)r.offset, side, key,
+		   (unsigned long long)sig_report_part(e, r.expected),
 		   (unsigned long long)sig_report_part(e, r.actual));
 }
 
@@ -39,6 +49,7 @@ void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct si
 		.expected_ref_tag = be32_of((uint32_t)r.expected),
 		.actual_ref_tag = be32_of((uint32_t)r.actual),
 		.syndrome = be16_of(syndrome[e->kind]),
+		.sig_type = e->transaction,
 		.domain = e->side == SIG_MEMORY,
 		.mkey = be32_of(key),
 		.offset = be64_of(r.offset),

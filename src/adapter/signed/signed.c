@@ -240,13 +240,39 @@ static void transfer_report(const struct transfer *t, struct sig_resume *f)
 	f->stream.errors = 0;
 }
 
+/* Which sides' transactions have all their data. */
+static unsigned transfer_summed(const struct sig_resume *f, uint64_t reg[SIG_SIDES])
+{
+	unsigned sides = 0;
+
+	if (likely(!f->stream.plan->transaction))
+		return 0;
+	for (unsigned i = 0; i < SIG_SIDES; i++)
+		if (sig_stream_summed(&f->stream, (enum sig_side)i, &reg[i]))
+			sides |= 1u << i;
+	return sides;
+}
+
+/* Carries the sums of the transactions that have become complete since 'before'. */
+static void transfer_carry(const struct transfer *t, const struct sig_resume *f, unsigned before)
+{
+	uint64_t reg[SIG_SIDES];
+	unsigned sides = transfer_summed(f, reg) & ~before;
+
+	for (unsigned i = 0; i < SIG_SIDES; i++)
+		if (unlikely(sides & 1u << i))
+			mkey_signed_carry(t->adapter, &f->key, t->message, (enum sig_side)i,
+					  reg[i]);
+}
+
 static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resume *f,
 				      const struct stretch *s, const struct runs *wire)
 {
 	bool gather = t->direction == SIG_GATHER;
 	struct sig_cursor message = sig_cursor(wire->run, wire->n);
 	uint64_t at = s->memory;
-	uint64_t n;
+	uint64_t n, reg[SIG_SIDES];
+	unsigned before = transfer_summed(f, reg);
 
 	/* A stretch may lie completely in a signature of the wire, and then moves no byte of
 	 * memory. */
@@ -269,6 +295,7 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 			return MKEY_GONE;
 		at += n;
 	} while (at < s->end);
+	transfer_carry(t, f, before);
 	transfer_report(t, f);
 	return MKEY_OK;
 }
@@ -293,6 +320,8 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 	if (v != MKEY_OK)
 		return v;
 	if (!next || next != s.wire || key != f->key.key || generation != f->key.generation) {
+		if (unlikely(f->key.plan.transaction))
+			mkey_signed_take(t->adapter, &f->key, t->message, s.wire);
 		v = transfer_begin(t, f, &s);
 		if (v != MKEY_OK)
 			return v;
@@ -432,11 +461,29 @@ void transfer_source_begin(struct transfer_source *s, uint64_t off)
 	s->made = 0;
 }
 
+/* Does a key of the list belong to a chain? */
+static bool transfer_is_chained(const struct transfer *t)
+{
+	struct mkey_signed key;
+
+	for (uint32_t i = 0; i < t->nsegs; i++) {
+		const struct mkey_use u = transfer_use(t, t->seg[i].lkey);
+
+		if (!t->seg[i].inline_data &&
+		    mkey_signed_open(t->adapter, &u, t->direction, &key) == MKEY_OK &&
+		    key.plan.transaction)
+			return true;
+	}
+	return false;
+}
+
 void transfer_source_end(struct transfer_source *s, uint64_t len)
 {
 	struct run nowhere = {RUN_DISCARD, len - s->made};
 
-	if (likely(s->made == len) || s->source.gone || !atomic_load(&s->t.qp->drain_sigerr))
+	if (likely(s->made == len) || s->source.gone)
+		return;
+	if (!transfer_is_chained(&s->t) && !(s->t.drain && atomic_load(&s->t.qp->drain_sigerr)))
 		return;
 	/* If this fails, the packet is sent again and fails then. */
 	if (!source_pull(&s->source, s->made, &nowhere, 1))

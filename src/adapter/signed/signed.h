@@ -27,9 +27,10 @@ struct transfer {
 	enum sig_direction direction;
 	uint32_t pdn;
 	uint32_t access;
-	bool remote;	/* a peer named the key */
-	bool drain;	/* an error concerns the send queue, which may have to drain */
-	uint16_t block; /* the request's block, for the CQE */
+	bool remote;	  /* a peer named the key */
+	bool drain;	  /* an error concerns the send queue, which may have to drain */
+	uint16_t block;	  /* the request's block, for the CQE */
+	uint64_t message; /* see mkey_signed_take */
 	/* The list in memory. */
 	const struct send_seg *seg;
 	uint32_t nsegs;
@@ -56,6 +57,7 @@ struct transfer_source {
 void transfer_source_begin(struct transfer_source *s, uint64_t off);
 /*
  * Called after the packet was sent.  If nobody has taken the payload, because the packet was
- * dropped on the way, this still checks its signatures, because a request behind it may be fenced.
+ * dropped on the way, this still checks its signatures, because a request behind it may be fenced,
+ * and runs its transaction signature, because other keys go on from there.
  */
 void transfer_source_end(struct transfer_source *s, uint64_t len);

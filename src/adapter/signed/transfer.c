@@ -6,8 +6,16 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
+/* Messages of the two ends of a queue pair, which may be its own peer. */
+static uint64_t transfer_message(const struct qp *qp, bool responder, uint32_t number)
+{
+	return (uint64_t)responder << 63 | (uint64_t)qp->qpn << 32 | number;
+}
+
 struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block)
 {
+	uint32_t next = qp->req.next_block;
+
 	return (struct transfer){
 		.adapter = qp->adapter,
 		.qp = qp,
@@ -17,6 +25,8 @@ struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t 
 		.pdn = qp->create.pdn,
 		.drain = true,
 		.block = block,
+		/* the request is the next one or one of the ring, which has fewer blocks than 2^16 */
+		.message = transfer_message(qp, false, next - (uint16_t)(next - block)),
 		.seg = w->seg,
 		.nsegs = w->nsegs,
 	};
@@ -24,12 +34,19 @@ struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t 
 
 struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint16_t block)
 {
-	struct transfer t = transfer_sent(qp, w, block);
-
-	t.flow = &qp->answered;
-	t.direction = SIG_SCATTER;
-	t.access = IB_ACCESS_LOCAL_WRITE;
-	return t;
+	return (struct transfer){
+		.adapter = qp->adapter,
+		.qp = qp,
+		.flow = &qp->answered,
+		.cq = qp->create.send_cq,
+		.direction = SIG_SCATTER,
+		.pdn = qp->create.pdn,
+		.access = IB_ACCESS_LOCAL_WRITE,
+		.drain = true,
+		.block = block,
+		.seg = w->seg,
+		.nsegs = w->nsegs,
+	};
 }
 
 /* The completion queue of a receive; an XRC target completes to that of the shared receive
@@ -58,6 +75,16 @@ struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t p
 		.seg = seg,
 		.nsegs = 1,
 	};
+}
+
+struct transfer transfer_read(struct qp *qp, const struct rd_resource *rd, const struct srq *srq,
+			      struct send_seg *seg)
+{
+	struct transfer t = transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+
+	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
+	t.message = transfer_message(qp, true, rd->number);
+	return t;
 }
 
 /* A transfer into the receive in progress; seg has room for RECV_MAX_SGE. */

@@ -23,6 +23,9 @@ struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint1
  * Fills seg. */
 struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
 				struct send_seg *seg);
+/* The same for the answer to a read that was accepted.  Fills seg and what it names. */
+struct transfer transfer_read(struct qp *qp, const struct rd_resource *rd, const struct srq *srq,
+			      struct send_seg *seg);
 
 /* Says whether the peer may access this range.  The caller holds resp.lock. */
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,

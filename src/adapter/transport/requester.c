@@ -235,6 +235,8 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	s = requester_transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
+	if (unlikely(pkt->source))
+		transfer_source_end(&payload->made, pkt->payload_len);
 	completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }

@@ -13,8 +13,7 @@
 
 struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg)
 {
-	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
-	return transfer_remote(qp, rd_srq(qp, rd), rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+	return transfer_read(qp, rd, rd_srq(qp, rd), seg);
 }
 
 struct placing {

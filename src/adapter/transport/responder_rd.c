@@ -21,7 +21,8 @@
 static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint32_t npkts)
 {
 	struct responder *r = &qp->resp;
-	struct rd_resource *rd = &r->rd[r->rd_count++ % ADAPTER_MAX_RD_ATOMIC];
+	uint32_t number = r->rd_count++;
+	struct rd_resource *rd = &r->rd[number % ADAPTER_MAX_RD_ATOMIC];
 
 	*rd = (struct rd_resource){
 		.atomic = pkt_props(pkt)->atomic,
@@ -32,6 +33,7 @@ static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint3
 		.pdn = r->pdn,
 		.srqn = pkt->srqn,
 		.len = pkt->dma_len,
+		.number = number,
 	};
 	return rd;
 }
@@ -131,6 +133,8 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 		}
 		if (gone)
 			return RESP_ERR_REMOTE_ACCESS;
+		if (unlikely(out.source))
+			transfer_source_end(&made, n);
 		r->rd_off += n;
 	} while (r->rd_off < rd->len);
 	rd_done(r);

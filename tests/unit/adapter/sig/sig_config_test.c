@@ -194,10 +194,6 @@ static void test_refusals(void)
 		CHECK(sig_config_decode(wire_t10dif, n, &c) == SIG_REFUSED_TRUNCATED);
 	CHECK(config_with(BSF_TYPE, BSF_TYPE_CRYPTO) == SIG_REFUSED_CRYPTO);
 	CHECK(config_with(BSF_SIZE, BSF_SIZE_WITH_CRYPTO) == SIG_REFUSED_CRYPTO);
-	CHECK(config_with(BSF_EXT_INIT, 0x20000000) == SIG_REFUSED_TRANSACTION);
-	CHECK(config_with(BSF_EXT_EPILOGUE, 1) == SIG_REFUSED_TRANSACTION);
-	CHECK(config_with(BSF_EXT_WIRE, 1) == SIG_REFUSED_TRANSACTION);
-	CHECK(config_with(BSF_EXT_MEMORY, 1) == SIG_REFUSED_TRANSACTION);
 	CHECK(config_with(BSF_WIRE_BLOCK, 0) == SIG_REFUSED_BLOCK_SIZE);
 	CHECK(config_with(BSF_WIRE_BLOCK, 7) == SIG_REFUSED_BLOCK_SIZE);
 	CHECK(config_with(BSF_WIRE_BLOCK, 255) == SIG_REFUSED_BLOCK_SIZE);
@@ -227,6 +223,108 @@ static void test_refusals(void)
 	for (int r = 0; r < SIG_REFUSALS; r++)
 		CHECK(sig_refusal_name((enum sig_refusal)r)[0] != '?');
 	CHECK(sig_refusal_name(SIG_REFUSALS)[0] == '?');
+}
+
+/* As SPDK writes it: a CRC32C over 77 bytes, of which the wire's stream ends in the signature. */
+static void transaction_bsf(uint8_t *bsf, enum bsf_domain at)
+{
+	memset(bsf, 0, BSF_BYTES);
+	bsf_set(bsf, BSF_SIZE, BSF_SIZE_EXTENDED);
+	bsf_set(bsf, BSF_CHECK_MASK, 0xff);
+	bsf_set(bsf, BSF_RAW_DATA_BYTES, 77);
+	bsf_domain_set(bsf, at, BSF_TRANSACTION_INIT, 1);
+	bsf_domain_set(bsf, at, BSF_TRANSACTION_CHECK_GEN, 1);
+	bsf_domain_set(bsf, at, BSF_TRANSACTION_FORMAT, 0x40);
+	bsf_domain_set(bsf, at, BSF_TRANSACTION_PSV, 0x123456);
+}
+
+static void test_transaction(void)
+{
+	uint8_t bsf[BSF_BYTES];
+	struct sig_config c;
+
+	transaction_bsf(bsf, BSF_WIRE);
+	/* where SPDK's constants are */
+	CHECK(bsf[0] == 0x40 && bsf[16] == 0x30 && bsf[24] == 0x40 && bsf[25] == 0x12);
+	transaction_bsf(bsf, BSF_MEMORY);
+	CHECK(bsf[16] == 0x03 && !bsf[24] && bsf[28] == 0x40 && bsf[31] == 0x56);
+
+	for (unsigned i = 0; i < 16; i++) {
+		enum bsf_domain at = i & 1 ? BSF_MEMORY : BSF_WIRE;
+		const struct sig_domain *d = &c.side[i & 1 ? SIG_MEMORY : SIG_WIRE];
+
+		transaction_bsf(bsf, at);
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_INIT, !!(i & 2));
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_CHECK_GEN, !!(i & 4));
+		bsf_domain_set(bsf, at, BSF_TRANSACTION_FORMAT, i & 8 ? 0x41 : 0x40);
+		CHECK(sig_config_decode(bsf, 32, &c) == SIG_ACCEPTED);
+		CHECK(d->type == SIG_CRC32C && d->block == 77 && d->psv == 0x123456);
+		CHECK(d->transaction && d->first == !!(i & 2) && d->last == !!(i & 4));
+		CHECK(d->seed_ones == !(i & 8) && c.check_mask == 0xff);
+		CHECK(c.side[i & 1 ? SIG_WIRE : SIG_MEMORY].type == SIG_NONE);
+	}
+}
+
+static enum sig_refusal transaction_with(enum bsf_field f, uint32_t value)
+{
+	uint8_t bsf[BSF_BYTES];
+	struct sig_config c;
+
+	transaction_bsf(bsf, BSF_WIRE);
+	bsf_set(bsf, f, value);
+	return sig_config_decode(bsf, 32, &c);
+}
+
+static enum sig_refusal transaction_with_domain(enum bsf_domain d, enum bsf_domain_field f,
+						uint32_t value)
+{
+	uint8_t bsf[BSF_BYTES];
+	struct sig_config c;
+
+	transaction_bsf(bsf, BSF_WIRE);
+	bsf_domain_set(bsf, d, f, value);
+	return sig_config_decode(bsf, 32, &c);
+}
+
+static void test_transaction_refusals(void)
+{
+	static const uint32_t formats[] = {0, 1, 0x20, 0x42, 0x43, 0x44, 0x50, 0xc0, 0xff};
+	uint8_t bsf[BSF_BYTES];
+	struct sig_config c;
+
+	transaction_bsf(bsf, BSF_WIRE);
+	CHECK(sig_config_decode(bsf, 31, &c) == SIG_REFUSED_TRUNCATED);
+	for (size_t i = 0; i < array_size(formats); i++)
+		CHECK(transaction_with_domain(BSF_WIRE, BSF_TRANSACTION_FORMAT, formats[i]) ==
+		      SIG_REFUSED_TRANSACTION);
+	/* the other domain has bits of a signature and no format */
+	CHECK(transaction_with_domain(BSF_MEMORY, BSF_TRANSACTION_INIT, 1) ==
+	      SIG_REFUSED_TRANSACTION);
+	CHECK(transaction_with_domain(BSF_MEMORY, BSF_TRANSACTION_CHECK_GEN, 1) ==
+	      SIG_REFUSED_TRANSACTION);
+	CHECK(transaction_with_domain(BSF_MEMORY, BSF_TRANSACTION_PSV, 1) ==
+	      SIG_REFUSED_TRANSACTION);
+	CHECK(transaction_with_domain(BSF_MEMORY, BSF_TRANSACTION_FORMAT, 0x41) == SIG_ACCEPTED);
+	CHECK(transaction_with(BSF_EXT_FLAGS, 0x30000001) == SIG_REFUSED_PROLOGUE);
+	CHECK(transaction_with(BSF_EXT_FLAGS, 0xb0000000) == SIG_REFUSED_PROLOGUE);
+	CHECK(transaction_with(BSF_EXT_EPILOGUE, 4) == SIG_REFUSED_PROLOGUE);
+	CHECK(transaction_with(BSF_RAW_DATA_BYTES, 0) == SIG_REFUSED_NO_DATA);
+	CHECK(transaction_with(BSF_SAME_STRUCTURE, 1) == SIG_REFUSED_STRUCTURE);
+	CHECK(transaction_with(BSF_WIRE_BLOCK, BSF_BLOCK_512) == SIG_REFUSED_BLOCK_SIZE);
+
+	/* block signatures on either side */
+	for (unsigned i = 0; i < 2; i++) {
+		enum bsf_domain at = i ? BSF_MEMORY : BSF_WIRE;
+
+		transaction_bsf(bsf, BSF_WIRE);
+		bsf_domain_set(bsf, at, BSF_FORMAT, BSF_FORMAT_CRC32C | BSF_FORMAT_REPEAT);
+		bsf_set(bsf, i ? BSF_MEMORY_BLOCK : BSF_WIRE_BLOCK, BSF_BLOCK_512);
+		CHECK(sig_config_decode(bsf, 32, &c) == SIG_REFUSED_MIXED);
+	}
+	/* what no BSF can say */
+	c = (struct sig_config){
+		.side[SIG_WIRE] = {.type = SIG_CRC32, .block = 8, .transaction = true}};
+	CHECK(sig_config_check(&c) == SIG_REFUSED_TRANSACTION);
 }
 
 static void made_by_hand(void)
@@ -322,6 +420,8 @@ int main(void)
 	every_field();
 	all_pairs();
 	test_refusals();
+	test_transaction();
+	test_transaction_refusals();
 	made_by_hand();
 	test_noise();
 	largest_offsets();

@@ -527,6 +527,33 @@ static void test_unprimed(void)
 	CHECK(s.errors == 1 && s.error.block == 1);
 }
 
+/* Behind the signature of a transaction is nothing, on whatever side it is. */
+static void behind_transaction(void)
+{
+	uint8_t in[64] = {0}, out[64];
+	struct run from_run = {in, sizeof(in)}, to_run = {out, sizeof(out)};
+
+	for (unsigned i = 0; i < 16; i++) {
+		struct sig_domain d = crc_domain(SIG_CRC32C, 100, true);
+		uint64_t offset = i & 8 ? 105 : UINT64_MAX;
+		struct sig_cursor from = sig_cursor(&from_run, 1), to = sig_cursor(&to_run, 1);
+		struct sig_config c;
+		struct sig_stream s;
+		struct sig_plan p;
+
+		d.transaction = d.first = true;
+		d.last = i & 1;
+		c = i & 2 ? config_between(nothing, d, CRC32_ALL)
+			  : config_between(d, nothing, CRC32_ALL);
+		CHECK(sig_config_check(&c) == SIG_ACCEPTED);
+		sig_plan_make(&p, &c, i & 4 ? SIG_GATHER : SIG_SCATTER);
+		CHECK(sig_place(&p, offset) == UINT64_MAX);
+		sig_stream_begin(&s, &p, offset);
+		sig_stream_feed(&s, &from, &to);
+		CHECK(!from.moved && !to.moved && !sig_stream_finish(&s));
+	}
+}
+
 int main(void)
 {
 	check_and_strip();
@@ -540,5 +567,6 @@ int main(void)
 	test_locate();
 	first_error();
 	test_unprimed();
+	behind_transaction();
 	return 0;
 }
