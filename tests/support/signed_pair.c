@@ -72,11 +72,10 @@ static void processes_up(struct signed_pair *t)
 	test_process_add_channel(&t->process[1]);
 }
 
-static void list_up(struct signed_pair *t, unsigned side)
+struct mkey *signed_pair_key(struct signed_pair *t, unsigned side)
 {
-	struct signed_pair_side *s = &t->side[side];
 	const struct mkey_indirect_attr attr = {
-		.pdn = s->q.pdn,
+		.pdn = t->side[side].q.pdn,
 		.access = DEVICE_ALL_ACCESS,
 		.local_read = true,
 		.qpn = MKEY_ANY_QPN,
@@ -86,7 +85,17 @@ static void list_up(struct signed_pair *t, unsigned side)
 		.max_entries = SIGNED_PAIR_ENTRIES,
 	};
 
-	CHECK(!mkey_create_indirect(signed_pair_adapter(t, side), &attr, &s->list));
+	struct mkey *m;
+
+	CHECK(!mkey_create_indirect(signed_pair_adapter(t, side), &attr, &m));
+	return m;
+}
+
+static void list_up(struct signed_pair *t, unsigned side)
+{
+	struct signed_pair_side *s = &t->side[side];
+
+	s->list = signed_pair_key(t, side);
 	s->skey = mkey_key(s->list);
 	for (unsigned i = 0; i < SIG_SIDES; i++)
 		CHECK(!psv_create(signed_pair_adapter(t, side), s->q.pdn, &s->psv[i]));
@@ -228,6 +237,7 @@ void signed_pair_sign(struct signed_pair *t, unsigned side, const struct sig_con
 	k->has_bsf = true;
 	k->reported = false;
 	k->generation++;
+	memset(k->link, 0, sizeof(k->link));
 	sig_plan_make(&k->plan[SIG_GATHER], c, SIG_GATHER);
 	sig_plan_make(&k->plan[SIG_SCATTER], c, SIG_SCATTER);
 	for (unsigned i = 0; i < SIG_SIDES; i++)
@@ -274,7 +284,7 @@ void check_sig_err(const struct signed_pair *t, unsigned side, const struct cqe6
 
 	CHECK(cqe_op(cqe) == CQE_OP_SIG_ERR);
 	CHECK(be16_get(c->syndrome) == bit[e->kind]);
-	CHECK(c->sig_type == 0 && c->domain == (e->side == SIG_MEMORY));
+	CHECK(c->sig_type == e->transaction && c->domain == (e->side == SIG_MEMORY));
 	CHECK(be32_get(c->mkey) == t->side[side].skey);
 	CHECK(be64_get(c->offset) == r.offset);
 	CHECK(be32_get(c->expected_trans_sig) == r.expected >> 32);

@@ -49,6 +49,8 @@ void signed_pair_connect(struct signed_pair *t, enum ib_mtu mtu);
 /* Lets everything go on that can. */
 void signed_pair_progress(struct signed_pair *t);
 struct adapter *signed_pair_adapter(struct signed_pair *t, unsigned side);
+/* One more key like the side's list; its skey says which is meant. */
+struct mkey *signed_pair_key(struct signed_pair *t, unsigned side);
 
 /*
  * The side's key is a list of these entries, its memory's stream length bytes long, with these

@@ -256,7 +256,7 @@ static unsigned transfer_summed(const struct sig_resume *f, uint64_t reg[SIG_SID
 /* Carries the sums of the transactions that have become complete since 'before'. */
 static void transfer_carry(const struct transfer *t, const struct sig_resume *f, unsigned before)
 {
-	uint64_t reg[SIG_SIDES];
+	uint64_t reg[SIG_SIDES] = {0};
 	unsigned sides = transfer_summed(f, reg) & ~before;
 
 	for (unsigned i = 0; i < SIG_SIDES; i++)

@@ -241,6 +241,106 @@ static void first_errors(void)
 	signed_down(&s);
 }
 
+/* As SPDK writes it for a key in the middle of a chain. */
+static void transaction_up(struct signed_bed *s)
+{
+	signed_up(s, false);
+	memset(s->bsf, 0, sizeof(s->bsf));
+	bsf_set(s->bsf, BSF_SIZE, BSF_SIZE_EXTENDED);
+	bsf_set(s->bsf, BSF_RAW_DATA_BYTES, MEMORY_BYTES);
+	bsf_domain_set(s->bsf, BSF_WIRE, BSF_TRANSACTION_FORMAT, BSF_FORMAT_CRC32C);
+	bsf_domain_set(s->bsf, BSF_WIRE, BSF_TRANSACTION_PSV, psv_number(s->psv[SIG_WIRE]));
+}
+
+/* What the data begins with, for a message that moves it from that offset. */
+static uint64_t taken(struct signed_bed *s, struct mkey_signed *k, uint64_t message, uint64_t off)
+{
+	hazard_enter();
+	mkey_signed_take(s->t.device.adapter[0], k, message, off);
+	hazard_leave();
+	return k->plan.out.start;
+}
+
+static void carry(struct signed_bed *s, const struct mkey_signed *k, uint64_t message, uint64_t reg)
+{
+	hazard_enter();
+	mkey_signed_carry(s->t.device.adapter[0], k, message, SIG_WIRE, reg);
+	hazard_leave();
+}
+
+static uint64_t psv_now(struct signed_bed *s)
+{
+	uint64_t transient;
+	bool error;
+
+	psv_query(s->psv[SIG_WIRE], &transient, &error);
+	return transient >> 32;
+}
+
+static void psv_becomes(struct signed_bed *s, uint64_t reg)
+{
+	hazard_enter();
+	CHECK(psv_set(s->t.device.adapter[0], psv_number(s->psv[SIG_WIRE]), s->t.b.pdn, reg << 32));
+	hazard_leave();
+}
+
+/* A message that is sent again takes what it took, and carries nothing once more. */
+static void test_chain(void)
+{
+	enum { FIRST = 1, SECOND, THIRD };
+	struct mkey_signed k;
+	struct signed_bed s;
+	struct change c;
+
+	transaction_up(&s);
+	c = with_bsf(&s);
+	CHECK(!change(&s.t, &c));
+	CHECK(signed_open(&s, s.t.b.pdn, IB_ACCESS_REMOTE_READ, SIG_GATHER, &k) == MKEY_OK);
+	psv_becomes(&s, 5);
+	CHECK(taken(&s, &k, FIRST, 0) == 5);
+	carry(&s, &k, FIRST, 6);
+	CHECK(psv_now(&s) == 6 && taken(&s, &k, FIRST, 0) == 5);
+	/* another key of the chain has gone on */
+	psv_becomes(&s, 7);
+	carry(&s, &k, FIRST, 6);
+	CHECK(psv_now(&s) == 7);
+	/* the rest of the data in another message */
+	CHECK(taken(&s, &k, SECOND, 10) == 5);
+	/* all of it once more */
+	CHECK(taken(&s, &k, THIRD, 0) == 7 && taken(&s, &k, THIRD, 0) == 7);
+	carry(&s, &k, THIRD, 8);
+	CHECK(psv_now(&s) == 8);
+	/* what is never sent again begins anew each time */
+	CHECK(taken(&s, &k, 0, 0) == 8);
+	carry(&s, &k, 0, 9);
+	CHECK(taken(&s, &k, 0, 0) == 9);
+	/* a key that has changed meanwhile carries nothing, and the new one begins anew */
+	CHECK(!change(&s.t, &c));
+	carry(&s, &k, 0, 10);
+	CHECK(psv_now(&s) == 9);
+	CHECK(signed_open(&s, s.t.b.pdn, IB_ACCESS_REMOTE_READ, SIG_GATHER, &k) == MKEY_OK);
+	psv_becomes(&s, 11);
+	CHECK(taken(&s, &k, THIRD, 10) == 11);
+	signed_down(&s);
+}
+
+static void first_of_chain(void)
+{
+	struct mkey_signed k;
+	struct signed_bed s;
+	struct change c;
+
+	transaction_up(&s);
+	bsf_domain_set(s.bsf, BSF_WIRE, BSF_TRANSACTION_INIT, 1);
+	c = with_bsf(&s);
+	CHECK(!change(&s.t, &c));
+	CHECK(signed_open(&s, s.t.b.pdn, IB_ACCESS_REMOTE_READ, SIG_GATHER, &k) == MKEY_OK);
+	/* SPDK sets the PSV after an error, to something else */
+	psv_becomes(&s, 5);
+	CHECK(taken(&s, &k, 1, 0) == UINT32_MAX);
+	signed_down(&s);
+}
+
 enum wrong { RIGHT, NO_PSV, FOREIGN_PSV, CRYPTO, CUT, NO_ROOM, BEHIND_POINTER, WRONGS };
 
 static void test_refusals(void)
@@ -287,6 +387,8 @@ int main(void)
 	test_opened();
 	test_switched();
 	first_errors();
+	test_chain();
+	first_of_chain();
 	test_refusals();
 	return 0;
 }
