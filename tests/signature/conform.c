@@ -19,9 +19,9 @@
 struct options options = {.gid_index = -1, .seed = 1};
 
 static const struct test *const tables[] = {
-	refusal_tests, create_tests, config_tests,  layout_tests, vector_tests, matrix_tests,
-	mask_tests,    tag_tests,    example_tests, length_tests, error_tests,	pipeline_tests,
-	cancel_tests,  task_tests,   raw_tests,	    abuse_tests,
+	refusal_tests, create_tests, config_tests,  layout_tests,      vector_tests, matrix_tests,
+	mask_tests,    tag_tests,    example_tests, length_tests,      error_tests,  pipeline_tests,
+	cancel_tests,  task_tests,   raw_tests,	    transaction_tests, abuse_tests,
 };
 
 static const char *pattern;

@@ -36,6 +36,7 @@ extern const struct test refusal_tests[];
 extern const struct test config_tests[];
 extern const struct test create_tests[];
 extern const struct test raw_tests[];
+extern const struct test transaction_tests[];
 extern const struct test abuse_tests[];
 
 struct statement {

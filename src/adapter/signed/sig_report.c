@@ -22,7 +22,7 @@ void sig_report_explain(struct qp *qp, uint32_t key, const struct sig_error *e)
 		qp_explain(qp,
 			   "signature error: the transaction signature that ends on %s under key "
 			   "0x%x is 0x%llx, and 0x%llx was expected; the transfer goes on "
-			   "(mlx5dv_mkey_check)",
+			   "(mlx5dv_mkey_check answers EINVAL)",
 			   side, key, (unsigned long long)sig_report_part(e, r.expected),
 			   (unsigned long long)sig_report_part(e, r.actual));
 		return;
