@@ -352,18 +352,20 @@ static void made_by_hand(void)
 static void test_noise(void)
 {
 	struct rng r = {0x6e6f697365};
-	uint32_t accepted = 0;
+	uint32_t accepted[2] = {0};
 
 	for (int i = 0; i < 300000; i++) {
 		uint8_t bsf[BSF_BYTES];
 		struct sig_config c;
 
 		memcpy(bsf, wire_t10dif, sizeof(bsf));
+		if (i & 1)
+			transaction_bsf(bsf, i & 2 ? BSF_MEMORY : BSF_WIRE);
 		for (uint64_t n = rng_below(&r, 6); n; n--)
 			bsf[rng_below(&r, BSF_BYTES)] ^= (uint8_t)(1 << rng_below(&r, 8));
 		if (sig_config_decode(bsf, BSF_BYTES, &c) != SIG_ACCEPTED)
 			continue;
-		accepted++;
+		accepted[i & 1]++;
 		CHECK(sig_config_check(&c) == SIG_ACCEPTED);
 		for (int d = SIG_GATHER; d <= SIG_SCATTER; d++) {
 			struct sig_plan p;
@@ -371,11 +373,12 @@ static void test_noise(void)
 
 			sig_plan_make(&p, &c, (enum sig_direction)d);
 			sig_stream_begin(&s, &p, rng_next(&r) >> rng_below(&r, 64));
-			CHECK(sig_stream_lead(&s) <= 2 * (SIG_BLOCK_MAX + 8ull));
+			CHECK(sig_stream_lead(&s) <=
+			      (p.transaction ? UINT32_MAX + 4ull : 2 * (SIG_BLOCK_MAX + 8ull)));
 			CHECK(sig_place(&p, 0) == 0);
 		}
 	}
-	CHECK(accepted > 10000);
+	CHECK(accepted[0] > 10000 && accepted[1] > 10000);
 }
 
 /* Offsets up to the end of the world, as a peer may name them. */
