@@ -27,6 +27,9 @@ enum flow_domain {
 	FLOW_NIC_RX, /* frames that arrive at the host's port */
 	FLOW_NIC_TX, /* frames that queues send */
 	FLOW_FDB,    /* frames between that port and the wire, in either direction */
+	/* Not a way of frames: the queues of all its rules get copies of what passes the port in
+	 * either direction, packets of queue pairs included. */
+	FLOW_SNIFFER,
 	FLOW_DOMAINS,
 };
 

@@ -27,7 +27,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 21u
+#define REGISTRY_VERSION 22u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -226,6 +226,10 @@ struct slot {
 	 */
 	cacheline_aligned _Atomic(uint64_t) flows_by[SLOT_PORTS];
 	_Atomic(uint32_t) flows_controlled;
+	/* See wire/sniffer.h.  sniffs: the ports of our host whose packets we want to see.
+	 * sniffers: the slots of processes that may want to see ours. */
+	_Atomic(uint32_t) sniffs;
+	_Atomic(uint64_t) sniffers[REGISTRY_SLOTS / 64];
 	/* Rows that the controlling process has to look at. */
 	_Atomic(uint64_t) flows_happened[SLOT_FLOWS / 64];
 	/* Slots that we have to look at if we control. */

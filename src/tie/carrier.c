@@ -17,6 +17,7 @@
 #include "fabric/client/client.h"
 #include "tie/packets.h"
 #include "wire/payload.h"
+#include "wire/sniffer.h"
 #include "wire/wire.h"
 
 /*
@@ -290,6 +291,7 @@ enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uin
 
 	switch (packets_take(&c->packets, frame, bytes, &packet)) {
 	case PACKETS_PACKET:
+		wire_sniff_arrival(c->wire, frame, bytes);
 		return packet_arrive(c, &packet.pkt);
 	case PACKETS_BAD:
 		carrier_count(c, CARRIED_IN_BAD);

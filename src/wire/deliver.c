@@ -5,6 +5,7 @@
 #include "base/hazard.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
+#include "wire/sniffer.h"
 
 /* Hands a packet to the wire's client and counts it.  Call it in a reader's section. */
 static bool wire_deliver(struct wire *w, const struct pkt *p)
@@ -45,7 +46,10 @@ bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 
 	hazard_enter();
 	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
-		(void)multicast_deliver(h, p);
+		if (sniffer_is_copy(p))
+			sniffer_deliver(h, p);
+		else
+			(void)multicast_deliver(h, p);
 		delivered = true;
 	} else {
 		struct wire *to = wire_process_wire(h, p->path->dst_port);

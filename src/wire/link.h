@@ -21,6 +21,8 @@ struct link;
 /* An operation that may be NULL is NULL where the link has nothing to do. */
 struct link_ops {
 	bool immediate; /* xmit delivers */
+	/* Makes ready to send to one owner, so that the first packet need not wait.  May be NULL. */
+	void (*connect)(struct link *l, uint32_t to);
 	/* As wire_xmit, to one owner. */
 	enum wire_verdict (*xmit)(struct link *l, uint32_t to, const struct pkt *p);
 	/* At least LINK_MIN_PAYLOAD; or LINK_PATH_MTU, if the far end takes no larger packets. */

@@ -195,6 +195,11 @@ static struct link_shm *shm_of(struct link *link)
 	return container_of(link, struct link_shm, link);
 }
 
+static void shm_connect(struct link *link, uint32_t to)
+{
+	(void)link_shm_connect(shm_of(link), (uint16_t)(to - 1));
+}
+
 static struct channel *shm_channel(struct link_shm *l, uint16_t peer)
 {
 	return atomic_load_explicit(&l->channels[peer], memory_order_acquire);
@@ -288,6 +293,7 @@ static bool shm_withdraw(struct link *link, uint32_t to, const struct record_ref
 }
 
 static const struct link_ops link_shm_ops = {
+	.connect = shm_connect,
 	.xmit = shm_xmit,
 	.max_payload = shm_max_payload,
 	.has_room = shm_has_room,

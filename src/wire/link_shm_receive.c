@@ -7,6 +7,7 @@
 #include "wire/link_shm.h"
 #include "wire/packet_explain.h"
 #include "wire/route.h"
+#include "wire/sniffer.h"
 
 /* A visit that waits for a frame looks so often, which takes some 10 ns each time.  After so many
  * visits in vain a visit looks once again. */
@@ -48,8 +49,9 @@ static bool sender_carries(const struct sender *s, uint32_t dst_port)
 
 static bool sender_may(const struct sender *s, const struct pkt *p)
 {
+	/* A copy for a sniffer claims no port, and its sender may have ended meanwhile. */
 	return likely(sender_has(s, p->path->src_port, p->sqpn)) ||
-	       sender_carries(s, p->path->dst_port);
+	       sender_carries(s, p->path->dst_port) || sniffer_is_copy(p);
 }
 
 static void link_shm_deliver(void *user, const struct pkt *p)

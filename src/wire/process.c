@@ -11,6 +11,7 @@
 #include "wire/inbox.h"
 #include "wire/knock.h"
 #include "wire/process.h"
+#include "wire/sniffer.h"
 
 void wire_process_add_link(struct wire_process *h, struct link *l, uint32_t first, uint32_t end)
 {
@@ -59,6 +60,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	if (attr->carries)
 		atomic_fetch_add(&h->slot->observers, 1);
 	flow_control_join(h);
+	sniffer_join(h);
 	*out = h;
 	return 0;
 }

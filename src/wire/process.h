@@ -21,6 +21,7 @@ struct wire {
 	uint32_t port_row;
 	bool ethernet;
 	_Atomic(uint64_t) *counters;
+	uint32_t sniffers;	 /* how often the port is sniffed; under the control lock */
 	struct traffic *traffic; /* NULL: no switches on its ways, 'counters' count all */
 	_Atomic(uint64_t) violation_next_ns; /* when it may tell of one at a switch again */
 	struct wire_client attached;
@@ -66,6 +67,12 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 
 /* Shows the packet to the taps, if the slot is observed. */
 void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p) __attribute__((cold));
+
+/* Gives what the port has sent to processes that sniff there. */
+void sniffer_packet(struct wire *w, const struct pkt *p) __attribute__((cold));
+/* Takes such a packet as a frame, from this process or another one.  Call it in a reader's
+ * section. */
+void sniffer_deliver(struct wire_process *h, const struct pkt *p);
 
 /* Send and deliver packets to IB_MULTICAST_QPN, see multicast.c.  Call multicast_deliver in a
  * reader's section; false: nobody here wants the packet. */

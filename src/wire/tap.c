@@ -42,5 +42,8 @@ void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p)
 	for (t = atomic_load_explicit(&w->host->taps, memory_order_acquire); t;
 	     t = atomic_load_explicit(&t->next, memory_order_acquire))
 		t->packet(t, at, w->port_row, p);
+	/* Only the sender knows the whole path of a packet of a connection. */
+	if (at == TAP_SENT)
+		sniffer_packet(w, p);
 	hazard_leave();
 }

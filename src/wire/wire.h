@@ -52,6 +52,9 @@ struct wire_client {
 	/* The same for packets to a group and for Ethernet frames; returns false if nobody here
 	 * wants the packet.  NULL: nobody ever wants one. */
 	bool (*receive_group)(void *user, const struct pkt *pkt);
+	/* Takes a frame of RoCE that the port has sent or received, for sniffers; the packet is not
+	 * for this adapter.  May be NULL. */
+	void (*sniff)(void *user, const struct pkt *pkt);
 	/*
 	 * Takes packets from another process as wire/brief.h describes them, which are not counted
 	 * yet; each follows on the one before.  The client returns how many it has taken and

@@ -209,6 +209,11 @@ static bool adapter_receive_group(void *user, const struct pkt *pkt)
 	}
 }
 
+static void adapter_sniff(void *user, const struct pkt *pkt)
+{
+	raw_sniff(user, pkt);
+}
+
 /* ---- life ---- */
 
 static void adapter_kick(void *user)
@@ -231,6 +236,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 {
 	struct wire_client client = {.receive = adapter_receive,
 				     .receive_group = adapter_receive_group,
+				     .sniff = adapter_sniff,
 				     .receive_briefs = adapter_receive_briefs};
 	struct whole *w = calloc(1, sizeof(*w));
 	struct adapter *a;

@@ -9,6 +9,7 @@
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
 #include "base/hazard.h"
+#include "wire/sniffer.h"
 
 #define BUCKETS 1024u
 
@@ -298,20 +299,36 @@ void steering_release(struct steering *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
+/* Asks for frames, or no longer, which may come from other processes. */
+static void domain_listen(struct adapter *a, enum flow_domain domain, bool listens)
+{
+	if (domain == FLOW_NIC_TX)
+		return;
+	if (listens)
+		wire_listen(a->wire, WIRE_GROUP_FRAMES);
+	else
+		wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
+	if (domain != FLOW_SNIFFER)
+		return;
+	if (listens)
+		wire_sniff_begin(a->wire);
+	else
+		wire_sniff_end(a->wire);
+}
+
 int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out)
 {
 	int ret;
 
-	if (attr->priority >= ADAPTER_FLOW_PRIORITIES || attr->tag & ~FLOW_TAG_MASK)
+	if (attr->priority >= ADAPTER_FLOW_PRIORITIES || attr->tag & ~FLOW_TAG_MASK ||
+	    (attr->domain == FLOW_SNIFFER && !attr->qp))
 		return -EINVAL;
 	ret = steering_add(&a->ethernet->rules[attr->domain], attr, out);
 	if (ret)
 		return ret;
 	(*out)->adapter = a;
 	(*out)->domain = attr->domain;
-	/* From now on frames may come from other processes. */
-	if (attr->domain != FLOW_NIC_TX)
-		wire_listen(a->wire, WIRE_GROUP_FRAMES);
+	domain_listen(a, attr->domain, true);
 	return 0;
 }
 
@@ -319,7 +336,6 @@ void flow_destroy(struct flow *flow)
 {
 	struct adapter *a = flow->adapter;
 
-	if (flow->domain != FLOW_NIC_TX)
-		wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
+	domain_listen(a, flow->domain, false);
 	steering_remove(&a->ethernet->rules[flow->domain], flow);
 }

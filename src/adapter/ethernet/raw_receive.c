@@ -392,6 +392,17 @@ static void arrival_steer(struct arrival *in)
 		frame_unwanted(in->adapter, in);
 }
 
+/* Gives sniffers a copy, also of what their own context has sent. */
+static void raw_sniffed(void *user, const struct flow_action *action)
+{
+	arrival_to_qp(action->qp, user, action->tag);
+}
+
+static void arrival_sniff(struct arrival *in)
+{
+	steering_find(&in->adapter->ethernet->rules[FLOW_SNIFFER], &in->key, raw_sniffed, in);
+}
+
 /* ---- from the wire through the switch ---- */
 
 static void route_switched(struct frame_route *r, const struct steer_target *to)
@@ -459,7 +470,6 @@ static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
 {
 	const struct pkt *pkt = in->pkt;
 	struct run whole = {copy, in->bytes};
-	struct frame_layout at;
 
 	if (in->bytes > FRAME_MAX || in->bytes < FRAME_MIN)
 		return false;
@@ -475,26 +485,42 @@ static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
 		in->frame = pkt->runs[0].addr;
 		in->sender_domain = domain_of(in->adapter, pkt->sqpn);
 	}
-	if (!frame_parse(in->frame, min_u32(in->bytes, FRAME_HEADERS_MAX), in->bytes, &in->key,
-			 &at)) {
-		frame_dropped(in->adapter, pkt, pkt->dqpn, "malformed");
-		return false;
-	}
-	in->group = in->key.dst_mac[0] & 1;
-	raw_describe(in, &at);
 	return true;
+}
+
+/* False: the headers are cut off; all fields are absent. */
+static bool arrival_parse(struct arrival *in)
+{
+	struct frame_layout at;
+	bool whole = frame_parse(in->frame, min_u32(in->bytes, FRAME_HEADERS_MAX), in->bytes,
+				 &in->key, &at);
+
+	if (!whole) {
+		in->key = (struct flow_key){0};
+		at = (struct frame_layout){0};
+	}
+	in->group = in->frame[0] & 1;
+	raw_describe(in, &at);
+	return whole;
 }
 
 bool raw_receive(struct adapter *a, const struct pkt *pkt)
 {
 	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
+	const struct steering *rules = a->ethernet->rules;
+	bool ruled = steering_any(&rules[FLOW_NIC_RX]) || steering_any(&rules[FLOW_FDB]);
 	uint8_t copy[FRAME_MAX];
+	bool whole;
 
-	if ((!steering_any(&a->ethernet->rules[FLOW_NIC_RX]) &&
-	     !steering_any(&a->ethernet->rules[FLOW_FDB])) ||
-	    frame_was_here(a, pkt) || !arrival_open(&in, copy))
+	if ((!ruled && !steering_any(&rules[FLOW_SNIFFER])) || frame_was_here(a, pkt) ||
+	    !arrival_open(&in, copy))
 		return false;
-	arrival_from_wire(&in);
+	whole = arrival_parse(&in);
+	arrival_sniff(&in);
+	if (ruled && whole)
+		arrival_from_wire(&in);
+	else if (ruled)
+		frame_dropped(a, pkt, pkt->dqpn, "malformed");
 	return in.taken || in.switched;
 }
 
@@ -503,6 +529,21 @@ void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt)
 	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
 	uint8_t copy[FRAME_MAX];
 
-	if (arrival_open(&in, copy))
+	if (!arrival_open(&in, copy))
+		return;
+	if (arrival_parse(&in))
 		arrival_steer(&in);
+	else
+		frame_dropped(a, pkt, pkt->dqpn, "malformed");
+}
+
+void raw_sniff(struct adapter *a, const struct pkt *pkt)
+{
+	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
+	uint8_t copy[FRAME_MAX];
+
+	if (!steering_any(&a->ethernet->rules[FLOW_SNIFFER]) || !arrival_open(&in, copy))
+		return;
+	(void)arrival_parse(&in);
+	arrival_sniff(&in);
 }

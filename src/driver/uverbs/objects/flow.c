@@ -254,10 +254,11 @@ static int flow_check_attr(const struct ufile *f, const struct ib_uverbs_flow_at
 	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] ||
 	    (a->port && !ufile_has_port(f, a->port)))
 		return -EINVAL;
-	if (a->flags & FLAG_DONT_TRAP && a->type != ATTR_NORMAL)
+	if (a->flags & FLAG_DONT_TRAP &&
+	    (a->type == ATTR_ALL_DEFAULT || a->type == ATTR_MC_DEFAULT))
 		return -EINVAL;
-	if (a->flags & FLAG_EGRESS || a->type == ATTR_SNIFFER) {
-		log_info("uverbs: egress and sniffer rules are not supported");
+	if (a->flags & FLAG_EGRESS) {
+		log_info("uverbs: egress rules are not supported");
 		return -EOPNOTSUPP;
 	}
 	if (a->type != ATTR_NORMAL && a->num_of_specs)
@@ -271,6 +272,7 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 		[ATTR_NORMAL] = FLOW_NORMAL,
 		[ATTR_ALL_DEFAULT] = FLOW_ALL_DEFAULT,
 		[ATTR_MC_DEFAULT] = FLOW_MC_DEFAULT,
+		[ATTR_SNIFFER] = FLOW_NORMAL,
 	};
 	const struct ib_uverbs_flow_attr *a = &cmd->flow_attr;
 	size_t at = sizeof(*cmd), end;
@@ -282,7 +284,8 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 	if (!range_inside(at, a->size, req->core_in.len))
 		return -EINVAL;
 	end = at + a->size;
-	*r = (struct rule){.attr = {.type = types[a->type],
+	*r = (struct rule){.attr = {.domain = a->type == ATTR_SNIFFER ? FLOW_SNIFFER : FLOW_NIC_RX,
+				    .type = types[a->type],
 				    .priority = a->priority,
 				    .go_on = a->flags & FLAG_DONT_TRAP}};
 	for (uint32_t i = 0; i < a->num_of_specs; i++) {

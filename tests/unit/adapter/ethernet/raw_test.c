@@ -146,6 +146,40 @@ static void test_plain(void)
 	CHECK(!atomic_load(&device.slots[0].groups[0]));
 }
 
+/* A sniffer sees what others take, what a rule drops and what nobody wants. */
+static void test_sniffer(void)
+{
+	const struct flow_attr attr = {.domain = FLOW_SNIFFER, .qp = rx.qp};
+	const struct flow_attr bad = {.domain = FLOW_SNIFFER};
+	uint32_t n = tcp_frame(100) + 100;
+	const struct slot *slot = &device.slots[0];
+	struct flow *sniffer, *rule;
+	const struct cqe64 *cqe;
+
+	CHECK(flow_create(device.adapter[ETHERNET], &bad, &sniffer) == -EINVAL);
+	CHECK(!flow_create(device.adapter[ETHERNET], &attr, &sniffer));
+	CHECK(atomic_load(&slot->sniffs) && atomic_load(&slot->groups[0]));
+	send_frame(n, 0);
+	expect_sent();
+	cqe = device_cq_poll(&rx.cq);
+	CHECK(cqe && be32_get(cqe->byte_cnt) == n && !device_cq_poll(&rx.cq));
+	rule = add_rule(NULL, 0);
+	send_frame(n, 0);
+	expect_sent();
+	CHECK(device_cq_poll(&rx.cq) && !device_cq_poll(&rx.cq));
+	flow_destroy(rule);
+	rule = add_rule(rx.qp, 0);
+	send_frame(n, 0);
+	expect_sent();
+	CHECK(device_cq_poll(&rx.cq) && device_cq_poll(&rx.cq) && !device_cq_poll(&rx.cq));
+	flow_destroy(rule);
+	flow_destroy(sniffer);
+	CHECK(!atomic_load(&slot->sniffs) && !atomic_load(&slot->groups[0]));
+	send_frame(n, 0);
+	expect_sent();
+	CHECK(!device_cq_poll(&rx.cq));
+}
+
 /* Frames that are delivered, and those that are dropped, by the rule that took them. */
 static void test_counters(void)
 {
@@ -586,6 +620,8 @@ int main(void)
 	test_distribute();
 	own_context();
 	test_counters();
+	post_receives(&rx, 4, RECV);
+	test_sniffer();
 	test_errors();
 	drops_tell();
 	mkey_destroy(device.adapter[ETHERNET], tx_mr);
