@@ -123,6 +123,8 @@ uint32_t flow_table_number(const struct flow_table *t);
 uint64_t flow_table_address(const struct flow_table *t, bool sent);
 /* -EBUSY: the table has an entry. */
 int flow_table_set_entry(struct flow_table *t, const struct flow_entry_attr *attr) must_check;
+/* Puts another one in the place of the table's entry: each frame meets either of them. */
+int flow_table_change_entry(struct flow_table *t, const struct flow_entry_attr *attr) must_check;
 void flow_table_clear_entry(struct flow_table *t);
 /* The caller makes sure that no rule leads there; frames that entries lead there are dropped. */
 void flow_table_destroy(struct flow_table *t);

@@ -31,6 +31,7 @@ enum flow_table_type { FLOW_TABLE_NIC_RX = 0x0, FLOW_TABLE_NIC_TX = 0x1, FLOW_TA
 /* ---- entries ---- */
 
 #define FLOW_ENTRY_BYTES      0x340u /* the destinations and counters follow */
+#define FLOW_ENTRY_CHANGES    PRM_FIELD(0xd8, 8)
 #define FLOW_ENTRY_INDEX      PRM_FIELD(0x100, 32)
 #define FLOW_ENTRY_CONTEXT    0x40u /* byte */
 #define FLOW_CONTEXT_GROUP    PRM_FIELD(0x20, 32)
@@ -49,6 +50,15 @@ enum flow_entry_action {
 	FLOW_ENTRY_DROP = 0x2,
 	FLOW_ENTRY_FORWARD = 0x4,
 	FLOW_ENTRY_COUNT = 0x8,
+};
+
+/* Which parts of an entry a command changes; a list goes with its size. */
+enum flow_entry_change {
+	FLOW_CHANGE_ACTION = 0x1,
+	FLOW_CHANGE_TAG = 0x2,
+	FLOW_CHANGE_DESTS = 0x4,
+	FLOW_CHANGE_COUNTERS = 0x8,
+	FLOW_CHANGE_ALL = 0xf,
 };
 
 enum flow_dest_type { FLOW_DEST_VPORT = 0x0, FLOW_DEST_TABLE = 0x1, FLOW_DEST_TIR = 0x2 };

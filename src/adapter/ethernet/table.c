@@ -41,34 +41,52 @@ uint64_t flow_table_address(const struct flow_table *t, bool sent)
 	return t->attr.by_entries ? t->attr.root[sent] : steer_address(STEER_TABLE, t->number);
 }
 
-int flow_table_set_entry(struct flow_table *t, const struct flow_entry_attr *attr)
+static struct table_entry *table_entry_make(const struct flow_entry_attr *attr)
 {
-	struct table_entry *e;
+	struct table_entry *e = calloc(1, sizeof(*e) + attr->n * sizeof(e->dest[0]));
 
-	if (t->attr.by_entries)
-		return -EINVAL;
-	if (atomic_load_explicit(&t->entry, memory_order_relaxed))
-		return -EBUSY;
-	e = calloc(1, sizeof(*e) + attr->n * sizeof(e->dest[0]));
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->counter = attr->counter;
 	e->tag = attr->tag;
 	e->drop = attr->drop;
 	e->n = attr->n;
 	if (attr->n)
 		memcpy(e->dest, attr->dest, attr->n * sizeof(e->dest[0]));
-	atomic_store_explicit(&t->entry, e, memory_order_release);
+	return e;
+}
+
+/* new: the table's entry from now on; NULL: it has none. */
+static void table_entry_swap(struct flow_table *t, struct table_entry *new)
+{
+	struct table_entry *old = atomic_exchange(&t->entry, new);
+
+	hazard_wait(old, 1);
+	free(old);
+}
+
+int flow_table_set_entry(struct flow_table *t, const struct flow_entry_attr *attr)
+{
+	if (t->attr.by_entries)
+		return -EINVAL;
+	if (atomic_load_explicit(&t->entry, memory_order_relaxed))
+		return -EBUSY;
+	return flow_table_change_entry(t, attr);
+}
+
+int flow_table_change_entry(struct flow_table *t, const struct flow_entry_attr *attr)
+{
+	struct table_entry *e = table_entry_make(attr);
+
+	if (!e)
+		return -ENOMEM;
+	table_entry_swap(t, e);
 	return 0;
 }
 
 void flow_table_clear_entry(struct flow_table *t)
 {
-	struct table_entry *e = atomic_load_explicit(&t->entry, memory_order_relaxed);
-
-	atomic_store_explicit(&t->entry, NULL, memory_order_release);
-	hazard_wait(e, 1);
-	free(e);
+	table_entry_swap(t, NULL);
 }
 
 void flow_table_destroy(struct flow_table *t)

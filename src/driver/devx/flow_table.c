@@ -135,18 +135,29 @@ static int devx_create_flow_group(struct devx_call *c, struct devx_obj **out)
 
 /* ---- entries ---- */
 
+/* What an entry says, and the objects that it leads to. */
+struct entry_way {
+	uint32_t action; /* enum flow_entry_action */
+	uint32_t tag;
+	uint32_t counter; /* or 0 */
+	uint32_t n;
+	struct flow_dest *dests;
+	uint32_t nleads;
+	struct uobj **leads; /* tables and TIRs that it uses */
+};
+
 struct devx_flow_entry {
 	struct devx_obj obj;
 	struct flow_table *table;
-	uint32_t nleads;
-	struct uobj **leads; /* tables and TIRs that it leads to, and uses */
+	struct entry_way way;
 };
 
-static void flow_entry_leave(struct devx_flow_entry *e)
+static void entry_leave(struct entry_way *w)
 {
-	for (uint32_t i = 0; i < e->nleads; i++)
-		e->leads[i]->users--;
-	free((void *)e->leads);
+	for (uint32_t i = 0; i < w->nleads; i++)
+		w->leads[i]->users--;
+	free((void *)w->leads);
+	free(w->dests);
 }
 
 static void devx_flow_entry_free(struct devx_obj *obj)
@@ -154,64 +165,96 @@ static void devx_flow_entry_free(struct devx_obj *obj)
 	struct devx_flow_entry *e = container_of(obj, struct devx_flow_entry, obj);
 
 	flow_table_clear_entry(e->table);
-	flow_entry_leave(e);
+	entry_leave(&e->way);
 }
 
 static const struct devx_class devx_flow_entry_class = {.free = devx_flow_entry_free};
 
-/* Reads the lists behind the entry into memory that the caller frees. */
-static int flow_entry_read(struct devx_call *c, struct flow_entry_attr *attr,
-			   struct flow_dest **dests)
+/* Reads one destination of the list behind the entry. */
+static int entry_read_dest(const uint8_t *at, struct flow_dest *dest)
 {
 	static const int kinds[] = {[FLOW_DEST_VPORT] = FLOW_TO_VPORT,
 				    [FLOW_DEST_TABLE] = FLOW_TO_TABLE,
 				    [FLOW_DEST_TIR] = FLOW_TO_TIR};
-	const uint8_t *context = c->in + FLOW_ENTRY_CONTEXT, *at = c->in + FLOW_ENTRY_BYTES;
-	uint32_t action = prm_get32(context, FLOW_CONTEXT_ACTION);
-	uint64_t ndests = action & FLOW_ENTRY_FORWARD ? prm_get(context, FLOW_CONTEXT_DESTS) : 0;
-	uint64_t ncounters =
-		action & FLOW_ENTRY_COUNT ? prm_get(context, FLOW_CONTEXT_COUNTERS) : 0;
+	uint32_t type = prm_get32(at, FLOW_DEST_TYPE);
 
-	if (action & ~(uint32_t)(FLOW_ENTRY_DROP | FLOW_ENTRY_FORWARD | FLOW_ENTRY_COUNT) ||
+	if (type >= array_size(kinds))
+		return -EOPNOTSUPP;
+	dest->kind = kinds[type];
+	dest->number = prm_get32(at, FLOW_DEST_NUMBER);
+	return 0;
+}
+
+/*
+ * Reads the entry and the lists behind it.  was: the entry as it is, of which the parts stay that
+ * the command does not change; NULL: it is new.  If this fails, the caller still calls entry_leave.
+ */
+static int entry_read(struct devx_call *c, const struct entry_way *was, struct entry_way *w)
+{
+	const uint8_t *context = c->in + FLOW_ENTRY_CONTEXT, *at = c->in + FLOW_ENTRY_BYTES;
+	uint32_t changes = was ? prm_get32(c->in, FLOW_ENTRY_CHANGES) : FLOW_CHANGE_ALL;
+	uint64_t ndests = prm_get(context, FLOW_CONTEXT_DESTS);
+	uint64_t ncounters = prm_get(context, FLOW_CONTEXT_COUNTERS);
+	bool moves = changes & FLOW_CHANGE_DESTS, counts = changes & FLOW_CHANGE_COUNTERS;
+
+	w->action = changes & FLOW_CHANGE_ACTION ? prm_get32(context, FLOW_CONTEXT_ACTION)
+						 : was->action;
+	if (moves && !(w->action & FLOW_ENTRY_FORWARD))
+		ndests = 0;
+	if (counts && !(w->action & FLOW_ENTRY_COUNT))
+		ncounters = 0;
+	if (changes & ~(uint32_t)FLOW_CHANGE_ALL ||
+	    w->action & ~(uint32_t)(FLOW_ENTRY_DROP | FLOW_ENTRY_FORWARD | FLOW_ENTRY_COUNT) ||
 	    prm_get32(context, FLOW_CONTEXT_EXTENDED) || ncounters > 1) {
 		log_info("devx: flow table entries forward, drop, and count by one counter");
 		return -EOPNOTSUPP;
 	}
 	if ((ndests + ncounters) * FLOW_DEST_BYTES > c->in_len - FLOW_ENTRY_BYTES)
 		return -EINVAL;
-	*dests = calloc(ndests + 1, sizeof(**dests));
-	if (!*dests)
+	w->n = moves ? (uint32_t)ndests : was->n;
+	w->dests = calloc(w->n + 1u, sizeof(*w->dests));
+	if (!w->dests)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < ndests; i++, at += FLOW_DEST_BYTES) {
-		uint32_t type = prm_get32(at, FLOW_DEST_TYPE);
+	for (uint32_t i = 0; i < w->n; i++) {
+		int ret = 0;
 
-		if (type >= array_size(kinds)) {
-			free(*dests);
-			return -EOPNOTSUPP;
-		}
-		(*dests)[i].kind = kinds[type];
-		(*dests)[i].number = prm_get32(at, FLOW_DEST_NUMBER);
+		if (moves)
+			ret = entry_read_dest(at + (size_t)i * FLOW_DEST_BYTES, &w->dests[i]);
+		else
+			w->dests[i] = was->dests[i];
+		if (ret < 0)
+			return ret;
 	}
-	*attr = (struct flow_entry_attr){
-		.counter = ncounters ? prm_get32(at, FLOW_DEST_COUNTER) : 0,
-		.tag = prm_get32(context, FLOW_CONTEXT_TAG),
-		.drop = action & FLOW_ENTRY_DROP,
-		.n = (uint32_t)ndests,
-		.dest = *dests,
-	};
+	at += ndests * FLOW_DEST_BYTES;
+	if (!counts)
+		w->counter = was->counter;
+	else if (ncounters)
+		w->counter = prm_get32(at, FLOW_DEST_COUNTER);
+	w->tag = changes & FLOW_CHANGE_TAG ? prm_get32(context, FLOW_CONTEXT_TAG) : was->tag;
 	return 0;
+}
+
+/* What the device does by it: lists for which there is no action do not count. */
+static struct flow_entry_attr entry_attr(const struct entry_way *w)
+{
+	return (struct flow_entry_attr){
+		.counter = w->action & FLOW_ENTRY_COUNT ? w->counter : 0,
+		.tag = w->tag,
+		.drop = w->action & FLOW_ENTRY_DROP,
+		.n = w->action & FLOW_ENTRY_FORWARD ? w->n : 0,
+		.dest = w->dests,
+	};
 }
 
 /* An entry keeps the objects of DEVX that it names.  A TIR may belong to a queue pair of verbs, and
  * a port of the switch is no object. */
-static int flow_entry_lead(struct devx_call *c, struct devx_flow_entry *e,
-			   const struct flow_entry_attr *attr)
+static int entry_lead(struct devx_call *c, struct entry_way *w)
 {
-	e->leads = (struct uobj **)calloc(attr->n + 1, sizeof(struct uobj *));
-	if (!e->leads)
+	w->leads = (struct uobj **)calloc(w->n + 1u, sizeof(struct uobj *));
+	if (!w->leads)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < attr->n; i++) {
-		const struct flow_dest *d = &attr->dest[i];
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct flow_dest *d = &w->dests[i];
 		struct uobj *obj = d->kind == FLOW_TO_TIR
 					   ? devx_find(c->file, &devx_tir_class, d->number)
 				   : d->kind == FLOW_TO_TABLE
@@ -221,9 +264,26 @@ static int flow_entry_lead(struct devx_call *c, struct devx_flow_entry *e,
 		if (!obj)
 			continue;
 		obj->users++;
-		e->leads[e->nleads++] = obj;
+		w->leads[w->nleads++] = obj;
 	}
 	return 0;
+}
+
+static bool entry_has_group(struct devx_call *c)
+{
+	return devx_find(c->file, &devx_flow_group_class,
+			 prm_get32(c->in + FLOW_ENTRY_CONTEXT, FLOW_CONTEXT_GROUP));
+}
+
+/* The kernel lets a program make an entry by op_mod 0 and change one by op_mod 1. */
+static bool entry_is_new(const uint8_t *in)
+{
+	return !prm_get32(in, CMD_IN_OP_MOD);
+}
+
+static bool entry_is_changed(const uint8_t *in)
+{
+	return prm_get32(in, CMD_IN_OP_MOD) == 1;
 }
 
 static int devx_set_flow_entry(struct devx_call *c, struct devx_obj **out)
@@ -231,31 +291,53 @@ static int devx_set_flow_entry(struct devx_call *c, struct devx_obj **out)
 	struct devx_flow_table *t = flow_table_named(c);
 	struct flow_entry_attr attr;
 	struct devx_flow_entry *e;
-	struct flow_dest *dests;
 	int ret;
 
-	if (!t || !devx_find(c->file, &devx_flow_group_class,
-			     prm_get32(c->in + FLOW_ENTRY_CONTEXT, FLOW_CONTEXT_GROUP)))
+	if (!t || !entry_has_group(c))
 		return -EINVAL;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->table = t->table;
-	ret = flow_entry_read(c, &attr, &dests);
-	if (ret == 0) {
-		ret = flow_entry_lead(c, e, &attr);
-		if (ret == 0)
-			ret = flow_table_set_entry(t->table, &attr);
-		free(dests);
-	}
+	ret = entry_read(c, NULL, &e->way);
+	if (ret == 0)
+		ret = entry_lead(c, &e->way);
+	attr = entry_attr(&e->way);
+	if (ret == 0)
+		ret = flow_table_set_entry(t->table, &attr);
 	if (ret < 0) {
-		flow_entry_leave(e);
+		entry_leave(&e->way);
 		free(e);
 		return ret;
 	}
 	devx_obj_init(&e->obj, &devx_flow_entry_class, prm_get32(c->in, FLOW_ENTRY_INDEX));
 	devx_obj_uses(&e->obj, &t->obj.uobj);
 	*out = &e->obj;
+	return 0;
+}
+
+static int devx_change_flow_entry(struct devx_call *c)
+{
+	struct devx_flow_entry *e = container_of(c->target, struct devx_flow_entry, obj.uobj);
+	struct devx_flow_table *t = flow_table_named(c);
+	struct entry_way way = {0};
+	struct flow_entry_attr attr;
+	int ret;
+
+	if (!t || t->table != e->table || !entry_has_group(c))
+		return -EINVAL;
+	ret = entry_read(c, &e->way, &way);
+	if (ret == 0)
+		ret = entry_lead(c, &way);
+	attr = entry_attr(&way);
+	if (ret == 0)
+		ret = flow_table_change_entry(t->table, &attr);
+	if (ret < 0) {
+		entry_leave(&way);
+		return ret;
+	}
+	entry_leave(&e->way);
+	e->way = way;
 	return 0;
 }
 
@@ -268,7 +350,18 @@ static const struct devx_op ops[] = {
 		.run = devx_query_flow_table,
 	},
 	DEVX_CREATE(CREATE_FLOW_GROUP, FLOW_GROUP_BYTES, CMD_OUT_BYTES, devx_create_flow_group),
-	DEVX_CREATE(SET_FLOW_TABLE_ENTRY, FLOW_ENTRY_BYTES, CMD_OUT_BYTES, devx_set_flow_entry),
+	{
+		DEVX_ROW(SET_FLOW_TABLE_ENTRY, DEVX_OBJ_CREATE, FLOW_ENTRY_BYTES, CMD_OUT_BYTES),
+		.create = devx_set_flow_entry,
+		.admits = entry_is_new,
+	},
+	{
+		DEVX_ROW(SET_FLOW_TABLE_ENTRY, DEVX_OBJ_MODIFY, FLOW_ENTRY_BYTES, CMD_OUT_BYTES),
+		.class = &devx_flow_entry_class,
+		.number = FLOW_ENTRY_INDEX,
+		.run = devx_change_flow_entry,
+		.admits = entry_is_changed,
+	},
 };
 
 const struct devx_family devx_flow_table_family = DEVX_FAMILY(ops);
