@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum { FRAME_TYPE_IPV4 = 0x0800, FRAME_TYPE_VLAN = 0x8100, FRAME_TYPE_IPV6 = 0x86dd };
-enum { IP_PROTO_TCP = 6, IP_PROTO_UDP = 17 };
+enum { IP_PROTO_TCP = 6, IP_PROTO_UDP = 17, IP_PROTO_GRE = 47 };
 
 /*
  * The fields that tell frames apart.  Numbers are in network order, absent fields zero; an IPv4
@@ -38,3 +38,26 @@ struct flow_key {
 };
 
 #define FLOW_KEY_WORDS 8u
+
+/* What lies behind the outer headers; the same holds for its fields. */
+struct flow_deep {
+	union {
+		struct {
+			struct flow_key inner; /* the headers inside a tunnel */
+			uint8_t vni[4];	       /* VXLAN; the first byte is zero */
+			uint8_t gre_key[4];
+			uint8_t gre_protocol[2];
+			uint8_t reserved[2];
+			uint8_t esp_spi[4];
+			/* The first entry of a label stack: behind the Ethernet header, behind that
+			 * of a frame in a tunnel, in GRE, in UDP. */
+			uint8_t mpls[4];
+			uint8_t mpls_inner[4];
+			uint8_t mpls_over_gre[4];
+			uint8_t mpls_over_udp[4];
+		};
+		uint64_t word[12];
+	};
+};
+
+#define FLOW_DEEP_WORDS 12u

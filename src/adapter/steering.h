@@ -47,6 +47,8 @@ struct flow_attr {
 	uint32_t priority; /* below ADAPTER_FLOW_PRIORITIES; 0 comes first */
 	struct flow_key value;
 	struct flow_key mask;
+	struct flow_deep deep_value;
+	struct flow_deep deep_mask;
 	struct qp *qp; /* raw packet QP that gets the frame */
 	/* Without qp and table, the rule drops the frame. */
 	struct flow_table *table;

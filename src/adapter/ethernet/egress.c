@@ -87,11 +87,12 @@ static void departure_to_switch(struct departure *d)
 {
 	struct steering *rules = &d->route.adapter->ethernet->rules[FLOW_FDB];
 	const struct flow_key key = d->route.frame.key; /* a table may change the frame */
+	const struct steering_frame frame = {&key, d->route.frame.bytes, d->route.frame.len};
 
 	d->ruled = false;
 	d->route.arrive = departure_switched;
 	if (steering_any(rules))
-		steering_find(rules, &key, switch_rule, d);
+		steering_find(rules, &frame, switch_rule, d);
 	if (!d->ruled)
 		departure_to_wire(d);
 }
@@ -136,12 +137,13 @@ enum raw_verdict egress_send(struct qp *qp, uint8_t *frame, uint32_t bytes)
 		.verdict = RAW_SENT,
 	};
 	struct flow_key key;
+	const struct steering_frame sent = {&key, frame, bytes};
 	bool ruled;
 
 	ste_frame_parse(&d.route.frame);
 	key = d.route.frame.key;
 	hazard_enter();
-	steering_find(&a->ethernet->rules[FLOW_NIC_TX], &key, send_rule, &d);
+	steering_find(&a->ethernet->rules[FLOW_NIC_TX], &sent, send_rule, &d);
 	ruled = d.ruled || d.route.arrive != departure_allowed;
 	if (!ruled)
 		departure_to_switch(&d);

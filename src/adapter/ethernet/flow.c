@@ -8,6 +8,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
+#include "adapter/ethernet/flow_deep.h"
 #include "base/hazard.h"
 #include "wire/sniffer.h"
 
@@ -17,11 +18,24 @@
  * _MC_DEFAULT). */
 #define ORDER_LEFTOVERS UINT32_MAX
 
+#define MATCH_WORDS (FLOW_KEY_WORDS + FLOW_DEEP_WORDS)
+
+/* All that rules compare. */
+struct flow_match {
+	union {
+		struct {
+			struct flow_key outer;
+			struct flow_deep deep;
+		};
+		uint64_t word[MATCH_WORDS];
+	};
+};
+
 struct flow_entry {
 	_Atomic(struct flow_entry *) next;
 	struct flow_layer *layer;
 	uint32_t refs; /* rules that say the same */
-	struct flow_key value;
+	struct flow_match value;
 	struct flow_action action;
 };
 
@@ -29,11 +43,11 @@ struct flow_layer {
 	_Atomic(struct flow_layer *) next;
 	uint32_t order;
 	uint32_t entries;
-	struct flow_key mask;
+	struct flow_match mask;
 	/* The words in which the mask has bits, because most rules look at one or two of all
 	 * words. */
 	uint32_t nwords;
-	uint8_t word[FLOW_KEY_WORDS];
+	uint8_t word[MATCH_WORDS];
 	_Atomic(struct flow_entry *) bucket[BUCKETS];
 };
 
@@ -45,39 +59,46 @@ struct flow {
 	uint32_t nentries;
 };
 
-static void key_mask(const struct flow_key *key, const struct flow_key *mask, struct flow_key *out)
+static void match_mask(const struct flow_match *key, const struct flow_match *mask,
+		       struct flow_match *out)
 {
-	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+	for (unsigned i = 0; i < MATCH_WORDS; i++)
 		out->word[i] = key->word[i] & mask->word[i];
 }
 
-static bool key_equal(const struct flow_key *a, const struct flow_key *b)
+static bool match_equal(const struct flow_match *a, const struct flow_match *b)
 {
 	uint64_t diff = 0;
 
-	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+	for (unsigned i = 0; i < MATCH_WORDS; i++)
 		diff |= a->word[i] ^ b->word[i];
 	return !diff;
 }
 
 static void layer_choose_words(struct flow_layer *layer)
 {
-	static_assert(FLOW_KEY_WORDS <= UINT8_MAX, "a word's place is in a byte");
+	static_assert(MATCH_WORDS <= UINT8_MAX, "a word's place is in a byte");
 
-	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+	for (unsigned i = 0; i < MATCH_WORDS; i++)
 		if (layer->mask.word[i])
 			layer->word[layer->nwords++] = (uint8_t)i;
 }
 
 /* What the layer's mask leaves of a word of a key. */
-static uint64_t layer_word(const struct flow_layer *layer, const struct flow_key *key, uint32_t i)
+static uint64_t layer_word(const struct flow_layer *layer, const struct flow_match *key, uint32_t i)
 {
 	return key->word[layer->word[i]] & layer->mask.word[layer->word[i]];
 }
 
+/* The last word is the one that lies deepest. */
+static bool layer_is_deep(const struct flow_layer *layer)
+{
+	return layer->nwords && layer->word[layer->nwords - 1] >= FLOW_KEY_WORDS;
+}
+
 /* True if a rule with this value is for frames with this key. */
-static bool layer_matches(const struct flow_layer *layer, const struct flow_key *value,
-			  const struct flow_key *key)
+static bool layer_matches(const struct flow_layer *layer, const struct flow_match *value,
+			  const struct flow_match *key)
 {
 	uint64_t diff = 0;
 
@@ -87,7 +108,7 @@ static bool layer_matches(const struct flow_layer *layer, const struct flow_key 
 }
 
 static _Atomic(struct flow_entry *) *layer_bucket(struct flow_layer *layer,
-						  const struct flow_key *key)
+						  const struct flow_match *key)
 {
 	uint64_t h = 0;
 
@@ -99,7 +120,7 @@ static _Atomic(struct flow_entry *) *layer_bucket(struct flow_layer *layer,
 /* ---- looking up ---- */
 
 /* Returns true if the search is over. */
-static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
+static bool layer_find(struct flow_layer *layer, const struct flow_match *key,
 		       void (*fn)(void *user, const struct flow_action *action), void *user)
 {
 	bool found = false, go_on = false;
@@ -116,27 +137,36 @@ static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
 	return found && !go_on;
 }
 
-void steering_find(struct steering *s, const struct flow_key *key,
+void steering_find(struct steering *s, const struct steering_frame *frame,
 		   void (*fn)(void *user, const struct flow_action *action), void *user)
 {
 	struct flow_layer *layer;
+	struct flow_match match;
+	bool deep = false;
 
 	hazard_hold(s);
 	layer = atomic_load_explicit(&s->layers, memory_order_acquire);
-	for (; layer; layer = atomic_load_explicit(&layer->next, memory_order_acquire))
-		if (layer_find(layer, key, fn, user))
+	match.outer = *frame->key;
+	for (; layer; layer = atomic_load_explicit(&layer->next, memory_order_acquire)) {
+		if (unlikely(layer_is_deep(layer)) && !deep) {
+			flow_deep_read(frame->bytes, frame->len, frame->key, &match.deep);
+			deep = true;
+		}
+		if (layer_find(layer, &match, fn, user))
 			break;
+	}
 }
 
 /* ---- changing, with the lock held ---- */
 
-static struct flow_layer *layer_get(struct steering *s, uint32_t order, const struct flow_key *mask)
+static struct flow_layer *layer_get(struct steering *s, uint32_t order,
+				    const struct flow_match *mask)
 {
 	_Atomic(struct flow_layer *) *at = &s->layers;
 	struct flow_layer *layer;
 
 	while ((layer = atomic_load_explicit(at, memory_order_relaxed)) && layer->order <= order) {
-		if (layer->order == order && key_equal(&layer->mask, mask))
+		if (layer->order == order && match_equal(&layer->mask, mask))
 			return layer;
 		at = &layer->next;
 	}
@@ -171,8 +201,8 @@ static bool actions_agree(const struct flow_action *a, const struct flow_action 
 	       a->modify == b->modify && a->tag == b->tag && a->go_on == b->go_on;
 }
 
-static int entry_get(struct steering *s, uint32_t order, const struct flow_key *mask,
-		     const struct flow_key *value, const struct flow_action *action,
+static int entry_get(struct steering *s, uint32_t order, const struct flow_match *mask,
+		     const struct flow_match *value, const struct flow_action *action,
 		     struct flow_entry **out)
 {
 	struct flow_layer *layer = layer_get(s, order, mask);
@@ -183,7 +213,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 		return -ENOMEM;
 	at = layer_bucket(layer, value);
 	for (; (e = atomic_load_explicit(at, memory_order_relaxed)); at = &e->next) {
-		if (!key_equal(&e->value, value))
+		if (!match_equal(&e->value, value))
 			continue;
 		if (!actions_agree(&e->action, action))
 			return -EEXIST; /* the layer has entries, so it is not a fresh one */
@@ -248,20 +278,21 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 	};
 	/* Within a priority, rules that leave the frame to others come first. */
 	uint32_t order = attr->priority * 2 + !attr->go_on;
-	struct flow_key mask = attr->mask, value[2];
+	struct flow_match whole = {.outer = attr->value, .deep = attr->deep_value};
+	struct flow_match mask = {.outer = attr->mask, .deep = attr->deep_mask}, value[2];
 	struct flow *flow = calloc(1, sizeof(*flow));
 	uint32_t n = 1;
 	int ret = 0;
 
 	if (!flow)
 		return -ENOMEM;
-	key_mask(&attr->value, &attr->mask, &value[0]);
+	match_mask(&whole, &mask, &value[0]);
 	if (attr->type != FLOW_NORMAL) {
 		/* The group bit of the address tells the two kinds of leftovers apart. */
 		order = ORDER_LEFTOVERS;
-		mask = (struct flow_key){.dst_mac = {1}};
+		mask = (struct flow_match){.outer.dst_mac = {1}};
 		value[0] = mask;
-		value[1] = (struct flow_key){0};
+		value[1] = (struct flow_match){0};
 		n = attr->type == FLOW_ALL_DEFAULT ? 2 : 1;
 	}
 	pthread_mutex_lock(&s->lock);

@@ -26,6 +26,13 @@ struct steering {
 	_Atomic(struct flow_layer *) layers; /* in their order */
 };
 
+/* A frame that looks for its rules. */
+struct steering_frame {
+	const struct flow_key *key;
+	const uint8_t *bytes;
+	uint32_t len;
+};
+
 /* What a rule does with a frame. */
 struct flow_action {
 	struct qp *qp;
@@ -47,7 +54,7 @@ static inline bool steering_any(const struct steering *s)
 void steering_release(struct steering *s);
 
 /* Calls fn for each action of the frame.  The caller is a reader. */
-void steering_find(struct steering *s, const struct flow_key *key,
+void steering_find(struct steering *s, const struct steering_frame *frame,
 		   void (*fn)(void *user, const struct flow_action *action), void *user);
 
 /* Rules without an adapter; flow_create and tests use them. */

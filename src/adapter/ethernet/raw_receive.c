@@ -385,9 +385,17 @@ static void frame_unwanted(const struct adapter *a, const struct arrival *in)
 		qp_explain_frame(a, pkt->dqpn, pkt, drop_words("no-rule"));
 }
 
+static void arrival_find(struct arrival *in, enum flow_domain domain,
+			 void (*fn)(void *user, const struct flow_action *action))
+{
+	const struct steering_frame frame = {&in->key, in->frame, in->bytes};
+
+	steering_find(&in->adapter->ethernet->rules[domain], &frame, fn, in);
+}
+
 static void arrival_steer(struct arrival *in)
 {
-	steering_find(&in->adapter->ethernet->rules[FLOW_NIC_RX], &in->key, raw_deliver, in);
+	arrival_find(in, FLOW_NIC_RX, raw_deliver);
 	if (!in->taken)
 		frame_unwanted(in->adapter, in);
 }
@@ -400,7 +408,7 @@ static void raw_sniffed(void *user, const struct flow_action *action)
 
 static void arrival_sniff(struct arrival *in)
 {
-	steering_find(&in->adapter->ethernet->rules[FLOW_SNIFFER], &in->key, raw_sniffed, in);
+	arrival_find(in, FLOW_SNIFFER, raw_sniffed);
 }
 
 /* ---- from the wire through the switch ---- */
@@ -460,7 +468,7 @@ static void arrival_from_wire(struct arrival *in)
 
 	/* What this port has sent has been through the switch already. */
 	if (unlikely(steering_any(rules)) && !frame_of_own_port(a, in->pkt))
-		steering_find(&a->ethernet->rules[FLOW_FDB], &in->key, raw_switch, in);
+		arrival_find(in, FLOW_FDB, raw_switch);
 	if (!in->switched)
 		arrival_steer(in);
 }

@@ -7,7 +7,6 @@
 
 #include "adapter/ste/tag.h"
 
-enum { IP_PROTO_GRE = 47 };
 enum { GRE_CHECKSUM = 0x80, GRE_KEY = 0x20, GRE_SEQUENCE = 0x10 }; /* of the first byte */
 
 struct ste_tunnel {

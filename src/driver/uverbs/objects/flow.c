@@ -3,6 +3,7 @@
  * Steering rules.  A rule is a list of specifications, one per layer of the frame, which become one
  * value and one mask; actions stand among them.  A row of a table says what we know of each kind.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
@@ -21,8 +22,12 @@ enum {
 	SPEC_ETH = 0x20,
 	SPEC_IPV4 = 0x30,
 	SPEC_IPV6 = 0x31,
+	SPEC_ESP = 0x34,
 	SPEC_TCP = 0x40,
 	SPEC_UDP = 0x41,
+	SPEC_VXLAN = 0x50,
+	SPEC_GRE = 0x51,
+	SPEC_MPLS = 0x60,
 	SPEC_INNER = 0x100,
 	SPEC_ACTION_TAG = 0x1000,
 	SPEC_ACTION_DROP = 0x1001,
@@ -39,6 +44,10 @@ union spec {
 	struct ib_uverbs_flow_spec_ipv4 ipv4;
 	struct ib_uverbs_flow_spec_ipv6 ipv6;
 	struct ib_uverbs_flow_spec_tcp_udp tcp_udp;
+	struct ib_uverbs_flow_spec_tunnel tunnel;
+	struct ib_uverbs_flow_spec_esp esp;
+	struct ib_uverbs_flow_spec_gre gre;
+	struct ib_uverbs_flow_spec_mpls mpls;
 	struct ib_uverbs_flow_spec_action_tag tag;
 	struct ib_uverbs_flow_spec_action_drop drop;
 	struct ib_uverbs_flow_spec_action_count count;
@@ -47,32 +56,52 @@ union spec {
 /* A rule under construction. */
 struct rule {
 	struct flow_attr attr;
+	uint32_t behind; /* the kind of the specification before this one */
 	bool drop;
 	bool tagged;
 	bool counted;
 	uint32_t counters; /* its handle */
 };
 
-#define COPY(rule, field, spec, from)                                                           \
-	do {                                                                                    \
-		memcpy((rule)->attr.value.field, &(spec)->val.from, sizeof((spec)->val.from));  \
-		memcpy((rule)->attr.mask.field, &(spec)->mask.from, sizeof((spec)->mask.from)); \
+/* Headers that a specification is about: the outer ones, or those inside a tunnel. */
+struct headers {
+	struct flow_key *value, *mask;
+};
+
+static struct headers rule_outer(struct rule *r)
+{
+	return (struct headers){&r->attr.value, &r->attr.mask};
+}
+
+static struct headers rule_headers(struct rule *r, const union spec *s)
+{
+	if (s->hdr.type & SPEC_INNER)
+		return (struct headers){&r->attr.deep_value.inner, &r->attr.deep_mask.inner};
+	return rule_outer(r);
+}
+
+#define COPY(to, field, spec, from)                                                      \
+	do {                                                                             \
+		memcpy((to).value->field, &(spec)->val.from, sizeof((spec)->val.from));  \
+		memcpy((to).mask->field, &(spec)->mask.from, sizeof((spec)->mask.from)); \
 	} while (0)
-#define COPY8(rule, field, spec, from)                       \
-	do {                                                 \
-		(rule)->attr.value.field = (spec)->val.from; \
-		(rule)->attr.mask.field = (spec)->mask.from; \
+#define COPY8(to, field, spec, from)                  \
+	do {                                          \
+		(to).value->field = (spec)->val.from; \
+		(to).mask->field = (spec)->mask.from; \
 	} while (0)
 
 static int rule_add_eth(struct rule *r, const union spec *s)
 {
-	COPY(r, dst_mac, &s->eth, dst_mac);
-	COPY(r, src_mac, &s->eth, src_mac);
-	COPY(r, ether_type, &s->eth, ether_type);
-	COPY(r, vlan_tag, &s->eth, vlan_tag);
+	struct headers h = rule_headers(r, s);
+
+	COPY(h, dst_mac, &s->eth, dst_mac);
+	COPY(h, src_mac, &s->eth, src_mac);
+	COPY(h, ether_type, &s->eth, ether_type);
+	COPY(h, vlan_tag, &s->eth, vlan_tag);
 	if (s->eth.mask.vlan_tag) {
-		r->attr.value.vlan = 1;
-		r->attr.mask.vlan = 0xff;
+		h.value->vlan = 1;
+		h.mask->vlan = 0xff;
 	}
 	return 0;
 }
@@ -83,37 +112,103 @@ static void match_exactly(uint8_t *value, uint8_t *mask, uint8_t what)
 	*mask = 0xff;
 }
 
+/* What two specifications say of the protocol has to be the same. */
+static int match_protocol(struct headers h, uint8_t value, uint8_t mask)
+{
+	if (!mask)
+		return 0;
+	if (h.mask->ip_proto && (h.mask->ip_proto != mask || h.value->ip_proto != value))
+		return -EINVAL;
+	h.value->ip_proto = value;
+	h.mask->ip_proto = mask;
+	return 0;
+}
+
 static int rule_add_ipv4(struct rule *r, const union spec *s)
 {
+	struct headers h = rule_headers(r, s);
+
 	if (s->ipv4.mask.flags)
 		return -EOPNOTSUPP;
-	COPY(r, src_ip, &s->ipv4, src_ip);
-	COPY(r, dst_ip, &s->ipv4, dst_ip);
-	COPY8(r, ip_proto, &s->ipv4, proto);
-	COPY8(r, ip_tos, &s->ipv4, tos);
-	COPY8(r, ip_ttl, &s->ipv4, ttl);
-	match_exactly(&r->attr.value.ip_version, &r->attr.mask.ip_version, 4);
-	return 0;
+	COPY(h, src_ip, &s->ipv4, src_ip);
+	COPY(h, dst_ip, &s->ipv4, dst_ip);
+	COPY8(h, ip_tos, &s->ipv4, tos);
+	COPY8(h, ip_ttl, &s->ipv4, ttl);
+	match_exactly(&h.value->ip_version, &h.mask->ip_version, 4);
+	return match_protocol(h, s->ipv4.val.proto, s->ipv4.mask.proto);
 }
 
 static int rule_add_ipv6(struct rule *r, const union spec *s)
 {
-	COPY(r, src_ip, &s->ipv6, src_ip);
-	COPY(r, dst_ip, &s->ipv6, dst_ip);
-	COPY(r, flow_label, &s->ipv6, flow_label);
-	COPY8(r, ip_proto, &s->ipv6, next_hdr);
-	COPY8(r, ip_tos, &s->ipv6, traffic_class);
-	COPY8(r, ip_ttl, &s->ipv6, hop_limit);
-	match_exactly(&r->attr.value.ip_version, &r->attr.mask.ip_version, 6);
-	return 0;
+	struct headers h = rule_headers(r, s);
+
+	if ((ntohl(s->ipv6.mask.flow_label) | ntohl(s->ipv6.val.flow_label)) >> 20)
+		return -EINVAL;
+	COPY(h, src_ip, &s->ipv6, src_ip);
+	COPY(h, dst_ip, &s->ipv6, dst_ip);
+	COPY(h, flow_label, &s->ipv6, flow_label);
+	COPY8(h, ip_tos, &s->ipv6, traffic_class);
+	COPY8(h, ip_ttl, &s->ipv6, hop_limit);
+	match_exactly(&h.value->ip_version, &h.mask->ip_version, 6);
+	return match_protocol(h, s->ipv6.val.next_hdr, s->ipv6.mask.next_hdr);
 }
 
 static int rule_add_ports(struct rule *r, const union spec *s)
 {
-	COPY(r, src_port, &s->tcp_udp, src_port);
-	COPY(r, dst_port, &s->tcp_udp, dst_port);
-	match_exactly(&r->attr.value.l4_proto, &r->attr.mask.l4_proto,
-		      s->hdr.type == SPEC_TCP ? IP_PROTO_TCP : IP_PROTO_UDP);
+	uint8_t proto = (s->hdr.type & ~SPEC_INNER) == SPEC_TCP ? IP_PROTO_TCP : IP_PROTO_UDP;
+	struct headers h = rule_headers(r, s);
+
+	COPY(h, src_port, &s->tcp_udp, src_port);
+	COPY(h, dst_port, &s->tcp_udp, dst_port);
+	match_exactly(&h.value->l4_proto, &h.mask->l4_proto, proto);
+	return match_protocol(h, proto, 0xff);
+}
+
+/* Puts a field of the tunnel's own header. */
+#define COPY_DEEP(rule, field, spec, from)                               \
+	do {                                                             \
+		memcpy((rule)->attr.deep_value.field, &(spec)->val.from, \
+		       sizeof((spec)->val.from));                        \
+		memcpy((rule)->attr.deep_mask.field, &(spec)->mask.from, \
+		       sizeof((spec)->mask.from));                       \
+	} while (0)
+
+static int rule_add_vxlan(struct rule *r, const union spec *s)
+{
+	if ((ntohl(s->tunnel.mask.tunnel_id) | ntohl(s->tunnel.val.tunnel_id)) >> 24)
+		return -EINVAL;
+	COPY_DEEP(r, vni, &s->tunnel, tunnel_id);
+	return 0;
+}
+
+static int rule_add_esp(struct rule *r, const union spec *s)
+{
+	if (s->esp.mask.seq)
+		return -EOPNOTSUPP;
+	COPY_DEEP(r, esp_spi, &s->esp, spi);
+	return 0;
+}
+
+static int rule_add_gre(struct rule *r, const union spec *s)
+{
+	if (s->gre.mask.c_ks_res0_ver)
+		return -EOPNOTSUPP;
+	COPY_DEEP(r, gre_protocol, &s->gre, protocol);
+	COPY_DEEP(r, gre_key, &s->gre, key);
+	return match_protocol(rule_outer(r), IP_PROTO_GRE, 0xff);
+}
+
+/* The specification before it says where the label stands. */
+static int rule_add_mpls(struct rule *r, const union spec *s)
+{
+	if (r->behind == SPEC_UDP)
+		COPY_DEEP(r, mpls_over_udp, &s->mpls, label);
+	else if (r->behind == SPEC_GRE)
+		COPY_DEEP(r, mpls_over_gre, &s->mpls, label);
+	else if (s->hdr.type & SPEC_INNER)
+		COPY_DEEP(r, mpls_inner, &s->mpls, label);
+	else
+		COPY_DEEP(r, mpls, &s->mpls, label);
 	return 0;
 }
 
@@ -143,7 +238,16 @@ static int rule_add_count(struct rule *r, const union spec *s)
 }
 
 /* Layers of the frame, which may not occur twice or in some combinations. */
-enum { LAYER_NONE, LAYER_2 = 1 << 0, LAYER_3 = 1 << 1, LAYER_4 = 1 << 2 };
+enum {
+	LAYER_NONE,
+	LAYER_2 = 1 << 0,
+	LAYER_3 = 1 << 1,
+	LAYER_4 = 1 << 2,
+	LAYER_VXLAN = 1 << 3,
+	LAYER_GRE = 1 << 4,
+	LAYER_ESP = 1 << 5,
+	LAYERS_INNER_SHIFT = 8, /* those inside a tunnel */
+};
 
 static const struct spec_kind {
 	uint32_t type;
@@ -151,17 +255,26 @@ static const struct spec_kind {
 	size_t bytes;
 	size_t filter; /* bytes of the value that mean something, and of the mask; 0: an action */
 	int (*add)(struct rule *r, const union spec *s);
+	bool inside; /* may be about headers inside a tunnel */
 } kinds[] = {
 	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth),
-	 sizeof(struct ib_uverbs_flow_eth_filter), rule_add_eth},
+	 sizeof(struct ib_uverbs_flow_eth_filter), rule_add_eth, true},
 	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4),
-	 sizeof(struct ib_uverbs_flow_ipv4_filter), rule_add_ipv4},
+	 sizeof(struct ib_uverbs_flow_ipv4_filter), rule_add_ipv4, true},
 	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6),
-	 offsetof(struct ib_uverbs_flow_ipv6_filter, reserved), rule_add_ipv6},
+	 offsetof(struct ib_uverbs_flow_ipv6_filter, reserved), rule_add_ipv6, true},
 	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp),
-	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports},
+	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports, true},
 	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp),
-	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports},
+	 sizeof(struct ib_uverbs_flow_tcp_udp_filter), rule_add_ports, true},
+	{SPEC_VXLAN, LAYER_VXLAN, sizeof(struct ib_uverbs_flow_spec_tunnel),
+	 sizeof(struct ib_uverbs_flow_tunnel_filter), rule_add_vxlan},
+	{SPEC_ESP, LAYER_ESP, sizeof(struct ib_uverbs_flow_spec_esp),
+	 sizeof(struct ib_uverbs_flow_spec_esp_filter), rule_add_esp},
+	{SPEC_GRE, LAYER_GRE, sizeof(struct ib_uverbs_flow_spec_gre),
+	 sizeof(struct ib_uverbs_flow_gre_filter), rule_add_gre},
+	{SPEC_MPLS, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_mpls),
+	 sizeof(struct ib_uverbs_flow_mpls_filter), rule_add_mpls, true},
 	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), 0,
 	 rule_add_tag},
 	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop), 0,
@@ -173,7 +286,7 @@ static const struct spec_kind {
 static const struct spec_kind *spec_kind_find(uint32_t type)
 {
 	for (size_t i = 0; i < array_size(kinds); i++)
-		if (kinds[i].type == type)
+		if (kinds[i].type == (kinds[i].inside ? type & ~(uint32_t)SPEC_INNER : type))
 			return &kinds[i];
 	return NULL;
 }
@@ -213,6 +326,7 @@ static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t
 			 uint32_t *layers)
 {
 	const struct spec_kind *k;
+	uint32_t layer;
 	union spec s;
 	int ret;
 
@@ -227,24 +341,27 @@ static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t
 		log_info("uverbs: flow specification 0x%x is not supported", s.hdr.type);
 		return -EOPNOTSUPP;
 	}
-	if (*layers & k->layer)
+	layer = s.hdr.type & SPEC_INNER ? k->layer << LAYERS_INNER_SHIFT : k->layer;
+	if (*layers & layer)
 		return -EINVAL;
 	/* keeps the header that was checked */
 	ret = spec_read(k, base + *at + sizeof(s.hdr), s.hdr.size - sizeof(s.hdr), &s);
 	if (ret < 0)
 		return ret;
-	*layers |= k->layer;
+	*layers |= layer;
 	*at += s.hdr.size;
-	return k->add(r, &s);
+	ret = k->add(r, &s);
+	r->behind = s.hdr.type;
+	return ret;
 }
 
 /* Refuses an ether type that contradicts the IP version, because it can never match. */
-static bool ether_type_agrees(const struct flow_attr *a)
+static bool ether_type_agrees(const struct flow_key *v, const struct flow_key *m)
 {
-	const uint8_t *type = a->value.ether_type, *mask = a->mask.ether_type;
-	uint32_t want = a->value.ip_version == 4 ? FRAME_TYPE_IPV4 : FRAME_TYPE_IPV6;
+	const uint8_t *type = v->ether_type, *mask = m->ether_type;
+	uint32_t want = v->ip_version == 4 ? FRAME_TYPE_IPV4 : FRAME_TYPE_IPV6;
 
-	return !a->mask.ip_version || mask[0] != 0xff || mask[1] != 0xff ||
+	return !m->ip_version || mask[0] != 0xff || mask[1] != 0xff ||
 	       ((uint32_t)type[0] << 8 | type[1]) == want;
 }
 
@@ -293,7 +410,8 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 		if (ret < 0)
 			return ret;
 	}
-	if (at != end || !ether_type_agrees(&r->attr))
+	if (at != end || !ether_type_agrees(&r->attr.value, &r->attr.mask) ||
+	    !ether_type_agrees(&r->attr.deep_value.inner, &r->attr.deep_mask.inner))
 		return -EINVAL;
 	/* nobody would see the tag, and the search could not both end and go on */
 	return r->drop && (r->tagged || r->attr.go_on) ? -EINVAL : 0;

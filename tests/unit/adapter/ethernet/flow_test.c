@@ -278,7 +278,7 @@ static void compare_actions(struct steering *s, const struct flow_key *key)
 	uint32_t best = UINT32_MAX;
 	bool fits = false, any = false;
 
-	steering_find(s, key, note_action, &got);
+	steering_find(s, &(struct steering_frame){.key = key}, note_action, &got);
 	for (uint32_t order = 0; order <= 1000 && best == UINT32_MAX; order++) {
 		bool hit = false;
 
@@ -379,15 +379,15 @@ static void going_on_and_conflicts(void)
 	CHECK(steering_add(&s, &tagged, &c) == -EEXIST);
 	/* the same rule twice delivers once */
 	CHECK(!steering_add(&s, &second, &c));
-	steering_find(&s, &key, note_action, &got);
+	steering_find(&s, &(struct steering_frame){.key = &key}, note_action, &got);
 	CHECK(got.n == 2 && got.qp[1] && got.qp[2]);
 	steering_remove(&s, b);
 	got = (struct got){0};
-	steering_find(&s, &key, note_action, &got);
+	steering_find(&s, &(struct steering_frame){.key = &key}, note_action, &got);
 	CHECK(got.n == 2);
 	steering_remove(&s, c);
 	got = (struct got){0};
-	steering_find(&s, &key, note_action, &got);
+	steering_find(&s, &(struct steering_frame){.key = &key}, note_action, &got);
 	CHECK(got.n == 2 && got.qp[3]);
 	steering_remove(&s, a);
 	steering_remove(&s, d);
