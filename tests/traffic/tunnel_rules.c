@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Rules of verbs (ibv_create_flow(3)) that look behind the outer headers: which
+ * Rules of verbs (ibv_create_flow(3)) that look behind the outer headers, and rules for sent frames: which
  * frames they take, and what is refused.  One row per case: outcome, name, reason.
  */
 #include <arpa/inet.h>
@@ -32,6 +32,7 @@ static const uint8_t frames[FRAMES][FRAME] = {
 };
 
 #define ON(frame) (1u << (frame))
+#define ALL	  (ON(FRAMES) - 1)
 
 /* The attribute and the specifications behind it. */
 struct rule {
@@ -111,6 +112,13 @@ static void add_mpls(struct rule *r, uint32_t label)
 
 	s.val.label = htonl(label << 12);
 	s.mask.label = htonl(0xfffff000);
+	rule_add(r, &s, sizeof(s));
+}
+
+static void add_action(struct rule *r, enum ibv_flow_spec_type type)
+{
+	struct ibv_flow_spec_action_drop s = {.type = type, .size = sizeof(s)};
+
 	rule_add(r, &s, sizeof(s));
 }
 
@@ -206,6 +214,38 @@ static void refusals(void)
 	add_udp(&r, 1);
 	add_gre(&r, 1, 0);
 	refused("GRE and UDP", &r, EINVAL);
+	rule_begin(&r, IBV_FLOW_ATTR_FLAGS_EGRESS);
+	r.attr.type = IBV_FLOW_ATTR_ALL_DEFAULT;
+	refused("a default rule for sent frames", &r, EINVAL);
+}
+
+/* Rules for sent frames let them pass or drop them. */
+static void sent_frames(void)
+{
+	struct ibv_flow_attr all = {
+		.type = IBV_FLOW_ATTR_ALL_DEFAULT, .size = sizeof(all), .port = 1};
+	struct ibv_flow *everything, *pass, *drop;
+	struct rule r;
+
+	NEED((everything = ibv_create_flow(rx.qp, &all)));
+	rule_begin(&r, IBV_FLOW_ATTR_FLAGS_EGRESS);
+	r.attr.priority = 1;
+	add_udp(&r, 4789);
+	add_action(&r, IBV_FLOW_SPEC_ACTION_DROP);
+	drop = ibv_create_flow(tx.qp, &r.attr);
+	raw_row("sent frames are dropped",
+		drop && send_all() == (ALL & ~(ON(VXLAN) | ON(OTHER_VNI))));
+	rule_begin(&r, IBV_FLOW_ATTR_FLAGS_EGRESS);
+	add_vxlan(&r, 42, 0xffffff);
+	pass = ibv_create_flow(tx.qp, &r.attr);
+	raw_row("but those that a rule before lets pass",
+		pass && send_all() == (ALL & ~ON(OTHER_VNI)));
+	if (pass)
+		NEED(!ibv_destroy_flow(pass));
+	if (drop)
+		NEED(!ibv_destroy_flow(drop));
+	raw_row("without rules all go", send_all() == ALL);
+	NEED(!ibv_destroy_flow(everything));
 }
 
 int main(int argc, char **argv)
@@ -218,6 +258,7 @@ int main(int argc, char **argv)
 	raw_end_receive(&rx);
 	tunnels();
 	refusals();
+	sent_frames();
 	raw_end_close(&rx);
 	raw_end_close(&tx);
 	return raw_row_failed;

@@ -374,13 +374,23 @@ static int flow_check_attr(const struct ufile *f, const struct ib_uverbs_flow_at
 	if (a->flags & FLAG_DONT_TRAP &&
 	    (a->type == ATTR_ALL_DEFAULT || a->type == ATTR_MC_DEFAULT))
 		return -EINVAL;
-	if (a->flags & FLAG_EGRESS) {
-		log_info("uverbs: egress rules are not supported");
+	if (a->flags & FLAG_EGRESS && a->type != ATTR_NORMAL)
+		return -EINVAL;
+	if (a->flags & FLAG_EGRESS && a->flags & FLAG_DONT_TRAP) {
+		log_info("uverbs: rules for sent frames that leave them to others are not "
+			 "supported");
 		return -EOPNOTSUPP;
 	}
 	if (a->type != ATTR_NORMAL && a->num_of_specs)
 		return -EINVAL;
 	return a->priority >= ADAPTER_FLOW_PRIORITIES ? -ENOSPC : 0;
+}
+
+static enum flow_domain flow_domain_of(const struct ib_uverbs_flow_attr *a)
+{
+	if (a->type == ATTR_SNIFFER)
+		return FLOW_SNIFFER;
+	return a->flags & FLAG_EGRESS ? FLOW_NIC_TX : FLOW_NIC_RX;
 }
 
 static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, struct rule *r)
@@ -401,7 +411,7 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 	if (!range_inside(at, a->size, req->core_in.len))
 		return -EINVAL;
 	end = at + a->size;
-	*r = (struct rule){.attr = {.domain = a->type == ATTR_SNIFFER ? FLOW_SNIFFER : FLOW_NIC_RX,
+	*r = (struct rule){.attr = {.domain = flow_domain_of(a),
 				    .type = types[a->type],
 				    .priority = a->priority,
 				    .go_on = a->flags & FLAG_DONT_TRAP}};
@@ -414,7 +424,9 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 	    !ether_type_agrees(&r->attr.deep_value.inner, &r->attr.deep_mask.inner))
 		return -EINVAL;
 	/* nobody would see the tag, and the search could not both end and go on */
-	return r->drop && (r->tagged || r->attr.go_on) ? -EINVAL : 0;
+	if (r->tagged && (r->drop || r->attr.domain == FLOW_NIC_TX))
+		return -EINVAL;
+	return r->drop && r->attr.go_on ? -EINVAL : 0;
 }
 
 /* The provider's part: says what the counts of a counters object mean, at its first rule only. */
@@ -532,7 +544,9 @@ static int cmd_create_flow_ex(struct ureq *req)
 	if (!obj || container_of(obj, struct uqp, uobj)->type != IB_QPT_RAW_PACKET)
 		return -EINVAL;
 	qp = container_of(obj, struct uqp, uobj);
-	rule.attr.qp = rule.drop ? NULL : qp->qp;
+	/* Sent frames go on to the wire, unless the rule drops them. */
+	rule.attr.pass = rule.attr.domain == FLOW_NIC_TX && !rule.drop;
+	rule.attr.qp = rule.drop || rule.attr.pass ? NULL : qp->qp;
 	ret = flow_attach_counters(req, &rule, &counts, &counters);
 	if (ret < 0)
 		return ret;
