@@ -143,6 +143,74 @@ static uint32_t table_levels(const struct hca_cap_values *v)
 	return v->ethernet ? 64 : 0;
 }
 
+/* log2 of how many of each a program may make on Ethernet at least; a table of the device has one
+ * entry, so there are as many entries. */
+static uint32_t tables_of_flows(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 15 : 0;
+}
+
+static uint32_t counters_of_flows(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 15 : 0;
+}
+
+static uint32_t destinations_of_entry(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 5 : 0;
+}
+
+/*
+ * What rules in root tables match on, 32 bits for the outer headers, 32 for those inside a tunnel and
+ * 32 for labels and ESP (flow_table_fields_supported of the PRM).  MASKS: without the version of IP, of
+ * which a rule looks at all bits.  In the switch rules look at outer headers alone.
+ */
+#define FIELDS_OUTER	   0xff0dfdc0u
+#define FIELDS_OUTER_ALONE 0xff0dfc00u /* without GRE and VXLAN */
+#define FIELDS_INNER	   0xfe0dfc00u
+#define FIELDS_LABELS	   0x07fff900u
+#define MASKS(fields)	   ((fields) & ~(1u << 28))
+
+static uint32_t if_ethernet(const struct hca_cap_values *v, uint32_t value)
+{
+	return v->ethernet ? value : 0;
+}
+
+static uint32_t fields_outer(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, FIELDS_OUTER);
+}
+
+static uint32_t masks_outer(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, MASKS(FIELDS_OUTER));
+}
+
+static uint32_t fields_inner(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, FIELDS_INNER);
+}
+
+static uint32_t masks_inner(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, MASKS(FIELDS_INNER));
+}
+
+static uint32_t fields_labels(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, FIELDS_LABELS);
+}
+
+static uint32_t fields_switch(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, FIELDS_OUTER_ALONE);
+}
+
+static uint32_t masks_switch(const struct hca_cap_values *v)
+{
+	return if_ethernet(v, MASKS(FIELDS_OUTER_ALONE));
+}
+
 static uint32_t reformat_contexts(const struct hca_cap_values *v)
 {
 	return v->ethernet ? 15 : 0;
@@ -289,30 +357,71 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_DEVICE_MEMORY, 0x138, 8, 0,
 	 pattern_log}, /* log_header_modify_pattern_sw_icm_size */
 
+	{HCA_CAP_NIC_FLOW_TABLE, 0x002, 1, 0,
+	 is_ethernet}, /* allow_sniffer_and_nic_rx_shared_tir */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x020, 1, 0, is_ethernet}, /* encap_general_header */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x02b, 5, 0,
 	 reformat_contexts},				       /* log_max_packet_reformat_context */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x036, 10, 0, reformat_size}, /* max_encap_header_size */
 
-	{HCA_CAP_NIC_FLOW_TABLE, 0x200, 1, 0, is_ethernet},    /* receive: ft_support */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x202, 1, 0, is_ethernet},    /* receive: flow_counter */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x207, 1, 0, is_ethernet},    /* receive: reformat */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x208, 1, 0, is_ethernet},    /* receive: decap */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x212, 1, 0, is_ethernet},    /* receive: from L3 tunnels */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* receive: sw_owner_v2 */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* receive: max_ft_level */
+	/* log_max_ft_size is 0: a table of the device has one entry. */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x200, 1, 0, is_ethernet},	/* receive: ft_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x201, 1, 0, is_ethernet},	/* receive: flow_tag */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x202, 1, 0, is_ethernet},	/* receive: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x203, 1, 0, is_ethernet},	/* receive: flow_modify_en */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x207, 1, 0, is_ethernet},	/* receive: reformat */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x208, 1, 0, is_ethernet},	/* receive: decap */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x212, 1, 0, is_ethernet},	/* receive: from L3 tunnels */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x21e, 1, 0, steering_owner},	/* receive: sw_owner_v2 */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x238, 8, 0, table_levels},	/* receive: max_ft_level */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x278, 8, 0, tables_of_flows}, /* receive: log_max_ft_num */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x290, 8, 0,
+	 counters_of_flows}, /* receive: log_max_flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x298, 8, 0,
+	 destinations_of_entry},				/* receive: log_max_destination */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2b8, 8, 0, tables_of_flows}, /* receive: log_max_flow */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x300, 32, 0, fields_outer},	/* receive: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x320, 32, 0, fields_inner},	/* receive: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x340, 32, 0, fields_labels},	/* receive: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x380, 32, 0, masks_outer}, /* receive: ft_field_bitmask_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x3a0, 32, 0, masks_inner}, /* receive: ft_field_bitmask_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x3c0, 32, 0,
+	 fields_labels}, /* receive: ft_field_bitmask_support */
 
-	{HCA_CAP_NIC_FLOW_TABLE, 0x800, 1, 0, is_ethernet},    /* transmit: ft_support */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x802, 1, 0, is_ethernet},    /* transmit: flow_counter */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x807, 1, 0, is_ethernet},    /* transmit: reformat */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x813, 1, 0, is_ethernet},    /* transmit: to L3 tunnels */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x81e, 1, 0, steering_owner}, /* transmit: sw_owner_v2 */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x838, 8, 0, table_levels},   /* transmit: max_ft_level */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x800, 1, 0, is_ethernet},	/* transmit: ft_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x802, 1, 0, is_ethernet},	/* transmit: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x803, 1, 0, is_ethernet},	/* transmit: flow_modify_en */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x807, 1, 0, is_ethernet},	/* transmit: reformat */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x813, 1, 0, is_ethernet},	/* transmit: to L3 tunnels */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x81e, 1, 0, steering_owner},	/* transmit: sw_owner_v2 */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x838, 8, 0, table_levels},	/* transmit: max_ft_level */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x878, 8, 0, tables_of_flows}, /* transmit: log_max_ft_num */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x890, 8, 0,
+	 counters_of_flows}, /* transmit: log_max_flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x898, 8, 0,
+	 destinations_of_entry},				/* transmit: log_max_destination */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x8b8, 8, 0, tables_of_flows}, /* transmit: log_max_flow */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x900, 32, 0, fields_outer},	/* transmit: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x920, 32, 0, fields_inner},	/* transmit: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x940, 32, 0, fields_labels},	/* transmit: ft_field_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x980, 32, 0,
+	 masks_outer}, /* transmit: ft_field_bitmask_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x9a0, 32, 0,
+	 masks_inner}, /* transmit: ft_field_bitmask_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x9c0, 32, 0,
+	 fields_labels}, /* transmit: ft_field_bitmask_support */
 
-	{HCA_CAP_ESW_FLOW_TABLE, 0x200, 1, 0, is_ethernet},    /* fdb: ft_support */
-	{HCA_CAP_ESW_FLOW_TABLE, 0x202, 1, 0, is_ethernet},    /* fdb: flow_counter */
-	{HCA_CAP_ESW_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* fdb: sw_owner_v2 */
-	{HCA_CAP_ESW_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* fdb: max_ft_level */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x200, 1, 0, is_ethernet},	  /* fdb: ft_support */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x202, 1, 0, is_ethernet},	  /* fdb: flow_counter */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x203, 1, 0, is_ethernet},	  /* fdb: flow_modify_en */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x21e, 1, 0, steering_owner},	  /* fdb: sw_owner_v2 */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x238, 8, 0, table_levels},	  /* fdb: max_ft_level */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x278, 8, 0, tables_of_flows},	  /* fdb: log_max_ft_num */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x290, 8, 0, counters_of_flows}, /* fdb: log_max_flow_counter */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x298, 8, 0, destinations_of_entry}, /* fdb: log_max_destination */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x2b8, 8, 0, tables_of_flows},	      /* fdb: log_max_flow */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x300, 32, 0, fields_switch},	      /* fdb: ft_field_support */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x380, 32, 0, masks_switch}, /* fdb: ft_field_bitmask_support */
 
 	{HCA_CAP_ROCE, 0x000, 1, 0, is_ethernet}, /* roce_apm */
 	{HCA_CAP_ROCE, 0x006, 1, 0, is_ethernet}, /* fl_rc_qp_when_roce_enabled */

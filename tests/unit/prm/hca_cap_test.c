@@ -99,6 +99,56 @@ static void test_types(void)
 		CHECK(!page[i]);
 }
 
+/* A bit of flow_table_fields_supported, by its place in the PRM. */
+static bool has_field(uint32_t table, uint32_t place)
+{
+	return prm_get32(page, PRM_FIELD(table + 0x100 + place, 1));
+}
+
+/* What rules match on, and what the device's own tables can. */
+static void test_flow_tables(void)
+{
+	enum { RX = 0x200, SNIFFER_RX = 0x600, TX = 0x800, FDB = 0x200 };
+	enum {
+		OUTER_IP_VERSION = 0x03,
+		OUTER_FRAGMENT = 0x0e,
+		OUTER_TCP_FLAGS = 0x16,
+		GRE_KEY = 0x18,
+		VXLAN_VNI = 0x19,
+		GENEVE_VNI = 0x1a,
+		INNER_DMAC = 0x20,
+		INNER_TCP_PORT = 0x35,
+		MPLS_OVER_UDP = 0x45,
+		OUTER_MPLS_TTL = 0x54,
+		ESP_SPI = 0x57,
+		BTH_QPN = 0x5a,
+		MASKS = 0x80,
+	};
+	static const uint8_t yes[] = {OUTER_IP_VERSION, GRE_KEY,       VXLAN_VNI,      INNER_DMAC,
+				      INNER_TCP_PORT,	MPLS_OVER_UDP, OUTER_MPLS_TTL, ESP_SPI};
+	static const uint8_t no[] = {OUTER_FRAGMENT, OUTER_TCP_FLAGS, GENEVE_VNI, BTH_QPN};
+
+	CHECK(hca_cap_page(HCA_CAP_NIC_FLOW_TABLE, &ethernet, page));
+	CHECK(prm_get32(page, PRM_FIELD(0x002, 1)) && !prm_get32(page, PRM_FIELD(SNIFFER_RX, 1)));
+	for (uint32_t table = RX; table <= TX; table += TX - RX) {
+		CHECK(prm_get32(page, PRM_FIELD(table + 0x03, 1)) == 1); /* flow_modify_en */
+		CHECK(prm_get32(page, PRM_FIELD(table + 0x22, 6)) == 0); /* log_max_ft_size */
+		CHECK(prm_get32(page, PRM_FIELD(table + 0x98, 8)) == 5); /* log_max_destination */
+		for (size_t i = 0; i < array_size(yes); i++)
+			CHECK(has_field(table, yes[i]));
+		for (size_t i = 0; i < array_size(no); i++)
+			CHECK(!has_field(table, no[i]) && !has_field(table, MASKS + no[i]));
+		CHECK(!has_field(table, MASKS + OUTER_IP_VERSION) &&
+		      has_field(table, MASKS + VXLAN_VNI));
+	}
+	CHECK(hca_cap_page(HCA_CAP_ESW_FLOW_TABLE, &ethernet, page));
+	CHECK(has_field(FDB, OUTER_IP_VERSION) && !has_field(FDB, VXLAN_VNI) &&
+	      !has_field(FDB, INNER_DMAC) && !has_field(FDB, ESP_SPI));
+	CHECK(hca_cap_page(HCA_CAP_NIC_FLOW_TABLE, &infiniband, page));
+	for (size_t i = 0; i < sizeof(page); i++)
+		CHECK(!page[i]);
+}
+
 /* Programs own tables only where entries have a format that they know, and there is Ethernet. */
 static void test_steering(void)
 {
@@ -125,6 +175,7 @@ int main(void)
 	test_of_all();
 	test_of_the_model();
 	test_types();
+	test_flow_tables();
 	test_steering();
 	return 0;
 }
