@@ -145,6 +145,9 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
 	return "no-route";
 }
 
+/* The last number that a port's management has. */
+#define GSI_QPN 1u
+
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->host;
@@ -156,6 +159,8 @@ const char *route_missing(const struct wire *w, const struct path *path, uint32_
 	why = subnet_missing(w, path);
 	if (why)
 		return why;
+	if (dqpn <= GSI_QPN)
+		return "number-of-management";
 	if (!owner)
 		return "no-owner-of-number";
 	if (!owner_is_at(h, owner, path->dst_port))
