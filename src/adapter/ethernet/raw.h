@@ -20,5 +20,5 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 bool raw_receive(struct adapter *a, const struct pkt *pkt);
 /* The same for a frame that the switch hands to the host, which may have sent it itself. */
 void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt);
-/* Takes a packet of queue pairs as a frame, which only sniffers get.  Call it under RCU. */
+/* Takes a packet of queue pairs as a frame, which only sniffers get.  The caller is a reader. */
 void raw_sniff(struct adapter *a, const struct pkt *pkt);

@@ -42,7 +42,7 @@ enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *
  * of the wire's stream.  mkey_signed_carry stores the register of a side whose data is complete.
  *
  * message identifies the message that moves the data, so that one that is sent again is recognized;
- * 0: it is never sent again.  Call both under RCU.
+ * 0: it is never sent again.  Both in a reader.
  */
 void mkey_signed_take(struct adapter *a, struct mkey_signed *s, uint64_t message, uint64_t offset);
 void mkey_signed_carry(struct adapter *a, const struct mkey_signed *s, uint64_t message,
