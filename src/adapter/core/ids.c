@@ -63,7 +63,6 @@ void ids_remove(struct ids *ids, uint32_t number)
 {
 	struct ids_chunk *chunk =
 		atomic_load_explicit(&ids->chunk[number / IDS_CHUNK], memory_order_relaxed);
-
 	void *object;
 
 	pthread_mutex_lock(&ids->lock);

@@ -14,7 +14,6 @@
 #include "adapter/queue/cq_wait.h"
 #include "base/clock.h"
 #include "base/explain.h"
-#include "base/hazard.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 

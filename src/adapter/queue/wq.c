@@ -7,7 +7,6 @@
 
 #include "adapter/queue/cq.h"
 #include "adapter/queue/recv_error.h"
-#include "base/hazard.h"
 
 static void ring_reset(struct wq *wq)
 {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hazard.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/uverbs/objects/uar.h"
