@@ -32,6 +32,7 @@
 
 #include "talk.h"
 #include "verbs_device.h"
+#include "verbs_devx.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
 /* In large pages, as far as the kernel has any, but for memory that is to move: the rows are to differ
@@ -74,13 +75,6 @@ static uint32_t signature_bytes(enum kind kind)
 }
 
 /* ---- one side ---- */
-
-static struct ibv_context *open_devx(struct ibv_device *device)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-
-	return mlx5dv_open_device(device, &attr);
-}
 
 static struct ibv_qp *qp_create(struct side *s)
 {

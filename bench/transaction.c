@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "verbs_device.h"
+#include "verbs_devx.h"
 
 enum { DEPTH = 8, LARGEST = 1 << 20, SLICES = 10, UMR_BYTES = 256, BSF_AT = 192, CRC_BYTES = 4 };
 enum column { CRC, COPY, HAND, TWO, COLUMNS };
@@ -90,13 +91,6 @@ static uint32_t create_key(struct bench *b)
 	put_be32(context, 0x20, 4);
 	put_be32(context, 0x34, 16);
 	return create_object(b, in, sizeof(in), 8) << 8 | KEY_VARIANT;
-}
-
-static struct ibv_context *open_devx(struct ibv_device *device)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-
-	return mlx5dv_open_device(device, &attr);
 }
 
 static void connect_to_itself(struct bench *b)

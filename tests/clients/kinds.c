@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kinds.h"
+#include "verbs_devx.h"
 
 #define PAGE   4096u
 #define LARGE  ((64u << 20) + PAGE)
@@ -150,13 +151,6 @@ static void other_keys_tell(struct ibv_pd *pd)
 		device_die("a window or a list: %m");
 	kinds_tell("window", window->rkey);
 	kinds_tell("list", list->rkey);
-}
-
-static struct ibv_context *open_devx(struct ibv_device *device)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-
-	return mlx5dv_open_device(device, &attr);
 }
 
 static void *thread_wait(void *arg)

@@ -7,19 +7,14 @@
 #include <sched.h>
 #include <string.h>
 
+#include "verbs_devx.h"
+
 #define CQ_ENTRIES 2048
 #define SEND_OPS                                                                                \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
-
-static struct ibv_context *open_devx(struct ibv_device *device)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-
-	return mlx5dv_open_device(device, &attr);
-}
 
 static struct ibv_cq *open_cq(struct endpoint *d, struct ibv_cq_ex **extended)
 {
