@@ -142,6 +142,47 @@ static enum mkey_verdict transfer_place_one(enum mkey_verdict v, const struct ru
 	return v;
 }
 
+/* Copies the first n bytes of a payload. */
+static bool pull_first(const struct runs *dst, const struct pkt *pkt, uint64_t n)
+{
+	struct run src[RUNS_MAX];
+	uint32_t nsrc = 0;
+
+	if (pkt->source)
+		return pkt->source->pull(pkt->source, 0, dst->run, dst->n);
+	for (; n && nsrc < pkt->nruns && nsrc < RUNS_MAX; nsrc++) {
+		src[nsrc] = pkt->runs[nsrc];
+		src[nsrc].len = min_u64(src[nsrc].len, n);
+		n -= src[nsrc].len;
+	}
+	return payload_pull_runs(dst->run, dst->n, pkt, src, nsrc);
+}
+
+/*
+ * The key refuses a packet that stands for several.  As cards look at each one by itself, places
+ * those in front of the first that is refused.  False: the payload could not be read.
+ */
+static bool write_place_first(struct qp *qp, const struct mkey_use *u, uint64_t off,
+			      const struct pkt *pkt)
+{
+	uint64_t va = qp->resp.write_va + off;
+	uint32_t fit = 0, beyond = pkt->npkts;
+	struct runs dst;
+
+	while (beyond - fit > 1) {
+		uint32_t middle = fit + (beyond - fit) / 2;
+
+		runs_begin(&dst);
+		if (mkey_resolve(qp->adapter, u, va, (uint64_t)middle * qp->mtu, &dst) == MKEY_OK)
+			fit = middle;
+		else
+			beyond = middle;
+	}
+	runs_begin(&dst);
+	return !fit || mkey_resolve(qp->adapter, u, va, (uint64_t)fit * qp->mtu, &dst) != MKEY_OK ||
+	       pull_first(&dst, pkt, (uint64_t)fit * qp->mtu);
+}
+
 enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
@@ -155,6 +196,9 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 	/* Check the key again for each packet: it may have ended since the first one. */
 	if (pkt->payload_len)
 		v = mkey_resolve(qp->adapter, &u, r->write_va + off, pkt->payload_len, &dst);
+	if (unlikely(v != MKEY_OK && !mkey_staged(v) && pkt->npkts > 1 &&
+		     !write_place_first(qp, &u, off, pkt)))
+		return MKEY_GONE;
 	if (unlikely(mkey_staged(v))) {
 		seg = (struct send_seg){
 			.lkey = r->write_rkey, .len = r->write_len, .addr = r->write_va};

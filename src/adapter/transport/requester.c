@@ -289,6 +289,12 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 
 		runs_begin(runs);
 		v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, off, n, runs);
+		/* Cards look at each packet by itself, and send those in front of the first whose
+		 * memory is refused. */
+		if (unlikely(v != MKEY_OK && !mkey_staged(v) && n > qp->mtu)) {
+			most = div_round_up(n, qp->mtu) / 2 * qp->mtu;
+			continue;
+		}
 		pkt->source = NULL;
 		pkt->nruns = runs->n;
 		pkt->runs = runs->run;

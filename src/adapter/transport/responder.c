@@ -409,7 +409,7 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	case RESP_CHECK_RIGHT:
 		return resp_check_right(qp, pkt);
 	case RESP_CHECK_RANGE:
-		return resp_check_range(qp, pkt);
+		return resp_check_range(pkt);
 	case RESP_CHECK_LENGTH:
 		return resp_check_length(qp, pkt);
 	case RESP_TAKE_RECV:

@@ -55,11 +55,11 @@ enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 }
 
 /*
- * Checks the whole range of a write before its first byte moves.  The execution itself checks the
- * range of a write in a single packet, and reads and atomics are checked when they are accepted.  A
- * message of no bytes needs no key (IBTA 9.7.4.1.4).
+ * Reads and atomics are checked when they are accepted.  The execution itself checks the range of
+ * each packet of a write, so what comes in front of the first that lies outside is in place, as on
+ * cards.  A message of no bytes needs no key (IBTA 9.7.4.1.4).
  */
-enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
+enum resp_state resp_check_range(const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
 
@@ -67,11 +67,6 @@ enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 		return RESP_READ;
 	if (p->atomic)
 		return RESP_ATOMIC;
-	if (p->write && p->first && !p->last && pkt->dma_len &&
-	    !resp_may_access(qp, IB_ACCESS_REMOTE_WRITE, pkt)) {
-		resp_count_write(qp);
-		return RESP_ERR_REMOTE_ACCESS;
-	}
 	return RESP_CHECK_LENGTH;
 }
 

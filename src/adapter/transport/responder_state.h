@@ -54,7 +54,7 @@ void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
 /* ---- responder_access.c ---- */
 
 enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt);
-enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt);
+enum resp_state resp_check_range(const struct pkt *pkt);
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt);
 /* True if the key grants the access; notes a refusal. */
 bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
