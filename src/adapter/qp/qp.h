@@ -88,8 +88,9 @@ struct requester {
 	/* The target of a DCI without streams: requests to it go on as on RC.  NULL: see
 	 * dci_admit. */
 	const struct wqe_av *target;
-	_Atomic(uint64_t) overtaken_plus_1; /* a record that stood behind the register; 0: none */
-	uint32_t marked; /* frames that have gone and are not retired; see sent_frames.h */
+	_Atomic(uint64_t)
+		silent_plus_1; /* a record that tells nothing, see send_ring_rung; 0: none */
+	uint32_t marked;       /* frames that have gone and are not retired; see sent_frames.h */
 	uint64_t
 		steered_plus_1; /* frames: rung and record when rules were last executed; 0: never */
 	uint64_t revocation;	/* must be over before anything completes in error; 0: none */
@@ -511,15 +512,15 @@ static inline int send_ring_outrun(const struct qp *qp, uint16_t ready)
  * How many blocks the program has posted beyond block, where the doorbell register was seen to say
  * another index than the record.  A card executes what the register says.  The device does not see
  * every store, and learns of most requests from the record; so the index that is further ahead counts.  A
- * record that was overtaken says nothing until it changes, because its index comes again after
- * 65,536 blocks.
+ * record that was overtaken tells nothing until it changes, because its index comes again after
+ * 65,536 blocks; and so does one that was there when the queue pair left RESET.
  */
 uint16_t send_ring_rung(struct qp *qp, uint32_t block, uint32_t producer) __attribute__((cold));
 
 static inline bool send_ring_was_rung(const struct qp *qp)
 {
 	return atomic_load_explicit(&qp->rung, memory_order_acquire) ||
-	       atomic_load_explicit(&qp->req.overtaken_plus_1, memory_order_relaxed);
+	       atomic_load_explicit(&qp->req.silent_plus_1, memory_order_relaxed);
 }
 
 /* How many blocks the program has posted beyond block and may be sent; -1 on a fault. */

@@ -84,7 +84,7 @@ void qp_reset_queues(struct qp *qp)
 		qp->producer = (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
 	atomic_store(&qp->rung, 0);
-	atomic_store(&qp->req.overtaken_plus_1, 0);
+	atomic_store(&qp->req.silent_plus_1, 0);
 	atomic_store(&qp->enabled, 0);
 	atomic_store(&qp->receives_enabled, 0);
 	cq_wait_end(qp->adapter, &qp->wait.completions);
@@ -144,10 +144,10 @@ uint16_t send_ring_rung(struct qp *qp, uint32_t block, uint32_t producer)
 	/* In the error state a device goes by the record alone. */
 	if (qp_state(qp) == IB_QPS_ERR)
 		return posted;
-	if (atomic_load(&qp->req.overtaken_plus_1) == producer + UINT64_C(1))
+	if (atomic_load(&qp->req.silent_plus_1) == producer + UINT64_C(1))
 		posted = 0;
 	else
-		atomic_store(&qp->req.overtaken_plus_1, 0);
+		atomic_store(&qp->req.silent_plus_1, 0);
 	if (!rung)
 		return posted;
 	if (!ahead || ahead > blocks) {
@@ -157,7 +157,7 @@ uint16_t send_ring_rung(struct qp *qp, uint32_t block, uint32_t producer)
 	}
 	if (posted >= ahead && posted <= blocks)
 		return posted;
-	atomic_store(&qp->req.overtaken_plus_1, producer + UINT64_C(1));
+	atomic_store(&qp->req.silent_plus_1, producer + UINT64_C(1));
 	return ahead;
 }
 

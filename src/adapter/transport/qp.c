@@ -391,8 +391,24 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 				 });
 }
 
+/*
+ * A queue begins at its first block after a reset.  Not every program sets the doorbell record back
+ * (UCX does not for DC), so what it says now is of before, and counts for nothing until it changes or
+ * the register names the queue.
+ */
+static void distrust_record(struct qp *qp)
+{
+	uint32_t record;
+
+	if (qp->create.sq_blocks && !qp->create.region &&
+	    usermem_fetch_be32(qp->producer, &record) && (uint16_t)record)
+		atomic_store(&qp->req.silent_plus_1, record + UINT64_C(1));
+}
+
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
+	if (from == IB_QPS_RESET && to == IB_QPS_INIT)
+		distrust_record(qp);
 	/* The thread that flushes waits for peers' accesses first. */
 	if (to == IB_QPS_ERR) {
 		atomic_store(&qp->resp.revoked, true);

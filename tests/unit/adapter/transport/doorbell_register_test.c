@@ -143,6 +143,49 @@ static void test_reset(void)
 	keyed_pair_down(&pair);
 }
 
+static void connect_again(void)
+{
+	const struct qp_attr attr = {.state = IB_QPS_RESET};
+
+	CHECK(!qp_modify(pair.a.qp, &attr, IB_QP_STATE));
+	CHECK(!qp_modify(pair.b.qp, &attr, IB_QP_STATE));
+	pair.a.sq_pi = 0;
+	device_connect(&pair.device, 0, &pair.a, &pair.b);
+}
+
+/* A record from before a reset counts when it changes, or when the register names the queue. */
+static void test_record_of_before(void)
+{
+	keyed_pair_up(&pair);
+	for (unsigned i = 0; i < 3; i++)
+		put_write();
+	store_record(3);
+	ring(3);
+	expect_done(0, 3);
+	connect_again();
+	CHECK(be32_get(pair.a.dbrec[DBREC_SEND]) == 3);
+	expect_done(0, 0);
+	put_write();
+	store_record(1);
+	ring(1);
+	expect_done(0, 1);
+	store_record(3);
+	put_write();
+	put_write();
+	ring(3);
+	expect_done(1, 2);
+	connect_again();
+	for (unsigned i = 0; i < 3; i++)
+		put_write();
+	hazard_enter();
+	qp_doorbell(pair.a.qp); /* of another queue pair */
+	hazard_leave();
+	expect_done(0, 0);
+	ring(3);
+	expect_done(0, 3);
+	keyed_pair_down(&pair);
+}
+
 int main(void)
 {
 	test_without_record();
@@ -150,5 +193,6 @@ int main(void)
 	test_any_index();
 	test_error();
 	test_reset();
+	test_record_of_before();
 	return 0;
 }
