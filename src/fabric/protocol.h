@@ -15,11 +15,12 @@
 #include "base/compiler.h"
 #include "fabric/link_type.h"
 #include "fabric/umad.h"
+#include "prm/gsi.h"
 #include "prm/violation.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 15u		/* version of all that follows, and of registry/registry.h */
+#define MSG_VERSION 16u		/* version of all that follows, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -56,6 +57,8 @@ enum msg_type {
 	MSG_GONE,     /* notification: a peer is gone; as a request: we have forgotten it */
 	MSG_PORT,     /* notification: a port changed */
 	MSG_VIOLATED, /* a packet had a bad key; this has no reply */
+	MSG_GSI,      /* a datagram of ours to queue pair 1 of a port; this has no reply; as a
+			 notification: one from there */
 	MSG_ATTR,     /* read the text of a live attribute */
 	MSG_DESCRIBE, /* open a stream whose every record becomes a node's description */
 	MSG_INFO,     /* read about the fabric, and get its shared memory for reading */
@@ -136,6 +139,10 @@ struct msg_channel {
 
 struct msg_violated {
 	struct key_violation violation;
+};
+
+struct msg_gsi {
+	struct gsi_datagram datagram;
 };
 
 struct msg_port {
@@ -262,6 +269,7 @@ struct msg {
 		struct msg_peer peer;
 		struct msg_channel channel;
 		struct msg_violated violated;
+		struct msg_gsi gsi;
 		struct msg_port port;
 		struct msg_set_port set_port;
 		struct msg_link link;

@@ -165,6 +165,7 @@ static inline const char *ib_access_name(uint32_t right)
 	}
 }
 
+#define IB_GSI_QPN	 1u /* queue pair 1, the general services of a port */
 #define IB_MULTICAST_QPN 0xffffffu
 #define IB_GRH_BYTES	 40u
 #define IB_QPN_MASK	 0xffffffu

@@ -237,7 +237,7 @@ struct slot {
 	struct slot_flow flows[SLOT_FLOWS];
 };
 
-static_assert(REGISTRY_SLOTS / 64 <= 62, "one summary word, with room for other marks");
+static_assert(REGISTRY_SLOTS / 64 <= 61, "one summary word, with room for other marks");
 
 /* Names a process by its generation and its slot, for as long as the process lives. */
 static inline uint64_t slot_word(struct slot *slots, uint32_t slot)

@@ -72,11 +72,21 @@ void inbox_raise_flows(struct slot *to, uint16_t from)
 	wake_up(to);
 }
 
-void inbox_raise_emulated(struct slot *to)
+static void raise_mark(struct slot *to, uint64_t mark)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	set_bit(&to->inbox_summary, INBOX_EMULATED);
+	set_bit(&to->inbox_summary, mark);
 	wake_up(to);
+}
+
+void inbox_raise_emulated(struct slot *to)
+{
+	raise_mark(to, INBOX_EMULATED);
+}
+
+void inbox_raise_gsi(struct slot *own)
+{
+	raise_mark(own, INBOX_GSI);
 }
 
 void inbox_raise(struct slot *to, uint16_t from)

@@ -23,10 +23,13 @@ void inbox_raise_flows(struct slot *to, uint16_t from);
 /* Does the same for a slot that drives an emulated function, or is its device: the function was
  * rung, or has sent an interrupt. */
 void inbox_raise_emulated(struct slot *to);
+/* Does the same for our own slot: the daemon has sent a datagram of queue pair 1 (wire/gsi.h). */
+void inbox_raise_gsi(struct slot *own);
 /* Bits of the summary. */
 #define INBOX_FLOWS    (UINT64_C(1) << 63)
 #define INBOX_EMULATED (UINT64_C(1) << 62)
-#define INBOX_MARKS    (INBOX_FLOWS | INBOX_EMULATED)
+#define INBOX_GSI      (UINT64_C(1) << 61)
+#define INBOX_MARKS    (INBOX_FLOWS | INBOX_EMULATED | INBOX_GSI)
 
 static inline bool inbox_marked(const struct slot *s, uint64_t marks)
 {

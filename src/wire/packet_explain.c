@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "prm/mad.h"
+
 /* Says to whom a packet with many receivers goes. */
 static const char *group_text(const struct pkt *p, char text[INET6_ADDRSTRLEN])
 {
@@ -26,6 +28,16 @@ void packet_explain_group(const struct subnet *s, uint32_t row, const struct pkt
 		     subnet_port_text(s, row, port),
 		     pkt_transport(p) == BTH_RAW ? "frame" : "datagram", p->sqpn,
 		     group_text(p, group), why);
+}
+
+void packet_explain_gsi_key(const struct subnet *s, uint32_t row, const struct pkt *p)
+{
+	char port[SUBNET_PORT_TEXT];
+
+	explain_line((uint64_t)p->qkey << 24 ^ p->sqpn,
+		     "%s datagram of QP 0x%x to QP 1: dropped where it arrives: Q_Key mismatch: "
+		     "the datagram has 0x%x, and QP 1 of every port 0x%x",
+		     subnet_port_text(s, row, port), p->sqpn, p->qkey, MAD_QKEY_WELL_KNOWN);
 }
 
 void packet_explain_sender(const struct subnet *s, const struct pkt *p)

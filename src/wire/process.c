@@ -70,6 +70,7 @@ void wire_process_destroy(struct wire_process *h)
 	if (h->attr.carries)
 		atomic_fetch_sub(&h->slot->observers, 1);
 	link_shm_close(&h->shm);
+	gsi_close(&h->gsi);
 	knock_forget_all();
 	expose_close(&h->expose);
 	pthread_mutex_destroy(&h->control);
@@ -111,31 +112,31 @@ void wire_process_hear_emulated(struct wire_process *h, void (*emulated)(void))
 	atomic_store(&h->emulated, emulated);
 }
 
-static void marks_look(struct wire_process *h)
+/* Looks at what the marks of the inbox stand for; true if datagrams were delivered. */
+static bool marks_look(struct wire_process *h)
 {
 	void (*emulated)(void);
 
 	if (inbox_marked(h->slot, INBOX_FLOWS))
 		flow_control_look(h);
-	if (!inbox_marked(h->slot, INBOX_EMULATED))
-		return;
-	/* Clear the mark first, as in inbox_collect. */
-	atomic_fetch_and(&h->slot->inbox_summary, ~INBOX_EMULATED);
-	emulated = atomic_load(&h->emulated);
-	if (emulated)
-		emulated();
+	if (inbox_marked(h->slot, INBOX_EMULATED)) {
+		/* Clear the mark first, as in inbox_collect. */
+		atomic_fetch_and(&h->slot->inbox_summary, ~INBOX_EMULATED);
+		emulated = atomic_load(&h->emulated);
+		if (emulated)
+			emulated();
+	}
+	return inbox_marked(h->slot, INBOX_GSI) && gsi_deliver(h);
 }
 
 bool wire_process_progress(struct wire_process *h)
 {
 	struct link *const *l = h->links;
-	bool did = false;
+	bool did = inbox_marked(h->slot, INBOX_MARKS) && marks_look(h);
 
-	if (inbox_marked(h->slot, INBOX_MARKS))
-		marks_look(h);
 	/* A program that polls asks all the time, and mostly there is nothing. */
 	if (likely(h->nlinks == 1))
-		return (*l)->ops->drain(*l);
+		return (*l)->ops->drain(*l) | did;
 	for (; l < h->links + h->nlinks; l++)
 		did |= (*l)->ops->drain(*l);
 	return did;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "exposure/expose.h"
+#include "wire/gsi.h"
 #include "wire/link_shm.h"
 #include "wire/route.h"
 #include "wire/tap.h"
@@ -45,6 +46,7 @@ struct wire_process {
 	void *flows_user;
 	uint32_t flows_begun;		/* how often we began to control them */
 	void (*_Atomic emulated)(void); /* or NULL */
+	struct gsi gsi;
 	struct link none, local;
 	struct link_shm shm;
 	/* The link that leads to each owner that a route names; never NULL. */

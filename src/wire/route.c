@@ -46,8 +46,7 @@ static uint32_t carrier_of(const struct wire_process *h, uint32_t row)
 	return 0;
 }
 
-/* True if the port's cable leads out of the fabric and the path leads to another port. */
-static bool path_leads_out(const struct wire *w, const struct path *path)
+bool route_leads_out(const struct wire *w, const struct path *path)
 {
 	return unlikely(subnet_ethernet_leads_out(w->host->attr.subnet, w->port_row)) &&
 	       path->dst_port != w->port_row;
@@ -58,7 +57,7 @@ uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn
 	const struct wire_process *h = w->host;
 	uint32_t owner;
 
-	if (path_leads_out(w, path))
+	if (route_leads_out(w, path))
 		return subnet_port_active(h->attr.subnet, w->port_row) ? carrier_of(h, w->port_row)
 								       : 0;
 	if (path_way(w, path) != SUBNET_ARRIVES)
@@ -145,8 +144,14 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
 	return "no-route";
 }
 
-/* The last number that a port's management has. */
-#define GSI_QPN 1u
+/* Why a packet to QP 0 or QP 1 of a port is lost in this process.  Where the port is, the daemon
+ * finds. */
+static const char *gsi_missing(const struct wire *w, uint32_t dqpn)
+{
+	if (!subnet_port_active(w->host->attr.subnet, w->port_row))
+		return "port-down";
+	return dqpn == IB_GSI_QPN ? "not-to-gsi" : "not-to-smi";
+}
 
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
@@ -154,13 +159,13 @@ const char *route_missing(const struct wire *w, const struct path *path, uint32_
 	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 	const char *why;
 
-	if (path_leads_out(w, path))
+	if (route_leads_out(w, path))
 		return subnet_port_active(h->attr.subnet, w->port_row) ? "carrier" : "port-down";
+	if (dqpn <= IB_GSI_QPN)
+		return gsi_missing(w, dqpn);
 	why = subnet_missing(w, path);
 	if (why)
 		return why;
-	if (dqpn <= GSI_QPN)
-		return "number-of-management";
 	if (!owner)
 		return "no-owner-of-number";
 	if (!owner_is_at(h, owner, path->dst_port))

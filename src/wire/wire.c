@@ -5,6 +5,7 @@
 
 #include "base/hazard.h"
 #include "base/trace.h"
+#include "wire/gsi.h"
 #include "wire/process.h"
 #include "wire/route.h"
 #include "wire/counter_shard.h"
@@ -99,6 +100,12 @@ bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqp
 		       SLOT_RINGER;
 }
 
+/* True for the numbers of QP 0 and QP 1 of every port, and of all members of a group. */
+static inline bool is_no_queue_pair(uint32_t qpn)
+{
+	return ((qpn + 1) & IB_QPN_MASK) <= IB_GSI_QPN + 1;
+}
+
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
 	bool observed = slot_observed(w->host->slot);
@@ -107,8 +114,12 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	uint32_t n, to;
 	uint64_t octets;
 
-	if (unlikely(p->dqpn == IB_MULTICAST_QPN))
-		return multicast_xmit(w, p);
+	if (unlikely(is_no_queue_pair(p->dqpn))) {
+		if (p->dqpn == IB_MULTICAST_QPN)
+			return multicast_xmit(w, p);
+		if (!route_leads_out(w, p->path))
+			return gsi_xmit(w, p);
+	}
 	/* Count before the packet is sent: on loopback the receiver may reuse what it describes. */
 	octets = pkt_wire_octets(p, w->ethernet);
 	n = pkt_wire_packets(p);

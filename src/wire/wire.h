@@ -68,6 +68,7 @@ struct wire_client {
 	void *user;
 };
 
+struct gsi_datagram;
 struct key_violation;
 
 struct wire_process_attr {
@@ -84,6 +85,9 @@ struct wire_process_attr {
 	/* Hears that a switch's port has not let a packet of ours pass.  NULL: nobody wants to
 	 * know. */
 	void (*violated)(void *user, const struct key_violation *v);
+	/* Sends a datagram to queue pair 1 of a port, without waiting; false: it is lost.  NULL: all
+	 * are lost. */
+	bool (*send_gsi)(void *user, const struct gsi_datagram *d);
 	bool expose; /* lay memory and responders open to peers */
 	/* The process is no program, but carries what one port sends out of the fabric
 	 * (tie/carrier.h).  These packets come to it in packets of the path MTU, with their
@@ -104,6 +108,9 @@ int wire_process_add_channel(struct wire_process *h, uint16_t peer, int fd, size
 /* Drops the channel of a process that has ended.  The next progress delivers what it had sent, and
  * only then releases the memory; so this never waits. */
 void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
+/* Takes a datagram that queue pair 1 of a port has sent to a queue pair of this process, for the
+ * next progress.  It never waits: a datagram for which there is no room is lost. */
+void wire_process_take_gsi(struct wire_process *h, const struct gsi_datagram *d);
 /* Delivers what other processes have sent.  O(1) when there is nothing.  True if anything was
  * delivered, or if the caller should try again what was told WIRE_BUSY: a peer that makes room
  * raises our inbox. */

@@ -35,6 +35,8 @@ struct test_fabric {
 	bool refuse;		  /* open_channel fails */
 	/* What happens between the daemon's answer to open_channel and its use.  May be NULL. */
 	void (*meanwhile)(struct test_fabric *b);
+	/* What processes that come up give to the daemon.  May be NULL. */
+	bool (*send_gsi)(void *user, const struct gsi_datagram *d);
 	struct traffic *traffic; /* of processes that come up */
 	bool expose;		 /* processes that come up lay memory open */
 };
@@ -111,6 +113,7 @@ static inline void test_process_up(struct test_process *st, struct test_fabric *
 		.slot = slot,
 		.traffic = b->traffic,
 		.open_channel = test_fabric_open_channel,
+		.send_gsi = b->send_gsi,
 		.expose = b->expose,
 		.user = st,
 	};

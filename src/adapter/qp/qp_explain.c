@@ -177,9 +177,10 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 					"pass: its port enforces partitions and its table does "
 					"not have the P_Key"},
 		{"mtu-of-a-link", "a link on the way takes only packets smaller than the path MTU"},
-		{"number-of-management",
-		 "QP 0 and QP 1 of a port take MADs that programs send by umad (libibumad) or "
-		 "rdma_cm, and nothing from queue pairs"},
+		{"not-to-smi", "QP 0 of a port takes SMPs that programs send by umad (libibumad), "
+			       "and nothing from queue pairs"},
+		{"not-to-gsi", "QP 1 of a port takes MADs alone, which are datagrams (UD) of 256 "
+			       "bytes at most; or the fabric's daemon is busy or has gone"},
 		{"no-owner-of-number",
 		 "no process of the fabric has a QP of that number: the peer's process has ended, "
 		 "the number is wrong, or the peer is in another fabric (another user, --fabric or "

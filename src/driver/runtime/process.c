@@ -105,6 +105,16 @@ static void on_gone(void *user, uint16_t peer)
 	pthread_mutex_unlock(&r->host_lock);
 }
 
+static void on_gsi(void *user, const struct gsi_datagram *d)
+{
+	struct running *r = user;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		wire_process_take_gsi(r->process.wire_process, d);
+	pthread_mutex_unlock(&r->host_lock);
+}
+
 static void on_function(void *user)
 {
 	void (*fn)(void) = atomic_load(&function_listener);
@@ -190,6 +200,13 @@ static void process_violated(void *user, const struct key_violation *v)
 	fabric_tell_violation(p->fabric, v);
 }
 
+static bool process_send_gsi(void *user, const struct gsi_datagram *d)
+{
+	struct process *p = user;
+
+	return fabric_send_gsi(p->fabric, d);
+}
+
 /* ---- up and down ---- */
 
 /* Reads SOFTHCA_MEMORY; see softhca(1).  SOFTHCA_EXPOSE=0 is the former way to ask for packets. */
@@ -251,6 +268,7 @@ static int process_connect(struct running *r)
 	const struct fabric_client_ops ops = {
 		.channel = on_channel,
 		.gone = on_gone,
+		.gsi = on_gsi,
 		.function = on_function,
 		.port = on_port,
 		.lost = on_lost,
@@ -273,6 +291,7 @@ static int process_connect(struct running *r)
 			.traffic = fabric_traffic(p->fabric),
 			.open_channel = process_open_channel,
 			.violated = process_violated,
+			.send_gsi = process_send_gsi,
 			.expose = p->memory != MEMORY_PACKETS,
 			.user = p,
 		};

@@ -95,6 +95,15 @@ void fabric_tell_violation(struct fabric_client *c, const struct key_violation *
 		log_debug("cannot tell of a bad key");
 }
 
+bool fabric_send_gsi(struct fabric_client *c, const struct gsi_datagram *d)
+{
+	struct msg m = {.gsi.datagram = *d};
+
+	no_cancellation();
+	msg_prepare(&m, MSG_GSI, MSG_REQUEST, 1, 0);
+	return !client_send(c, &m, MSG_DONTWAIT);
+}
+
 int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
 		 const char *warning)
 {

@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "prm/number.h"
+#include "prm/gsi.h"
 #include "prm/violation.h"
 #include "subnet/subnet.h"
 #include "registry/registry.h"
@@ -36,6 +37,9 @@ struct fabric_client_ops {
 	void (*function)(void *user);
 	/* A port of the subnet changed state or LID. */
 	void (*port)(void *user, uint32_t port_row, enum ib_event event);
+	/* Queue pair 1 of a port has sent a datagram to a queue pair of ours.  NULL: we have
+	 * none. */
+	void (*gsi)(void *user, const struct gsi_datagram *d);
 	/* The daemon is gone: treat every port as down. */
 	void (*lost)(void *user);
 	void *user;
@@ -103,6 +107,9 @@ int fabric_open_function(struct fabric_client *c, uint32_t device, int *fd) must
 /* Tells the daemon of a packet that had a bad key.  It neither waits nor fails: if the daemon's
  * socket has no room, the daemon does not hear of it. */
 void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v);
+/* Sends a datagram to queue pair 1 of a port.  It does not wait: false if the daemon's socket has no
+ * room, or the daemon has gone. */
+bool fabric_send_gsi(struct fabric_client *c, const struct gsi_datagram *d) must_check;
 
 /*
  * Sums a port's counters over all processes, those that have ended included; needs no open client.

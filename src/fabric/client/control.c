@@ -116,6 +116,10 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 		if (c->ops.function)
 			c->ops.function(c->ops.user);
 		break;
+	case MSG_GSI:
+		if (c->ops.gsi)
+			c->ops.gsi(c->ops.user, &m->gsi.datagram);
+		break;
 	case MSG_PORT:
 		if (m->port.row < c->segments.subnet.nports) {
 			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),

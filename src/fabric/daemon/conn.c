@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Connections: what the daemon sends them, and their end; see server.h. */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -86,6 +88,35 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 	 * slots.  The shutdown makes the loop come back to it. */
 	if (ret)
 		shutdown(c->sock.fd, SHUT_RDWR);
+}
+
+/* True while at most half of the socket's room is taken, so that messages that must not be lost find
+ * the other half. */
+static bool conn_has_room(const struct conn *c)
+{
+	int unread = 0, room = 0;
+	socklen_t length = sizeof(room);
+
+	return !c->queue && !ioctl(c->sock.fd, SIOCOUTQ, &unread) &&
+	       !getsockopt(c->sock.fd, SOL_SOCKET, SO_SNDBUF, &room, &length) && unread < room / 2;
+}
+
+void conn_send_lossy(struct conn *c, const struct msg *m)
+{
+	if (!c->dead && conn_has_room(c) && msg_send(c->sock.fd, m, NULL, 0, MSG_DONTWAIT))
+		log_debug("process %d does not get a message that may be lost", (int)c->pid);
+}
+
+bool conn_has_port(const struct server *s, const struct conn *c, uint32_t row)
+{
+	const struct fabric *f = s->fabric;
+	uint32_t host, first;
+
+	if (c->slot == CONN_NO_SLOT)
+		return false;
+	host = f->rows[c->slot].host;
+	first = f->hosts[host].first_port;
+	return row >= first && row - first < f->topology.hosts[host].nports;
 }
 
 bool conn_is_reading(const struct conn *c)

@@ -349,15 +349,8 @@ static answer_fn *const answers[MSG_TYPES] = {
 /* A process may tell this of its own ports only. */
 static void key_violated(struct server *s, const struct conn *c, const struct key_violation *v)
 {
-	struct fabric *f = s->fabric;
-	uint32_t rows[SLOT_PORTS], n;
-
-	if (c->slot == CONN_NO_SLOT)
-		return;
-	n = host_rows(f, f->rows[c->slot].host, rows);
-	for (uint32_t i = 0; i < n; i++)
-		if (rows[i] == v->row)
-			sma_key_violated(&f->sma, v);
+	if (conn_has_port(s, c, v->row))
+		sma_key_violated(&s->fabric->sma, v);
 }
 
 static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
@@ -381,6 +374,10 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 	}
 	if (type == MSG_VIOLATED) {
 		key_violated(s, c, &m->violated.violation);
+		return;
+	}
+	if (type == MSG_GSI) {
+		gsi_take(s, c, &m->gsi.datagram);
 		return;
 	}
 	status = answers[type](s, c, m, &attached);

@@ -288,6 +288,7 @@ int server_open(struct server *s, struct fabric *f, int lock)
 		return ret;
 	home_open(s);
 	port_notes_open(s);
+	gsi_open(s);
 	return listener_open(s);
 }
 

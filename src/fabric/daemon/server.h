@@ -74,6 +74,11 @@ void server_close(struct server *s);
 /* Sends the message or queues it; fd (or -1) stays the caller's. */
 void conn_send(struct server *s, struct conn *c, const struct msg *m, const int *fds,
 	       unsigned nfds);
+/* The same for a message that may be lost, and is if the client has not taken much of what it was
+ * sent. */
+void conn_send_lossy(struct conn *c, const struct msg *m);
+/* Tells whether the connection is that of a process on the port's host. */
+bool conn_has_port(const struct server *s, const struct conn *c, uint32_t row) must_check;
 /* Ends the connection and what depends on it. */
 void conn_end(struct server *s, struct conn *c);
 /* Closes and frees the connection without telling anybody; for the end of the server. */
@@ -92,6 +97,12 @@ bool conn_is_reading(const struct conn *c) must_check;
 void port_notes_open(struct server *s);
 /* Tells them an asynchronous event of the port. */
 void port_note(struct server *s, uint32_t row, enum ib_event event);
+
+/* ---- gsi.c: datagrams between queue pairs of processes and queue pair 1 of ports ---- */
+
+void gsi_open(struct server *s);
+/* A process has sent one to queue pair 1 of a port. */
+void gsi_take(struct server *s, const struct conn *c, const struct gsi_datagram *d);
 
 /* ---- tie.c: where the cables of Ethernet ports lead ---- */
 

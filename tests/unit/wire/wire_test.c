@@ -93,7 +93,8 @@ static void test_routes(struct test_fabric *fabric)
 	CHECK(route_walk(a.wire, &to_other, test_fabric_qpn(0)) == 0);
 	CHECK(!strcmp(route_missing(a.wire, &to_self, test_fabric_qpn(1)),
 		      "number-of-another-host"));
-	CHECK(!strcmp(route_missing(a.wire, &to_other, 1), "number-of-management"));
+	CHECK(!strcmp(route_missing(a.wire, &to_other, 0), "not-to-smi"));
+	CHECK(!strcmp(route_missing(a.wire, &to_other, 1), "not-to-gsi"));
 	CHECK(!strcmp(route_missing(a.wire, &to_other, 2), "no-owner-of-number"));
 	/* Two processes of one host. */
 	atomic_store(&fabric->registry->slot_host_plus_1[1], 1);

@@ -73,12 +73,15 @@ struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 
 /* ---- giving it to the agent ---- */
 
-static uint8_t own_gid_index(const struct subnet *s, uint32_t row, const union ib_gid *gid)
+/* The entry of the port's table by which an answer goes back as the packet has come. */
+static uint8_t own_gid_index(const struct subnet *s, uint32_t row, const struct mad_packet *p)
 {
+	bool ethernet = s->ports[row].ethernet;
 	struct subnet_gid_entry own;
 
 	for (uint32_t i = 0; i < subnet_port_gids(&s->ports[row]); i++)
-		if (subnet_gid(s, row, i, &own) && !memcmp(&own.gid, gid, sizeof(*gid)))
+		if (subnet_gid(s, row, i, &own) && !memcmp(&own.gid, &p->dgid, sizeof(own.gid)) &&
+		    (!ethernet || p->roce_v1 == (own.type == GID_IB_ROCE_V1)))
 			return (uint8_t)i;
 	return 0;
 }
@@ -96,7 +99,7 @@ struct mad_address agent_address_of(const struct mad_fabric *f, const struct mad
 	if (!p->grh)
 		return from;
 	from.grh = true;
-	from.gid_index = own_gid_index(s, row, &p->dgid);
+	from.gid_index = own_gid_index(s, row, p);
 	from.hop_limit = p->hop_limit;
 	from.traffic_class = p->traffic_class;
 	from.flow_label = p->flow_label;

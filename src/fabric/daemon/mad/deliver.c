@@ -7,7 +7,17 @@ static bool packet_is_sound(const struct mad_packet *p)
 {
 	if (p->mad[MAD_AT_BASE_VERSION] != 1)
 		return false;
-	return p->dqpn == (mad_is_smp(p->mad) ? 0 : 1);
+	return p->dqpn == (mad_is_smp(p->mad) ? 0 : IB_GSI_QPN);
+}
+
+/* Queue pair 1 of every port has this Q_Key, and no queue pair may use another one towards it. */
+static bool packet_qkey(const struct mad_fabric *f, const struct mad_packet *p)
+{
+	if (!p->dqpn || p->qkey == MAD_QKEY_WELL_KNOWN)
+		return true;
+	if (f->qkey_violated)
+		f->qkey_violated(f->key_user, p);
+	return false;
 }
 
 /* Finds the entry of the port's table that lets the packet in. */
@@ -30,7 +40,7 @@ static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
 	if (packet_pkey_find(f, p))
 		return true;
 	if (f->pkey_violated)
-		f->pkey_violated(f->pkey_user, p);
+		f->pkey_violated(f->key_user, p);
 	return false;
 }
 
@@ -125,13 +135,23 @@ static void run_deliver(struct mad_fabric *f, struct mad_packet *p)
 	mad_packet_put(f, p);
 }
 
+/* The packet is for a queue pair of a process, which checks its keys itself. */
+static void queue_pair_give(const struct mad_fabric *f, const struct mad_packet *p)
+{
+	if (p->sqpn == IB_GSI_QPN && f->to_queue_pair)
+		f->to_queue_pair(f->queue_pair_user, p);
+}
+
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
 {
 	if (p->source) {
 		run_deliver(f, p);
 		return;
 	}
-	if (packet_is_sound(p) && packet_pkey(f, p) && packet_give(f, p)) {
+	if (p->dqpn > IB_GSI_QPN) {
+		queue_pair_give(f, p);
+	} else if (packet_is_sound(p) && packet_pkey(f, p) && packet_qkey(f, p) &&
+		   packet_give(f, p)) {
 		packet_reply(f, p);
 		return;
 	}

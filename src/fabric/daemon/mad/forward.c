@@ -178,7 +178,7 @@ static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32
 						   : NET_RCV_CONSTRAINT_ERRORS,
 		  mad_packet_run(p));
 	if (f->pkey_enforced)
-		f->pkey_enforced(f->pkey_user, p, row);
+		f->pkey_enforced(f->key_user, p, row);
 	return false;
 }
 
@@ -282,6 +282,7 @@ static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
 	uint32_t to = p->grh ? subnet_port_by_gid(f->net->subnet, &p->dgid) : SUBNET_NONE;
 
 	if (to == SUBNET_NONE || !f->net->subnet->ports[to].ethernet ||
+	    !subnet_ethernet_reaches(f->net->subnet, p->row, to) ||
 	    !subnet_port_active(f->net->subnet, p->row) || !subnet_port_active(f->net->subnet, to))
 		return false;
 	p->slid = p->dlid = 0;

@@ -54,7 +54,13 @@ struct mad_fabric {
 	void (*pkey_violated)(void *user, const struct mad_packet *p);
 	/* 'row', a switch's port that enforces partitions, dropped it on its way. */
 	void (*pkey_enforced)(void *user, const struct mad_packet *p, uint32_t row);
-	void *pkey_user;
+	/* The same for a datagram of a queue pair to queue pair 1 with another Q_Key than that one
+	 * has. */
+	void (*qkey_violated)(void *user, const struct mad_packet *p);
+	void *key_user;
+	/* p has arrived at p->row for a queue pair of a process.  NULL: there are none. */
+	void (*to_queue_pair)(void *user, const struct mad_packet *p);
+	void *queue_pair_user;
 	bool no_runs; /* sends each packet of a message by itself; for tests */
 	uint64_t delivered, dropped;
 };

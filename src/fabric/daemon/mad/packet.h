@@ -43,6 +43,7 @@ struct mad_packet {
 	bool arriving; /* it is arriving at 'row'; else it leaves 'row' */
 	bool local;    /* it never was on a link: the zero-hop way (2.12) */
 	bool grh;
+	bool roce_v1; /* at ports of Ethernet */
 	uint8_t hop_limit, traffic_class;
 	uint32_t flow_label;
 	union ib_gid sgid, dgid;

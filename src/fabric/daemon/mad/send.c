@@ -181,8 +181,10 @@ static void packet_address(const struct mad_agent *a, const struct mad_address *
 	p->traffic_class = to->traffic_class;
 	p->flow_label = to->flow_label;
 	p->dgid = to->gid;
-	if (subnet_gid(s, a->attr.row, to->gid_index, &own))
-		p->sgid = own.gid;
+	if (!subnet_gid(s, a->attr.row, to->gid_index, &own))
+		return;
+	p->sgid = own.gid;
+	p->roce_v1 = port->ethernet && own.type == GID_IB_ROCE_V1;
 }
 
 struct mad_packet *send_packet(struct mad_send *send)

@@ -107,8 +107,9 @@ int sma_open(struct sma *s, struct mad_fabric *f)
 	mad_port_agent(f, MAD_CLASS_SMP_LID, &s->agent);
 	mad_port_agent(f, MAD_CLASS_SMP_DIRECTED, &s->agent);
 	f->pkey_violated = sma_pkey_violated;
+	f->qkey_violated = sma_qkey_violated;
 	f->pkey_enforced = sma_pkey_enforced;
-	f->pkey_user = s;
+	f->key_user = s;
 	return 0;
 }
 
@@ -116,6 +117,7 @@ void sma_close(struct sma *s)
 {
 	if (s->fabric) {
 		s->fabric->pkey_violated = NULL;
+		s->fabric->qkey_violated = NULL;
 		s->fabric->pkey_enforced = NULL;
 	}
 	sma_mkey_close(s);

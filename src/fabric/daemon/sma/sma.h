@@ -53,6 +53,8 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 /* A MAD had a P_Key that the port p->row does not have: counts it and tells the SM.  As
  * mad_fabric's pkey_violated. */
 void sma_pkey_violated(void *sma, const struct mad_packet *p);
+/* The same for a datagram of a queue pair to queue pair 1 with a bad Q_Key.  As qkey_violated. */
+void sma_qkey_violated(void *sma, const struct mad_packet *p);
 
 /*
  * The same for a switch's port that enforces partitions, and has dropped and counted the MAD.  As

@@ -76,16 +76,18 @@ static void violation_ends(uint8_t *details, unsigned at, const struct key_viola
 	}
 }
 
-static struct key_violation violation_of(const struct mad_packet *p, uint32_t row)
+static struct key_violation violation_of(const struct mad_packet *p, uint32_t row,
+					 enum key_violation_kind kind)
 {
 	return (struct key_violation){
 		.row = row,
-		.key = p->pkey,
+		.key = kind == VIOLATION_QKEY ? p->qkey : p->pkey,
 		.sqpn = p->sqpn,
 		.dqpn = p->dqpn,
 		.slid = p->slid,
 		.dlid = p->dlid,
 		.sl = p->sl,
+		.kind = (uint8_t)kind,
 		.grh = p->grh,
 		.sgid = p->sgid,
 		.dgid = p->dgid,
@@ -106,20 +108,31 @@ static void key_violated(struct sma *s, const struct key_violation *v)
 		    v->kind == VIOLATION_QKEY ? NOTICE_BAD_QKEY : NOTICE_BAD_PKEY, details);
 }
 
-void sma_pkey_violated(void *sma, const struct mad_packet *p)
+/* Counts a MAD with a bad key in a field of PortInfo, and tells the SM. */
+static void mad_violated(struct sma *s, const struct mad_packet *p, enum key_violation_kind kind,
+			 struct prm_field field)
 {
-	struct sma *s = sma;
 	struct net *net = s->fabric->net;
 	uint32_t end = net_end_port(net, p->row);
-	uint32_t count = net_info(net, end, PI_PKEY_VIOLATIONS);
+	uint32_t count = net_info(net, end, field);
 	struct key_violation v;
 
 	if (net->subnet->ports[end].ethernet)
 		return;
 	if (count < VIOLATIONS_MOST)
-		net_info_set(net, end, PI_PKEY_VIOLATIONS, count + 1);
-	v = violation_of(p, end);
+		net_info_set(net, end, field, count + 1);
+	v = violation_of(p, end, kind);
 	key_violated(s, &v);
+}
+
+void sma_pkey_violated(void *sma, const struct mad_packet *p)
+{
+	mad_violated(sma, p, VIOLATION_PKEY, (struct prm_field)PI_PKEY_VIOLATIONS);
+}
+
+void sma_qkey_violated(void *sma, const struct mad_packet *p)
+{
+	mad_violated(sma, p, VIOLATION_QKEY, (struct prm_field)PI_QKEY_VIOLATIONS);
 }
 
 /* Which parts of a notice 259 are valid. */
@@ -151,7 +164,7 @@ static void pkey_enforced(struct sma *s, uint32_t row, const struct key_violatio
 
 void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row)
 {
-	const struct key_violation v = violation_of(p, row);
+	const struct key_violation v = violation_of(p, row, VIOLATION_PKEY_AT_SWITCH);
 
 	pkey_enforced(sma, row, &v);
 }

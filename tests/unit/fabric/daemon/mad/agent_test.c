@@ -284,6 +284,96 @@ static void test_question(void)
 	test_mad_close(&m);
 }
 
+/* ---- queue pairs of processes ---- */
+
+#define QPN 0x777u
+
+static struct mad_packet given;
+static uint32_t ngiven, nviolated;
+
+static void to_queue_pair(void *user, const struct mad_packet *p)
+{
+	CHECK(user == &ngiven);
+	given = *p;
+	ngiven++;
+}
+
+static void qkey_violated(void *user, const struct mad_packet *p)
+{
+	(void)user;
+	CHECK(p->row == m.t.h2 && p->sqpn == QPN);
+	nviolated++;
+}
+
+/* As gsi_take makes it of a datagram of a queue pair at H1. */
+static void datagram_emit(uint32_t qkey, uint32_t tid)
+{
+	struct mad_send_attr s = send_attr(0x10, MAD_GET, 4, tid);
+	struct mad_packet *p = mad_packet_get(&m.mad);
+
+	CHECK(p != NULL);
+	p->row = m.t.h1;
+	p->sqpn = QPN;
+	p->dqpn = 1;
+	p->qkey = qkey;
+	p->slid = 1;
+	p->dlid = s.to.lid;
+	p->pkey = SUBNET_PKEY_DEFAULT;
+	memcpy(p->mad, s.mad, MAD_BYTES);
+	mad_emit(&m.mad, p);
+	test_mad_run(&m, 0);
+}
+
+/* A queue pair asks a program, and a program asks a queue pair. */
+static void test_queue_pairs(void)
+{
+	struct mad_agent_attr attr;
+	struct mad_message request;
+	struct mad_send_attr s;
+	struct user server, manager;
+
+	open_net();
+	m.mad.to_queue_pair = to_queue_pair;
+	m.mad.queue_pair_user = &ngiven;
+	m.mad.qkey_violated = qkey_violated;
+	attr = attr_of(0x10, METHOD(MAD_GET));
+	attr.row = m.t.h2;
+	CHECK(!try_register(&server, attr));
+	datagram_emit(0x1234, 8);
+	CHECK(!server.received && nviolated == 1);
+	datagram_emit(MAD_QKEY_WELL_KNOWN, 9);
+	CHECK(server.received == 1 && nviolated == 1 && server.from.qpn == QPN);
+	CHECK(server.from.lid == 1 && mad_get32(server.mad, MAD_AT_TID + 4) == 9);
+
+	request = (struct mad_message){.from = server.from};
+	mad_answer(server.mad, MAD_GET_RESP, 0);
+	CHECK(!mad_agent_reply(&server.agent, &request, server.mad, MAD_BYTES, false));
+	test_mad_run(&m, 0);
+	CHECK(ngiven == 1 && given.row == m.t.h1 && given.dqpn == QPN && given.sqpn == 1);
+	CHECK(given.qkey == MAD_QKEY_WELL_KNOWN && given.slid == 4 && given.dlid == 1);
+	CHECK(given.pkey == SUBNET_PKEY_DEFAULT && given.mad[MAD_AT_METHOD] == MAD_GET_RESP);
+
+	/* From queue pair 0 nothing leads there. */
+	s = send_attr(0x10, MAD_SEND, 1, 10);
+	s.to.qpn = QPN;
+	s.timeout_ms = 0;
+	CHECK(!mad_agent_send(&server.agent, &s));
+	test_mad_run(&m, 0);
+	CHECK(ngiven == 2 && mad_get32(given.mad, MAD_AT_TID + 4) == 10);
+	attr = attr_of(MAD_CLASS_SMP_LID, 0);
+	attr.row = m.t.h2;
+	CHECK(!try_register(&manager, attr));
+	s = send_attr(MAD_CLASS_SMP_LID, MAD_GET, 1, 11);
+	s.to.qpn = QPN;
+	s.timeout_ms = 0;
+	CHECK(!mad_agent_send(&manager.agent, &s));
+	test_mad_run(&m, 0);
+	CHECK(ngiven == 2);
+	mad_agent_unregister(&server.agent);
+	mad_agent_unregister(&manager.agent);
+	test_mad_close(&m);
+}
+
 /* The same bytes again and again, then one report. */
 static void test_timeout(void)
 {
@@ -574,6 +664,7 @@ int main(void)
 	test_ouis();
 	test_numbers();
 	test_question();
+	test_queue_pairs();
 	test_timeout();
 	test_send_checks();
 	test_local();

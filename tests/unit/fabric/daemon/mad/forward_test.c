@@ -51,6 +51,7 @@ static struct mad_packet *packet(uint32_t row, unsigned class, uint16_t slid, ui
 	p->dlid = dlid;
 	p->pkey = 0xffff;
 	p->dqpn = p->sqpn = class == MAD_CLASS_PERF;
+	p->qkey = p->dqpn ? MAD_QKEY_WELL_KNOWN : 0;
 	p->mad[MAD_AT_BASE_VERSION] = 1;
 	p->mad[MAD_AT_CLASS] = (uint8_t) class;
 	p->mad[MAD_AT_CLASS_VERSION] = 1;

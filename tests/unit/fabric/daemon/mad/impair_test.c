@@ -56,6 +56,7 @@ static void send_to(uint16_t lid)
 	p->dlid = lid;
 	p->pkey = 0xffff;
 	p->sqpn = p->dqpn = 1;
+	p->qkey = MAD_QKEY_WELL_KNOWN;
 	p->grh = lid >= MAD_LID_MULTICAST;
 	p->mad[MAD_AT_BASE_VERSION] = 1;
 	p->mad[MAD_AT_CLASS] = MAD_CLASS_PERF;
