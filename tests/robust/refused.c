@@ -239,6 +239,38 @@ static void queue_pairs(void)
 	       ret_of(ibv_modify_qp(rc, &attr, init | 1 << 22)), EOPNOTSUPP);
 }
 
+/* The device has no packet pacing, and says so. */
+static void pacing(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .rate_limit = 1000};
+	const struct ibv_packet_pacing_caps none = {0};
+	struct ibv_device_attr_ex device;
+	struct ibv_qp *raw;
+
+	expect("query_device_ex", ret_of(ibv_query_device_ex(port.ctx, NULL, &device)), 0);
+	expect("packet_pacing_caps",
+	       memcmp(&device.packet_pacing_caps, &none, sizeof(none)) ? EINVAL : 0, 0);
+	expect("modify_qp of RC to a rate",
+	       ret_of(ibv_modify_qp(rc, &attr,
+				    IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+					    IBV_QP_ACCESS_FLAGS | IBV_QP_RATE_LIMIT)),
+	       EINVAL);
+	if (!port.ethernet)
+		return;
+	raw = make_qp(IBV_QPT_RAW_PACKET, NULL);
+	if (!raw || ibv_modify_qp(raw, &attr, IBV_QP_STATE | IBV_QP_PORT))
+		device_die("a raw packet QP: %m");
+	attr.qp_state = IBV_QPS_RTR;
+	expect("modify_qp to RTR", ret_of(ibv_modify_qp(raw, &attr, IBV_QP_STATE)), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	expect("modify_qp to a rate",
+	       ret_of(ibv_modify_qp(raw, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT)), EOPNOTSUPP);
+	attr.rate_limit = 0;
+	expect("modify_qp to no rate",
+	       ret_of(ibv_modify_qp(raw, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT)), 0);
+	ibv_destroy_qp(raw);
+}
+
 /* A Q_Key of a privileged range, of a program that has no such right. */
 static void privileged(void)
 {
@@ -399,6 +431,7 @@ int main(int argc, char **argv)
 	queues();
 	flow_rules();
 	queue_pairs();
+	pacing();
 	privileged();
 	memory_regions();
 	addresses();

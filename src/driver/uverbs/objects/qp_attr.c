@@ -145,8 +145,9 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 	struct qp_attr attr;
 	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 
-	if (cmd->attr_mask & IB_QP_RATE_LIMIT && rate_limit)
-		return explained(-EINVAL, "rate_limit: the device has no packet pacing");
+	/* Other types of QP have no such attribute. */
+	if (cmd->attr_mask & IB_QP_RATE_LIMIT && rate_limit && qp->type == IB_QPT_RAW_PACKET)
+		return explained(-EOPNOTSUPP, "rate_limit: the device has no packet pacing");
 	if (ret == 0)
 		ret = qp_attr_decode(req->file, qp->type, cmd, &attr);
 	if (ret)
