@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/protocol.h"
@@ -215,6 +216,15 @@ bool rundir_is_locked(const char *dir)
 	return lock == -EAGAIN;
 }
 
+/*
+ * In a program these files are removed by the preload library, to which the name "dev" below a
+ * host's directory must not mean /dev: the kernel is asked directly.
+ */
+static int open_directory(int at, const char *name)
+{
+	return (int)syscall(SYS_openat, at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* Takes fd over.  It never follows a symbolic link; depth bounds what a hostile tree could cost. */
 static void remove_below(int fd, unsigned depth)
 {
@@ -231,8 +241,7 @@ static void remove_below(int fd, unsigned depth)
 		if (e->d_type != DT_DIR && !unlinkat(fd, e->d_name, 0))
 			continue;
 		if (depth) {
-			int sub = openat(fd, e->d_name,
-					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			int sub = open_directory(fd, e->d_name);
 
 			if (sub >= 0)
 				remove_below(sub, depth - 1);
@@ -246,7 +255,7 @@ static void remove_below(int fd, unsigned depth)
 
 void rundir_remove_tree(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open_directory(AT_FDCWD, path);
 
 	if (fd >= 0)
 		remove_below(fd, TREE_DEPTH);
@@ -255,14 +264,14 @@ void rundir_remove_tree(const char *path)
 
 void rundir_clear(const char *dir)
 {
-	int at = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int at = open_directory(AT_FDCWD, dir);
 	int hosts;
 
 	if (at < 0)
 		return;
 	unlinkat(at, "sock", 0);
 	unlinkat(at, "log", 0);
-	hosts = openat(at, "hosts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	hosts = open_directory(at, "hosts");
 	if (hosts >= 0)
 		remove_below(hosts, TREE_DEPTH);
 	unlinkat(at, "hosts", AT_REMOVEDIR);

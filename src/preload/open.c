@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * open(2) and its spellings, fopen, and directories.  The names with 64 and _2 are what programs
+ * open(2) and its spellings, creat, fopen, and directories.  The names with 64 and _2 are what programs
  * built with large-file or fortify switches call.
  */
 #include "preload/libc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "driver/cdev.h"
@@ -48,32 +50,81 @@ static bool may_track(void)
 	return tree_device_owner();
 }
 
+/* As in sysfs, nobody makes files, root included. */
+static int missing_open(struct tree_path *t, int flags)
+{
+	char *name = strrchr(t->text, '/');
+	bool parent_is_there;
+
+	if (errno != ENOENT || !(flags & O_CREAT))
+		return -1;
+	*name = '\0';
+	parent_is_there = !real(access)(t->text, F_OK);
+	*name = '/';
+	errno = parent_is_there ? EACCES : ENOENT;
+	return -1;
+}
+
+/* As in sysfs, nobody opens a file without write permission for writing, root included. */
+static int attribute_open(const struct tree_path *t, const struct stat *st, int flags)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+	int saved_errno = errno, fd;
+	char name[PATH_MAX];
+
+	if (writes && !(st->st_mode & (S_IWUSR | S_IWGRP | S_IWOTH))) {
+		errno = EACCES;
+		return -1;
+	}
+	if (writes && tree_written(t->below) && tree_live(t->below, name, sizeof(name)))
+		return cdev_open_attr_for_writing(name, flags);
+	if (!writes && tree_live(t->below, name, sizeof(name))) {
+		fd = cdev_open_attr(name, flags, may_track());
+		if (fd >= 0)
+			return fd;
+		errno = saved_errno;
+	}
+	return real(open)(t->text, flags & ~(O_CREAT | O_TRUNC));
+}
+
+static bool makes_only(int flags)
+{
+	return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+static int tree_file_open(struct tree_path *t, int flags)
+{
+	const char *device = tree_device(t->below);
+	struct stat st;
+
+	if (flags & O_PATH)
+		return real(open)(t->text, flags);
+	if (device && !(flags & (O_CREAT | O_DIRECTORY))) {
+		atomic_store_explicit(&device_pid, getpid(), memory_order_relaxed);
+		pthread_testcancel();
+		return cdev_open(device, flags);
+	}
+	if (real(fstatat)(AT_FDCWD, t->text, &st, AT_SYMLINK_NOFOLLOW))
+		return missing_open(t, flags);
+	if (device && !(flags & (O_EXCL | O_DIRECTORY)))
+		return tree_file_open(t, flags & ~O_CREAT);
+	if (S_ISREG(st.st_mode) && !makes_only(flags) && !(flags & O_DIRECTORY))
+		return attribute_open(t, &st, flags);
+	if (S_ISDIR(st.st_mode) && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return real(open)(t->text, flags, 0);
+}
+
 int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 {
+	bool keep_last = flags & O_NOFOLLOW || makes_only(flags);
 	struct tree_path t;
-	bool reads = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH);
-	bool live = !(flags & O_PATH) && (reads || tree_written(path));
-	const char *mapped = live ? tree_map_live(dirfd, path, &t) : tree_map(dirfd, path, &t);
+	const char *mapped = tree_map(dirfd, path, keep_last, &t);
 
-	if (t.below && !(flags & (O_PATH | O_DIRECTORY))) {
-		const char *device = tree_device(t.below);
-		char name[PATH_MAX];
-		int fd;
-
-		if (device) {
-			atomic_store_explicit(&device_pid, getpid(), memory_order_relaxed);
-			pthread_testcancel();
-			return cdev_open(device, flags);
-		}
-		if (reads && tree_live(t.below, name, sizeof(name))) {
-			fd = cdev_open_attr(name, flags, may_track());
-			if (fd >= 0)
-				return fd;
-		}
-		/* The attribute is there, so a caller that insists on making it hears so. */
-		if (live && !reads && !(flags & O_EXCL) && tree_live(t.below, name, sizeof(name)))
-			return cdev_open_attr_for_writing(name, flags);
-	}
+	if (t.below)
+		return tree_file_open(&t, flags);
 	return real(openat)(dirfd, mapped, flags, mode);
 }
 
@@ -155,21 +206,48 @@ exported int __openat64_2(int dirfd, const char *path, int flags)
 	return tree_open(dirfd, path, flags, 0);
 }
 
+exported int creat(const char *path, mode_t mode)
+{
+	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+exported int creat64(const char *path, mode_t mode)
+{
+	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+/* Returns the flags of open that a mode of fopen means, or -1. */
+static int mode_flags(const char *mode)
+{
+	int flags, access_mode = strchr(mode, '+') ? O_RDWR : O_WRONLY;
+
+	switch (mode[0]) {
+	case 'r':
+		flags = access_mode == O_RDWR ? O_RDWR : O_RDONLY;
+		break;
+	case 'w':
+		flags = access_mode | O_CREAT | O_TRUNC;
+		break;
+	case 'a':
+		flags = access_mode | O_CREAT | O_APPEND;
+		break;
+	default:
+		return -1;
+	}
+	return flags | (strchr(mode, 'x') ? O_EXCL : 0) | (strchr(mode, 'e') ? O_CLOEXEC : 0);
+}
+
 static FILE *tree_fopen(const char *path, const char *mode)
 {
 	struct tree_path t;
-	const char *mapped = tree_map_live(AT_FDCWD, path, &t);
-	FILE *file;
+	const char *mapped = tree_map(AT_FDCWD, path, false, &t);
 	int flags, fd;
+	FILE *file;
 
-	flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
-	if (strchr(mode, '+'))
-		flags = O_RDWR;
-	/* An attribute that is only read may be live, and so may the one that programs write; the
-	 * rest are ordinary files. */
-	if (!t.below || (flags != O_RDONLY && (!tree_written(t.below) || strchr(mode, 'x'))))
+	flags = t.below ? mode_flags(mode) : -1;
+	if (flags < 0)
 		return real(fopen)(mapped, mode);
-	fd = tree_open(AT_FDCWD, path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0);
+	fd = tree_file_open(&t, flags);
 	if (fd < 0)
 		return NULL;
 	/* libc will seek in it and close it without us. */
@@ -201,7 +279,7 @@ exported DIR *opendir(const char *path)
 
 	if (!tree_active())
 		return real(opendir)(path);
-	return real(opendir)(tree_map(AT_FDCWD, path, &t));
+	return real(opendir)(tree_map(AT_FDCWD, path, false, &t));
 }
 
 exported int scandir(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
@@ -211,7 +289,7 @@ exported int scandir(const char *path, struct dirent ***list, int (*filter)(cons
 
 	if (!tree_active())
 		return real(scandir)(path, list, filter, compare);
-	return real(scandir)(tree_map(AT_FDCWD, path, &t), list, filter, compare);
+	return real(scandir)(tree_map(AT_FDCWD, path, false, &t), list, filter, compare);
 }
 
 exported int scandir64(const char *path, struct dirent64 ***list,
@@ -222,5 +300,5 @@ exported int scandir64(const char *path, struct dirent64 ***list,
 
 	if (!tree_active())
 		return real(scandir64)(path, list, filter, compare);
-	return real(scandir64)(tree_map(AT_FDCWD, path, &t), list, filter, compare);
+	return real(scandir64)(tree_map(AT_FDCWD, path, false, &t), list, filter, compare);
 }

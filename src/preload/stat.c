@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stat(2) and its spellings.  Device files look like character devices with their real numbers,
- * whether the program asks by path or by descriptor.  Programs built against glibc before 2.33 use
+ * stat(2) and its spellings.  Device files look like character devices with their real numbers and
+ * attributes like those of sysfs, whether the program asks by path or by descriptor.  Programs built against glibc before 2.33 use
  * the names with __x.
  */
 #include "preload/libc.h"
@@ -25,12 +25,20 @@ int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dirfd, const char *path, struct stat64 *st, int flags);
 
-static int device_fstat(int fd, struct stat *st)
+static void descriptor_describe(int fd, struct stat *st)
+{
+	if (cdev_is_ours(fd))
+		cdev_fstat(fd, st);
+	else
+		tree_describe_descriptor(fd, st);
+}
+
+static int tree_fstat(int fd, struct stat *st)
 {
 	int ret = real(fstat)(fd, st);
 
-	if (!ret && cdev_is_ours(fd))
-		cdev_fstat(fd, st);
+	if (!ret)
+		descriptor_describe(fd, st);
 	return ret;
 }
 
@@ -44,19 +52,13 @@ static bool is_about_descriptor(const char *path, int flags)
 static int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	struct tree_path t;
-	const char *device;
-	dev_t number;
-	int ret;
+	const char *mapped = tree_map(dirfd, path, flags & AT_SYMLINK_NOFOLLOW, &t);
+	int ret = real(fstatat)(dirfd, mapped, st, flags);
 
-	ret = real(fstatat)(dirfd, tree_map(dirfd, path, &t), st, flags);
-	if (!ret && is_about_descriptor(path, flags) && cdev_is_ours(dirfd))
-		cdev_fstat(dirfd, st);
-	device = t.below ? tree_device(t.below) : NULL;
-	if (!ret && device && tree_device_number(device, &number)) {
-		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
-		st->st_rdev = number;
-		st->st_size = 0;
-	}
+	if (!ret && is_about_descriptor(path, flags))
+		descriptor_describe(dirfd, st);
+	else if (!ret)
+		tree_describe(&t, st);
 	return ret;
 }
 
@@ -78,7 +80,7 @@ exported int fstat(int fd, struct stat *st)
 {
 	if (!tree_active())
 		return real(fstat)(fd, st);
-	return device_fstat(fd, st);
+	return tree_fstat(fd, st);
 }
 
 exported int fstatat(int dirfd, const char *path, struct stat *st, int flags)
@@ -106,7 +108,7 @@ exported int fstat64(int fd, struct stat64 *st)
 {
 	if (!tree_active())
 		return real(fstat64)(fd, st);
-	return device_fstat(fd, (struct stat *)st);
+	return tree_fstat(fd, (struct stat *)st);
 }
 
 exported int fstatat64(int dirfd, const char *path, struct stat64 *st, int flags)
@@ -151,14 +153,14 @@ exported int __fxstat(int version, int fd, struct stat *st)
 {
 	if (!tree_active() || BAD_VERSION(version))
 		return real(__fxstat)(version, fd, st);
-	return device_fstat(fd, st);
+	return tree_fstat(fd, st);
 }
 
 exported int __fxstat64(int version, int fd, struct stat64 *st)
 {
 	if (!tree_active() || BAD_VERSION(version))
 		return real(__fxstat64)(version, fd, st);
-	return device_fstat(fd, (struct stat *)st);
+	return tree_fstat(fd, (struct stat *)st);
 }
 
 exported int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags)
@@ -175,33 +177,34 @@ exported int __fxstatat64(int version, int dirfd, const char *path, struct stat6
 	return tree_stat(dirfd, path, (struct stat *)st, flags);
 }
 
-static void statx_device(struct statx *stx, mode_t mode, dev_t number)
-{
-	stx->stx_mode = (uint16_t)((stx->stx_mode & ~(unsigned)S_IFMT) | (mode & S_IFMT));
-	stx->stx_rdev_major = major(number);
-	stx->stx_rdev_minor = minor(number);
-	stx->stx_size = 0;
-}
-
 exported int statx(int dirfd, const char *restrict path, int flags, unsigned mask,
 		   struct statx *restrict stx)
 {
 	struct tree_path t;
-	const char *device;
-	dev_t number;
+	const char *mapped;
+	struct stat st;
 	int ret;
 
 	if (!tree_active())
 		return real(statx)(dirfd, path, flags, mask, stx);
-	ret = real(statx)(dirfd, tree_map(dirfd, path, &t), flags, mask, stx);
-	device = t.below ? tree_device(t.below) : NULL;
-	if (!ret && device && tree_device_number(device, &number))
-		statx_device(stx, S_IFCHR, number);
-	if (!ret && is_about_descriptor(path, flags) && cdev_is_ours(dirfd)) {
-		struct stat st = {.st_mode = stx->stx_mode};
-
-		cdev_fstat(dirfd, &st);
-		statx_device(stx, st.st_mode, st.st_rdev);
-	}
+	mapped = tree_map(dirfd, path, flags & AT_SYMLINK_NOFOLLOW, &t);
+	ret = real(statx)(dirfd, mapped, flags, mask, stx);
+	if (ret)
+		return ret;
+	st.st_mode = stx->stx_mode;
+	st.st_rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor);
+	st.st_nlink = stx->stx_nlink;
+	st.st_size = (off_t)stx->stx_size;
+	st.st_blocks = (blkcnt_t)stx->stx_blocks;
+	if (is_about_descriptor(path, flags))
+		descriptor_describe(dirfd, &st);
+	else
+		tree_describe(&t, &st);
+	stx->stx_mode = (uint16_t)st.st_mode;
+	stx->stx_rdev_major = major(st.st_rdev);
+	stx->stx_rdev_minor = minor(st.st_rdev);
+	stx->stx_nlink = (uint32_t)st.st_nlink;
+	stx->stx_size = (uint64_t)st.st_size;
+	stx->stx_blocks = (uint64_t)st.st_blocks;
 	return ret;
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Paths of the device tree.  Almost every path that a program uses is not ours, so a search for one
- * word decides that, before anything is copied.
+ * The device tree as the functions of libc see it: which paths are looked up in it, what a file of it
+ * is, and how it looks.  Almost every path that a program uses is not ours, so its first characters,
+ * or a search for one word, decide that before anything is copied.
  */
 #include "preload/libc.h"
 
-#include "preload/tree.h"
+#include "preload/resolve.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -19,33 +22,6 @@
 #include "base/text.h"
 #include "driver/cdev.h"
 #include "preload/program_memory.h"
-
-/* A path that is ours contains the word, or begins with SYSFS. */
-#define WORD  "infiniband"
-#define SYSFS "/sys/"
-
-static const char *const prefixes[] = {
-	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
-	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
-	"/dev/infiniband",
-};
-
-/*
- * Directories that the tree shares with the machine: a path that the tree does not have is the
- * machine's, unless it lies below a device of the tree, which has no other files.  A listing is the
- * tree's, which has links to the machine's entries; that of network interfaces is the machine's,
- * because the tree's interfaces are of the machine.
- */
-#define NETWORK "/sys/class/net"
-static const char *const shared_prefixes[] = {
-	"/sys/bus/pci/devices",
-	"/sys/bus/pci/drivers/mlx5_core",
-	NETWORK,
-};
-
-/* Where symbolic links of the prefixes lead.  The machine's own devices are there too: a path that
- * exists is the machine's, and any other path is looked for in the tree. */
-#define DEVICES "/sys/devices/"
 
 /* Directories whose files the daemon changes while it runs, and such single files. */
 static const char *const live_directories[] = {"counters", "hw_counters", "gids", "pkeys"};
@@ -102,90 +78,11 @@ void tree_missed(void)
 
 static __attribute__((constructor)) void tree_init(void)
 {
-	tree_active();
+	if (tree_active())
+		tree_directory_changed();
 }
 
-/* ---- lexical work ---- */
-
-static bool path_listed(const char *const *list, size_t count, const char *path)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(path, list[i]))
-			return true;
-	return false;
-}
-
-struct walk {
-	char *out;
-	size_t len, size;
-	bool inside;	/* the path so far is a prefix or below one */
-	size_t shared;	/* length of that prefix if the machine shares it; 0: it does not */
-	bool left;	/* ".." led out of a prefix */
-	unsigned depth; /* components below the prefix */
-};
-
-static bool walk_append(struct walk *w, const char *name, size_t n)
-{
-	if (!range_inside(w->len, n + 2, w->size))
-		return false;
-	w->out[w->len++] = '/';
-	memcpy(w->out + w->len, name, n);
-	w->len += n;
-	w->out[w->len] = '\0';
-	return true;
-}
-
-static void walk_drop(struct walk *w)
-{
-	while (w->len && w->out[--w->len] != '/')
-		;
-	w->out[w->len] = '\0';
-}
-
-static bool walk_step(struct walk *w, const char *name, size_t n)
-{
-	bool up = n == 2 && name[0] == '.' && name[1] == '.';
-
-	if (n == 0 || (n == 1 && name[0] == '.'))
-		return true;
-	if (!w->inside && up) {
-		walk_drop(w);
-		return true;
-	}
-	if (w->inside && up && w->depth-- == 0) {
-		walk_drop(w);
-		w->inside = false;
-		w->left = true;
-		return true;
-	}
-	if (!walk_append(w, name, n))
-		return false;
-	if (!w->inside) {
-		w->shared = path_listed(shared_prefixes, array_size(shared_prefixes), w->out)
-				    ? w->len
-				    : 0;
-		w->inside = w->shared || path_listed(prefixes, array_size(prefixes), w->out);
-	} else if (!up)
-		w->depth++;
-	return true;
-}
-
-/*
- * Normalises as far as needed to see a prefix.  Below a prefix, ".." stays as it is, because the
- * step before it may be a symbolic link ("device/..").
- */
-static bool walk_path(struct walk *w, const char *path)
-{
-	while (*path) {
-		size_t n = strcspn(path, "/");
-
-		if (!walk_step(w, path, n))
-			return false;
-		path += n;
-		path += *path == '/';
-	}
-	return true;
-}
+/* ---- what a name in the tree means ---- */
 
 static bool name_listed(const char *const *list, size_t count, const char *name, size_t n)
 {
@@ -195,8 +92,8 @@ static bool name_listed(const char *const *list, size_t count, const char *name,
 	return false;
 }
 
-/* Looks at the last component and its directory, if the path names one. */
-static bool live_name(const char *path, bool unknown_directory)
+/* Looks at the last component and its directory. */
+static bool live_name(const char *path)
 {
 	const char *name = text_file_name(path);
 	const char *dir, *end = name - 1;
@@ -204,7 +101,7 @@ static bool live_name(const char *path, bool unknown_directory)
 	if (name_listed(live_files, array_size(live_files), name, strlen(name)))
 		return true;
 	if (name == path)
-		return unknown_directory;
+		return false;
 	for (dir = end; dir > path && dir[-1] != '/'; dir--)
 		;
 	return name_listed(live_directories, array_size(live_directories), dir,
@@ -213,30 +110,32 @@ static bool live_name(const char *path, bool unknown_directory)
 
 bool tree_live(const char *below, char *name, size_t size)
 {
-	static const char dir[] = "/" WORD "/";
+	static const char dir[] = "/" TREE_WORD "/";
 	const char *rest = strstr(below, dir);
 	int n;
 
-	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below, false))
+	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below))
 		return false;
-	/* The class's directory is a symbolic link into DEVICES, which a path may go around. */
+	/* The class's directory is a symbolic link to where the device is. */
 	n = snprintf(name, size, "sys/class%s", rest);
 	return n > 0 && (size_t)n < size;
 }
 
-bool tree_written(const char *path)
+bool tree_written(const char *below)
 {
-	return path && program_path_is_valid(path) && !strcmp(text_file_name(path), "node_desc");
+	return !strcmp(text_file_name(below), "node_desc");
 }
 
 const char *tree_device(const char *below)
 {
-	static const char dir[] = "dev/infiniband/";
-	const char *name = below + sizeof(dir) - 1;
+	static const char rdma[] = "dev/infiniband/", uio[] = "dev/uio";
+	const char *name = NULL;
 
-	if (strncmp(below, dir, sizeof(dir) - 1) != 0 || !*name || strchr(name, '/'))
-		return NULL;
-	return name;
+	if (!strncmp(below, rdma, strlen(rdma)))
+		name = below + strlen(rdma);
+	else if (!strncmp(below, uio, strlen(uio)))
+		name = below + strlen("dev/");
+	return name && *name && !strchr(name, '/') ? name : NULL;
 }
 
 /* ---- mapping ---- */
@@ -262,135 +161,80 @@ static void ensure_tree(void)
 		atomic_store(&held, true);
 }
 
-/* Gives the directory from which a relative path starts. */
-static bool directory_of(int dirfd, char *out, size_t size)
-{
-	char link[40];
-	ssize_t n;
+/*
+ * Relative paths are looked at once the process has had to do with a directory of the view, because
+ * only then its current directory, or a descriptor, can be one.
+ */
+static _Atomic(bool) near_view;
 
-	if (dirfd == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/thread-self/cwd");
-	else
-		snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", dirfd);
-	n = real(readlink)(link, out, size - 1);
-	if (n <= 0 || out[0] != '/')
+/* A path that contains the word is looked at in any case. */
+static bool begins_in_view(const char *path)
+{
+	if (path[0] != '/')
+		return atomic_load_explicit(&near_view, memory_order_relaxed) && path[0];
+	path += strspn(path, "/");
+	if (!strncmp(path, "sys", 3))
+		return !path[3] || path[3] == '/';
+	if (strncmp(path, "dev", 3) != 0 || (path[3] && path[3] != '/'))
 		return false;
-	out[n] = '\0';
-	return true;
+	path += 3;
+	path += strspn(path, "/");
+	return !*path || *path == '.' || !strncmp(path, "uio", 3);
 }
 
-/* Tells whether the path, which is in a shared directory, lies below a device of the tree. */
-static bool is_below_device(const struct walk *w, const struct tree_path *t)
+const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t)
 {
-	char *device = strchr(w->out + w->shared, '/');
-	char *end = device ? strchr(device + 1, '/') : NULL;
-	bool ours;
-
-	/* Most of an interface is the machine's, also what it gets later. */
-	if (end && !strncmp(w->out, NETWORK, w->shared))
-		end = strncmp(end, "/device/", 8) ? NULL : strchr(end + 1, '/');
-	if (!end)
-		return false;
-	*end = '\0';
-	ours = !real(access)(t->text, F_OK);
-	*end = '/';
-	return ours;
-}
-
-/* The path stands behind the root in t->text. */
-static bool is_machines(const struct walk *w, const struct tree_path *t)
-{
-	if (!strcmp(w->out, NETWORK))
-		return true;
-	ensure_tree();
-	return w->shared && real(access)(t->text, F_OK) && !is_below_device(w, t);
-}
-
-static bool below_root(const char *path)
-{
-	return !strncmp(path, root, root_len) && path[root_len] == '/';
-}
-
-static bool is_devices_path(const char *path)
-{
-	return !strncmp(path, DEVICES, sizeof(DEVICES) - 1);
-}
-
-static bool is_sysfs_path(const char *path)
-{
-	return !strncmp(path, SYSFS, sizeof(SYSFS) - 1);
-}
-
-static const char *path_resolve(int dirfd, const char *path, struct tree_path *t)
-{
-	/* We build the normalised path behind the root, so that a match is mapped already. */
-	struct walk w = {.out = t->text + root_len, .size = sizeof(t->text) - root_len};
-	char base[PATH_MAX];
-
-	memcpy(t->text, root, root_len);
-	w.out[0] = '\0';
-	if (path[0] != '/' && (!directory_of(dirfd, base, sizeof(base)) || !walk_path(&w, base)))
-		return path;
-	if (!walk_path(&w, path))
-		return path;
-	if (w.inside && is_machines(&w, t))
-		return path;
-	if (w.inside) {
-		t->below = w.out + 1;
-		return t->text;
-	}
-	/* "/dev/infiniband/..": the kernel would not find the first part. */
-	if (w.left && path[0] == '/')
-		return w.len ? w.out : "/";
-	if (is_devices_path(w.out) && real(access)(w.out, F_OK) && !real(access)(t->text, F_OK)) {
-		t->below = w.out + 1;
-		return t->text;
-	}
-	/* Through the current or an open directory, the kernel finds the path without us. */
-	if (below_root(w.out))
-		t->below = w.out + root_len + 1;
-	return path;
-}
-
-static bool may_be_live(const char *path)
-{
-	return path[0] && path[0] != '/' && live_name(path, true);
-}
-
-/* The kernel says what is wrong with a path that cannot be read. */
-static const char *path_map(int dirfd, const char *path, struct tree_path *t, bool live)
-{
+	const struct view view = {root, root_len, ensure_tree};
 	int saved_errno = errno;
 
 	t->below = NULL;
+	t->merged = t->missing = false;
+	/* The kernel says what is wrong with a path that cannot be read. */
 	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;
-	if (strstr(path, WORD) || is_sysfs_path(path) || (live && may_be_live(path)))
-		path = path_resolve(dirfd, path, t);
+	if (begins_in_view(path) || strstr(path, TREE_WORD)) {
+		path = resolve(&view, dirfd, path, keep_last, t);
+		if (t->below || t->merged)
+			atomic_store_explicit(&near_view, true, memory_order_relaxed);
+	}
 	errno = saved_errno;
 	return path;
 }
 
-const char *tree_map(int dirfd, const char *path, struct tree_path *t)
+static bool below_root(const char *path)
 {
-	return path_map(dirfd, path, t, false);
+	return !strncmp(path, root, root_len) && (path[root_len] == '/' || !path[root_len]);
 }
 
-const char *tree_map_live(int dirfd, const char *path, struct tree_path *t)
+bool tree_unmap(char *path)
 {
-	return path_map(dirfd, path, t, true);
+	if (!tree_active() || !below_root(path))
+		return false;
+	if (path[root_len])
+		memmove(path, path + root_len, strlen(path + root_len) + 1);
+	else
+		memcpy(path, "/", sizeof("/"));
+	return true;
 }
 
-void tree_unmap(char *path)
+/* Gives what the link of /proc says, in the program's terms. */
+static bool directory_of(const char *link, char *out, size_t size)
 {
-	struct tree_path t;
-	struct walk w = {.out = t.text, .size = sizeof(t.text)};
-	char *rest = path + root_len;
+	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, out, size - 1);
 
-	t.text[0] = '\0';
-	if (tree_active() && below_root(path) &&
-	    (is_sysfs_path(rest) || (walk_path(&w, rest) && w.inside)))
-		memmove(path, rest, strlen(rest) + 1);
+	out[n > 0 ? n : 0] = '\0';
+	(void)tree_unmap(out);
+	return n > 0;
+}
+
+void tree_directory_changed(void)
+{
+	int saved_errno = errno;
+	char path[PATH_MAX];
+
+	if (directory_of("/proc/thread-self/cwd", path, sizeof(path)) && resolve_in_view(path))
+		atomic_store_explicit(&near_view, true, memory_order_relaxed);
+	errno = saved_errno;
 }
 
 /* ---- device files ---- */
@@ -424,4 +268,37 @@ bool tree_device_number(const char *name, dev_t *out)
 	}
 	errno = saved_errno;
 	return found;
+}
+
+#define SYSFS_PAGE 4096 /* the size of all attributes but binary ones */
+
+void tree_describe(const struct tree_path *t, struct stat *st)
+{
+	const char *device = t->below ? tree_device(t->below) : NULL;
+
+	if (device && tree_device_number(device, &st->st_rdev)) {
+		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
+		st->st_size = 0;
+	} else if (t->below && S_ISREG(st->st_mode)) {
+		/* Attributes of one text are one file in the tree. */
+		st->st_nlink = 1;
+		if (strcmp(text_file_name(t->below), "config") != 0)
+			st->st_size = SYSFS_PAGE;
+		st->st_blocks = 0;
+	}
+}
+
+void tree_describe_descriptor(int fd, struct stat *st)
+{
+	char link[40];
+	struct tree_path t = {0};
+
+	/* Only a descriptor of O_PATH names a stand-in. */
+	if (!S_ISCHR(st->st_mode) || st->st_rdev || !tree_active())
+		return;
+	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
+	if (directory_of(link, t.text, sizeof(t.text))) {
+		t.below = t.text + 1;
+		tree_describe(&t, st);
+	}
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which paths are ours, and what stands for them: the device tree of a host is a directory of plain
- * files, $SOFTHCA_DIR/hosts/$SOFTHCA_HOST, and the paths listed in tree.c lead there.
+ * files, $SOFTHCA_DIR/hosts/$SOFTHCA_HOST, which lies over the machine's root directory
+ * (docs/design/files.md).
  */
 #pragma once
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/compiler.h"
@@ -14,6 +16,8 @@
 struct tree_path {
 	/* The path below the host's directory ("sys/class/..."), or NULL: not in the tree. */
 	const char *below;
+	bool missing; /* the tree should have it, and has not */
+	bool merged;  /* a directory that the machine has, too, and the path is the machine's */
 	char text[PATH_MAX];
 };
 
@@ -25,11 +29,12 @@ void tree_missed(void);
 
 /*
  * Returns the path by which the real call finds what the program means: path itself, or an absolute
- * path in t->text.  dirfd is as in openat(2).  Starts the fabric's daemon if the tree is not there.
+ * path in t->text.  dirfd is as in openat(2); keep_last: a link at the end of the path is meant
+ * itself.  Starts the fabric's daemon if the tree is not there.  Keeps errno.
  */
-const char *tree_map(int dirfd, const char *path, struct tree_path *t);
-/* The same, but also sets t->below for a relative path inside the tree that may be live. */
-const char *tree_map_live(int dirfd, const char *path, struct tree_path *t);
+const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t);
+/* The process has another current directory. */
+void tree_directory_changed(void);
 
 /* The part of 'below' that names a device file ("uverbs0"), or NULL. */
 const char *tree_device(const char *below);
@@ -37,11 +42,16 @@ const char *tree_device(const char *below);
  * gets the path by which the daemon knows it. */
 bool tree_live(const char *below, char *name, size_t size) must_check;
 /* Tells whether, by its name, it is the attribute that programs write. */
-bool tree_written(const char *path) must_check;
+bool tree_written(const char *below) must_check;
 /* The device number of a device file, from the attribute "dev" of its class directory. */
 bool tree_device_number(const char *name, dev_t *out) must_check;
-/* Takes the host's directory off a canonical path, if what is left is one of the tree's paths. */
-void tree_unmap(char *path);
+/* Takes the host's directory off a path that the kernel gave; false: it was not there. */
+bool tree_unmap(char *path);
+
+/* Gives what stat says of a file of the tree the look of the device or the attribute. */
+void tree_describe(const struct tree_path *t, struct stat *st);
+/* The same for a descriptor. */
+void tree_describe_descriptor(int fd, struct stat *st);
 
 /* Works as openat(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);

@@ -137,6 +137,9 @@ WRAP(char *, strdup, (const char *text), (text), ENOMEM, NULL)
 WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, -1)
 WRAP(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), ENOSPC, -1)
 WRAP(int, symlinkat, (const char *target, int at, const char *path), (target, at, path), ENOSPC, -1)
+WRAP(int, mknodat, (int at, const char *path, mode_t mode, dev_t number), (at, path, mode, number),
+     ENOSPC, -1)
+WRAP(char *, realpath, (const char *path, char *resolved), (path, resolved), ENOMEM, NULL)
 WRAP(ssize_t, readlinkat, (int at, const char *path, char *text, size_t bytes),
      (at, path, text, bytes), EIO, -1)
 WRAP(int, linkat, (int from, const char *path, int at, const char *to, int flags),

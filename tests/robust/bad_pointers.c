@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -34,7 +35,7 @@
 
 #define PAGE 4096u
 
-static int fd, null_fd, set;
+static int fd, null_fd, set, watches;
 static struct stat st;
 static struct statx sx;
 static char buf[PATH_MAX];
@@ -71,6 +72,10 @@ CALL(at_path_mode, F(int, name, fd, p, R_OK, 0))
 CALL(path_only, F(int, name, p))
 CALL(path_file, OPENED(F(void *, name, p, "r")))
 CALL(path_file_written, OPENED(F(void *, name, p, "w")))
+CALL(path_stat_fs, F(int, name, p, buf))
+CALL(stat_fs, F(int, name, "/", p))
+CALL(cwd_buf, OPENED(F(void *, name, p, 100ul, 100ul)))
+CALL(watch_path, F(int, name, watches, p, IN_CREATE))
 CALL(path_dir, OPENED(F(void *, name, p)))
 CALL(path_stat, F(int, name, p, &st))
 CALL(stat_stat, F(int, name, "/", p))
@@ -166,6 +171,8 @@ static const struct call calls[] = {
 	{"__open64_2", path_flags},
 	{"__openat_2", at_path_flags},
 	{"__openat64_2", at_path_flags},
+	{"creat", path_mode},
+	{"creat64", path_mode},
 	{"fopen", path_file},
 	{"fopen", path_file_written},
 	{"fopen64", path_file},
@@ -180,6 +187,16 @@ static const struct call calls[] = {
 	{"euidaccess", path_mode},
 	{"eaccess", path_mode},
 	{"chdir", path_only},
+	{"getcwd", cwd_buf},
+	{"__getcwd_chk", cwd_buf},
+	{"statfs", path_stat_fs},
+	{"statfs", stat_fs},
+	{"statfs64", path_stat_fs},
+	{"statfs64", stat_fs},
+	{"statvfs", path_stat_fs},
+	{"statvfs64", path_stat_fs},
+	{"pathconf", path_mode},
+	{"inotify_add_watch", watch_path},
 	{"readlink", link_path},
 	{"readlink", link_buf},
 	{"__readlink_chk", link_path},
@@ -370,7 +387,8 @@ int main(int argc, char **argv)
 	fd = argc == 2 ? open(argv[1], O_RDWR | O_NONBLOCK) : -1;
 	null_fd = open("/dev/null", O_RDWR);
 	set = epoll_create1(0);
-	if (fd < 0 || null_fd < 0 || set < 0)
+	watches = inotify_init1(IN_CLOEXEC);
+	if (fd < 0 || null_fd < 0 || set < 0 || watches < 0)
 		give_up("a file");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		for (size_t k = 0; k < sizeof(pointers) / sizeof(pointers[0]); k++) {

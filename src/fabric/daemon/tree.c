@@ -13,9 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,6 +138,16 @@ static void bytes_create(struct tree *t, const char *path, const void *bytes, si
 static void file_create(struct tree *t, const char *path, const char *text, mode_t mode)
 {
 	bytes_create(t, path, text, strlen(text), mode);
+}
+
+/*
+ * Writes what stands for a device file: the character device 0:0, which the kernel lets every user
+ * make and nobody open.  Some file systems (overlayfs) do not have it; a plain file serves there.
+ */
+static void device_create(struct tree *t, const char *path)
+{
+	if (!t->error && mknodat(t->root, path, S_IFCHR | FILE_DEVICE_NODE, 0))
+		file_create(t, path, "", FILE_DEVICE_NODE);
 }
 
 /* Writes a read-only attribute. */
@@ -356,7 +368,7 @@ static void pci_names_write(struct tree *t, const char *pci, unsigned subclass)
 static void net_write(struct tree *t, const char *pci, const char *netdev)
 {
 	static const char *const own[] = {".", "..", "device", "subsystem", "dev_port"};
-	char path[64], to[TREE_PATH_BYTES];
+	char path[64], machine[PATH_MAX], to[TREE_PATH_BYTES];
 	const struct dirent *e;
 	DIR *dir;
 
@@ -367,14 +379,16 @@ static void net_write(struct tree *t, const char *pci, const char *netdev)
 	tree_file(t, "0\n", "%s/net/%s/dev_port", pci, netdev);
 	snprintf(to, sizeof(to), "../../%.100s/net/%s", pci + strlen("sys/"), netdev);
 	tree_symlink(t, to, "sys/class/net/%s", netdev);
+	/* The class's name of the interface leads to the tree's directory. */
 	snprintf(path, sizeof(path), "/sys/class/net/%s", netdev);
-	dir = opendir(path);
+	dir = realpath(path, machine) ? opendir(machine) : NULL;
 	while (dir && (e = readdir(dir))) {
 		bool skip = false;
 
 		for (size_t i = 0; i < array_size(own); i++)
 			skip |= !strcmp(e->d_name, own[i]);
-		snprintf(to, sizeof(to), "%s/%.100s", path, e->d_name);
+		if (snprintf(to, sizeof(to), "%s/%s", machine, e->d_name) >= (int)sizeof(to))
+			skip = true;
 		if (!skip)
 			tree_symlink(t, to, "%s/net/%s/%.100s", pci, netdev, e->d_name);
 	}
@@ -432,39 +446,6 @@ static void pci_write(struct tree *t, const char *pci, const struct subnet_port 
 	}
 }
 
-static bool is_pci_address(const char *name, size_t n)
-{
-	unsigned domain, bus, slot, function;
-	char text[24];
-	int end = 0;
-
-	if (n >= sizeof(text))
-		return false;
-	memcpy(text, name, n);
-	text[n] = '\0';
-	return sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &end) == 4 &&
-	       (size_t)end == n;
-}
-
-/* Leads a device of the machine ("pci0000:00/0000:00:02.0") from the tree to the machine. */
-static void machine_device_link(struct tree *t, const char *device)
-{
-	size_t n = 0, start;
-	char path[TREE_PATH_BYTES], to[TREE_PATH_BYTES + 8];
-
-	/* The first function on the way; what is behind it is the machine's with it. */
-	do {
-		start = n + (device[n] == '/');
-		n = start + strcspn(device + start, "/");
-	} while (device[n] && !is_pci_address(device + start, n - start));
-	if (start)
-		tree_dir(t, "sys/devices/%.*s", (int)start - 1, device);
-	snprintf(path, sizeof(path), "sys/devices/%.*s", (int)n, device);
-	snprintf(to, sizeof(to), "/%s", path);
-	if (!t->error && symlinkat(to, t->root, path) && errno != EEXIST)
-		tree_failed(t, path);
-}
-
 /* Repeats the links to devices that a directory of the machine has. */
 static void machine_links_write(struct tree *t, const char *below)
 {
@@ -477,16 +458,13 @@ static void machine_links_write(struct tree *t, const char *below)
 	d = opendir(dir);
 	while (d && !t->error && (e = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), e->d_name, text, sizeof(text) - 1);
-		const char *device;
 
 		text[n > 0 ? n : 0] = '\0';
-		device = strstr(text, devices);
-		if (!device)
+		if (!strstr(text, devices))
 			continue;
 		snprintf(path, sizeof(path), "%s/%.100s", below, e->d_name);
 		if (symlinkat(text, t->root, path))
 			tree_failed(t, path);
-		machine_device_link(t, device + strlen(devices));
 	}
 	if (d)
 		closedir(d);
@@ -494,8 +472,8 @@ static void machine_links_write(struct tree *t, const char *below)
 
 /*
  * The bus shows the machine's own devices, too: programs that drive one of those look there.  This
- * is what was there when the tree was written; a path that is not in the tree is the machine's
- * (preload/tree.c).
+ * is what was there when the tree was written; a path that is not in the tree is the machine's, as
+ * are the directories to which these links lead (preload/resolve.c).
  */
 static void machine_pci_write(struct tree *t)
 {
@@ -593,8 +571,7 @@ static void mad_device_write(struct tree *t, const char *pci, const char *kind, 
 	snprintf(text, sizeof(text), "../../%s", dir + strlen("sys/"));
 	tree_symlink(t, text, "sys/class/infiniband_mad/%s%u", kind, n);
 	snprintf(text, sizeof(text), "dev/infiniband/%s%u", kind, n);
-	if (!t->error)
-		file_create(t, text, "", FILE_DEVICE_NODE);
+	device_create(t, text);
 }
 
 /* A port of Ethernet carries MADs, but has no subnet manager. */
@@ -626,8 +603,7 @@ static void uverbs_write(struct tree *t, const char *pci, const struct subnet_no
 		 device);
 	tree_symlink(t, to, "sys/class/infiniband_verbs/uverbs%u", device);
 	snprintf(path, sizeof(path), "dev/infiniband/uverbs%u", device);
-	if (!t->error)
-		file_create(t, path, "", FILE_DEVICE_NODE);
+	device_create(t, path);
 }
 
 /* ---- PCI functions that the card emulates ---- */
@@ -653,8 +629,7 @@ static void uio_write(struct tree *t, const char *pci, uint32_t number)
 	snprintf(text, sizeof(text), "../../%.150s", dir + strlen("sys/"));
 	tree_symlink(t, text, "sys/class/uio/uio%u", number);
 	snprintf(text, sizeof(text), "dev/infiniband/uio%u", number);
-	if (!t->error)
-		file_create(t, text, "", FILE_DEVICE_NODE);
+	device_create(t, text);
 }
 
 /* The device's directory leads to the function, as it does to those of a device with SR-IOV. */

@@ -35,6 +35,8 @@ static void make_pattern(const char *below, const char *text)
 		CHECK(!mkdir(path, 0700) || errno == EEXIST);
 		*slash = '/';
 	}
+	if (path[strlen(path) - 1] == '.')
+		return;
 	f = fopen(path, "w");
 	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
 }
@@ -49,6 +51,16 @@ static void begin_again(char **argv)
 	CHECK(false);
 }
 
+#define FUNCTION "sys/devices/pci0000:00/0000:ff:1f.0"
+
+static void make_link(const char *below, const char *to)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", root, below);
+	CHECK(!symlink(to, path));
+}
+
 static void tree_up(void)
 {
 	const char *given = getenv("SOFTHCA_DIR");
@@ -56,13 +68,25 @@ static void tree_up(void)
 	CHECK(given && strlen(given) == strlen(dir));
 	memcpy(dir, given, sizeof(dir));
 	snprintf(root, sizeof(root), "%s/hosts/host1", dir);
-	make_pattern("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	make_pattern(FUNCTION "/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	make_pattern(FUNCTION "/net/soft0/dev_port", "0\n");
+	make_pattern(FUNCTION "/vendor", "0x15b3\n");
+	make_pattern("sys/class/infiniband/.", "");
+	make_pattern("sys/class/net/.", "");
 	make_pattern("sys/class/infiniband_verbs/uverbs0/dev", "231:192\n");
 	make_pattern("sys/class/infiniband_verbs/uverbs1/dev", "nonsense\n");
 	make_pattern("dev/infiniband/uverbs0", "");
-	make_pattern("sys/bus/pci/devices/0000:ff:1f.0/uevent", "");
-	make_pattern("sys/bus/pci/drivers/mlx5_core/0000:ff:1f.0", "");
-	make_pattern("sys/class/net/soft0/device/vendor", "0x15b3\n");
+	make_pattern("sys/bus/pci/devices/.", "");
+	make_pattern("sys/bus/pci/drivers/mlx5_core/.", "");
+	make_link(FUNCTION "/infiniband/mlx5_0/device", "../../../0000:ff:1f.0");
+	make_link(FUNCTION "/net/soft0/device", "../../../0000:ff:1f.0");
+	make_link("sys/class/infiniband/mlx5_0",
+		  "../../devices/pci0000:00/0000:ff:1f.0/infiniband/mlx5_0");
+	make_link("sys/class/infiniband/loop", "loop");
+	make_link("sys/class/net/soft0", "../../devices/pci0000:00/0000:ff:1f.0/net/soft0");
+	/* the machine has it, too */
+	make_link("sys/class/net/lo", "../../devices/pci0000:00/0000:ff:1f.0/net/soft0");
+	make_link("sys/bus/pci/devices/0000:ff:1f.0", "../../../devices/pci0000:00/0000:ff:1f.0");
 }
 
 static void tree_down(void)
@@ -73,22 +97,42 @@ static void tree_down(void)
 	CHECK(!system(command));
 }
 
+static const char *map(const char *path, bool keep_last, struct tree_path *t)
+{
+	const char *mapped;
+
+	errno = 77;
+	mapped = tree_map(AT_FDCWD, path, keep_last, t);
+	CHECK(errno == 77);
+	return mapped;
+}
+
+static void expect_tree(const char *mapped, const struct tree_path *t, const char *below)
+{
+	char expected[PATH_MAX];
+
+	snprintf(expected, sizeof(expected), "%s/%s", root, below);
+	CHECK(!strcmp(mapped, expected) && t->below && !strcmp(t->below, below));
+}
+
 /* below NULL: the path is not one of the tree's, and stays. */
 static void expect_map(const char *path, const char *below)
 {
 	struct tree_path t;
-	char expected[PATH_MAX];
-	const char *mapped;
+	const char *mapped = map(path, false, &t);
 
-	errno = 77;
-	mapped = tree_map(AT_FDCWD, path, &t);
-	CHECK(errno == 77);
-	if (!below) {
+	if (below)
+		expect_tree(mapped, &t, below);
+	else
 		CHECK(!t.below && !strcmp(mapped, path));
-		return;
-	}
-	snprintf(expected, sizeof(expected), "%s/%s", root, below);
-	CHECK(!strcmp(mapped, expected) && t.below && !strcmp(t.below, below));
+}
+
+/* The path is the machine's by another name. */
+static void expect_machine(const char *path, const char *expected)
+{
+	struct tree_path t;
+
+	CHECK(!strcmp(map(path, false, &t), expected) && !t.below);
 }
 
 static void test_map(void)
@@ -96,13 +140,10 @@ static void test_map(void)
 	struct tree_path t;
 
 	expect_map("/sys/class/infiniband", "sys/class/infiniband");
-	expect_map("/sys/class/infiniband/mlx5_0", "sys/class/infiniband/mlx5_0");
-	expect_map("//sys/./class//infiniband/", "sys/class/infiniband");
+	expect_map("/sys/class/infiniband/none", "sys/class/infiniband/none");
+	expect_map("//sys/./class//infiniband/", "sys/class/infiniband/");
 	expect_map("/sys/bus/../class/infiniband_verbs", "sys/class/infiniband_verbs");
 	expect_map("/dev/infiniband/uverbs0", "dev/infiniband/uverbs0");
-	/* below a prefix ".." stays: a step before it may be a link */
-	expect_map("/sys/class/infiniband/mlx5_0/device/../x",
-		   "sys/class/infiniband/mlx5_0/device/../x");
 	CHECK(asked);
 
 	expect_map("/sys/class/infiniband_other", NULL);
@@ -111,34 +152,59 @@ static void test_map(void)
 	expect_map("/dev/infinibandx", NULL);
 	expect_map("/dev/null", NULL);
 	expect_map("", NULL);
-	CHECK(!tree_map(AT_FDCWD, NULL, &t));
+	CHECK(!tree_map(AT_FDCWD, NULL, false, &t));
 	/* the kernel would look for the first part in vain */
-	CHECK(!strcmp(tree_map(AT_FDCWD, "/dev/infiniband/../null", &t), "/dev/null") && !t.below);
-	CHECK(!strcmp(tree_map(AT_FDCWD, "/dev/infiniband/../..", &t), "/") && !t.below);
+	expect_machine("/dev/infiniband/../null", "/dev/null");
+	expect_machine("/dev/infiniband/../..", "/");
+	expect_machine("/dev/infiniband/../../../tmp/./x", "/tmp/x");
+}
+
+/* path_resolution(7) */
+static void test_links(void)
+{
+	static const char device[] = FUNCTION "/infiniband/mlx5_0";
+	struct tree_path t;
+
+	expect_map("/sys/class/infiniband/mlx5_0", device);
+	expect_map("/sys/class/infiniband/mlx5_0/", FUNCTION "/infiniband/mlx5_0/");
+	expect_map("/sys/class/infiniband/mlx5_0/../..", FUNCTION);
+	expect_map("/sys/class/infiniband/mlx5_0/device/../0000:ff:1f.0/vendor",
+		   FUNCTION "/vendor");
+	expect_map("/sys/class/infiniband/mlx5_0/../../vendor", FUNCTION "/vendor");
+	/* what is not there, or is no directory, has no parent: the kernel says so */
+	expect_map("/sys/class/infiniband/none/../mlx5_0", "sys/class/infiniband/none/../mlx5_0");
+	expect_map("/dev/infiniband/uverbs0/..", "dev/infiniband/uverbs0/..");
+	expect_map("/dev/infiniband/uverbs0/", "dev/infiniband/uverbs0/");
+	expect_map("/sys/class/infiniband/loop", "sys/class/infiniband/loop");
+
+	expect_tree(map("/sys/class/infiniband/mlx5_0", true, &t), &t,
+		    "sys/class/infiniband/mlx5_0");
+	expect_tree(map("/sys/class/infiniband/mlx5_0/.", true, &t), &t,
+		    FUNCTION "/infiniband/mlx5_0/");
+	expect_tree(map("/sys/class/net/lo", true, &t), &t, "sys/class/net/lo");
+	expect_tree(map("/sys/class/infiniband/mlx5_0/device", true, &t), &t,
+		    FUNCTION "/infiniband/mlx5_0/device");
 }
 
 /* What the tree does not have is the machine's. */
 static void test_shared(void)
 {
 	expect_map("/sys/bus/pci/devices", "sys/bus/pci/devices");
-	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/uevent",
-		   "sys/bus/pci/devices/0000:ff:1f.0/uevent");
-	expect_map("/sys/bus/pci/devices/0000:ff:1f.1/uevent", NULL);
+	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/vendor", FUNCTION "/vendor");
+	expect_map("/sys/bus/pci/devices/0000:ff:1f.1/vendor", NULL);
 	expect_map("/sys/bus/pci/drivers/mlx5_core", "sys/bus/pci/drivers/mlx5_core");
 	expect_map("/sys/bus/pci/drivers/mlx5_core/bind", NULL);
 	expect_map("/sys/bus/pci/drivers/nvme/bind", NULL);
-	expect_map("/sys/bus/pci/drivers", NULL);
-	expect_map("/sys/bus/pci", NULL);
-	expect_map("/sys/class/net/soft0/device/vendor", "sys/class/net/soft0/device/vendor");
-	expect_map("/sys/class/net/lo/address", NULL);
+	expect_map("/sys/class/net/", NULL);
+	expect_map("/sys", NULL);
+	expect_map("/dev", NULL);
+	expect_map("/sys/class/net/soft0/device/vendor", FUNCTION "/vendor");
+	expect_map("/sys/class/net/soft0/dev_port", FUNCTION "/net/soft0/dev_port");
 	/* a device has no other files than the tree's, an interface has */
-	expect_map("/sys/class/net/soft0/device/x", "sys/class/net/soft0/device/x");
-	expect_map("/sys/class/net/soft0/device/x/y", "sys/class/net/soft0/device/x/y");
+	expect_machine("/sys/class/net/soft0/device/x", "/" FUNCTION "/x");
 	expect_map("/sys/class/net/soft0/deviceful/x", NULL);
 	expect_map("/sys/class/net/soft0/statistics/x", NULL);
 	expect_map("/sys/class/net/soft1/device/x", NULL);
-	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/x", "sys/bus/pci/devices/0000:ff:1f.0/x");
-	expect_map("/sys/class/net/", NULL);
 }
 
 static void test_long_paths(void)
@@ -149,30 +215,61 @@ static void test_long_paths(void)
 
 	/* with the host's directory in front it would not fit */
 	memset(path + n, 'x', PATH_MAX - 20 - n);
-	CHECK(tree_map(AT_FDCWD, path, &t) == path && !t.below);
+	CHECK(tree_map(AT_FDCWD, path, false, &t) == path && !t.below);
 	memset(path + n, 'x', sizeof(path) - 1 - n);
-	CHECK(tree_map(AT_FDCWD, path, &t) == path && !t.below);
+	CHECK(tree_map(AT_FDCWD, path, false, &t) == path && !t.below);
 }
 
 /* Through the machine's own directories, and through ours. */
 static void test_relative(void)
 {
-	char path[300];
+	static const char state[] = FUNCTION "/infiniband/mlx5_0/ports/1/state";
+	char path[300], before[PATH_MAX];
 	struct tree_path t;
 	int at = open("/sys", O_PATH | O_DIRECTORY);
 
-	CHECK(at >= 0);
-	CHECK(!strcmp(tree_map(at, "class/infiniband/mlx5_0", &t) + strlen(root),
-		      "/sys/class/infiniband/mlx5_0"));
+	CHECK(at >= 0 && getcwd(before, sizeof(before)));
+	expect_tree(tree_map(at, "class/infiniband", false, &t), &t, "sys/class/infiniband");
 	close(at);
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband", root);
 	at = open(path, O_PATH | O_DIRECTORY);
 	CHECK(at >= 0);
-	CHECK(!strcmp(tree_map_live(at, "mlx5_0/ports/1/state", &t), "mlx5_0/ports/1/state"));
-	CHECK(t.below && !strcmp(t.below, "sys/class/infiniband/mlx5_0/ports/1/state"));
-	CHECK(!strcmp(tree_map_live(at, "mlx5_0/ports/1/no", &t), "mlx5_0/ports/1/no") && !t.below);
-	CHECK(!strcmp(tree_map(-1, "infiniband/x", &t), "infiniband/x") && !t.below);
+	expect_tree(tree_map(at, "mlx5_0/ports/1/state", false, &t), &t, state);
+	expect_tree(tree_map(at, "no", false, &t), &t, "sys/class/infiniband/no");
+	CHECK(!strcmp(tree_map(-1, "infiniband/x", false, &t), "infiniband/x") && !t.below);
+	CHECK(!fchdir(at));
 	close(at);
+	expect_map("mlx5_0/../../vendor", FUNCTION "/vendor");
+	expect_map(".", "sys/class/infiniband/");
+	expect_machine("..", "/sys/class");
+	CHECK(!chdir(before));
+	expect_map("mlx5_0", NULL);
+	expect_map("./x", NULL);
+}
+
+/* The host's directory by its real name, as whoever removes it comes there. */
+static void test_real_names(void)
+{
+	static const char *const parts[] = {"", "/dev", "/sys", "/sys/class", "/sys/devices"};
+	struct tree_path t;
+	char path[300];
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int at;
+
+		snprintf(path, sizeof(path), "%s%s", root, parts[i]);
+		CHECK(tree_map(AT_FDCWD, path, false, &t) == path && !t.below);
+		at = open(path, O_PATH | O_DIRECTORY);
+		CHECK(at >= 0);
+		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+			const char *name = strrchr(parts[k], '/');
+
+			name = name ? name + 1 : "..";
+			CHECK(tree_map(at, name, false, &t) == name && !t.below && !t.merged);
+		}
+		CHECK(!strcmp(tree_map(at, "infiniband", true, &t), "infiniband") && !t.below);
+		close(at);
+	}
 }
 
 static void test_unmap(void)
@@ -180,23 +277,14 @@ static void test_unmap(void)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband/mlx5_0", root);
-	tree_unmap(path);
-	CHECK(!strcmp(path, "/sys/class/infiniband/mlx5_0"));
-	tree_unmap(path);
-	CHECK(!strcmp(path, "/sys/class/infiniband/mlx5_0"));
+	CHECK(tree_unmap(path) && !strcmp(path, "/sys/class/infiniband/mlx5_0"));
+	CHECK(!tree_unmap(path) && !strcmp(path, "/sys/class/infiniband/mlx5_0"));
 	snprintf(path, sizeof(path), "%s/sys/devices/pci0000:00/x", root);
-	tree_unmap(path);
-	CHECK(!strcmp(path, "/sys/devices/pci0000:00/x"));
+	CHECK(tree_unmap(path) && !strcmp(path, "/sys/devices/pci0000:00/x"));
 	snprintf(path, sizeof(path), "%s/sys/bus/pci", root);
-	tree_unmap(path);
-	CHECK(!strcmp(path, "/sys/bus/pci"));
-	/* not one of the paths that lead there */
-	snprintf(path, sizeof(path), "%s/etc/passwd", root);
-	tree_unmap(path);
-	CHECK(!strncmp(path, root, strlen(root)));
+	CHECK(tree_unmap(path) && !strcmp(path, "/sys/bus/pci"));
 	snprintf(path, sizeof(path), "%sx/sys/class/infiniband", root);
-	tree_unmap(path);
-	CHECK(!strncmp(path, root, strlen(root)));
+	CHECK(!tree_unmap(path) && !strncmp(path, root, strlen(root)));
 }
 
 static void expect_live(const char *below, const char *expected)
@@ -231,11 +319,29 @@ static void test_devices(void)
 
 	CHECK(!strcmp(tree_device("dev/infiniband/uverbs0"), "uverbs0"));
 	CHECK(!tree_device("dev/infiniband/") && !tree_device("dev/infiniband/x/uverbs0"));
+	CHECK(!tree_device("dev/infiniband/uverbs0/"));
 	CHECK(!tree_device("sys/class/infiniband_verbs/uverbs0"));
 	errno = 77;
 	CHECK(tree_device_number("uverbs0", &number) && number == makedev(231, 192));
 	CHECK(!tree_device_number("uverbs1", &number) && !tree_device_number("none", &number));
 	CHECK(errno == 77);
+}
+
+static void expect_look(const char *path, mode_t type, dev_t number, off_t size)
+{
+	struct tree_path t;
+	struct stat st;
+
+	CHECK(!stat(map(path, false, &t), &st));
+	tree_describe(&t, &st);
+	CHECK((st.st_mode & S_IFMT) == type && st.st_size == size);
+	CHECK(type != S_IFCHR || st.st_rdev == number);
+}
+
+static void test_describe(void)
+{
+	expect_look("/dev/infiniband/uverbs0", S_IFCHR, makedev(231, 192), 0);
+	expect_look("/sys/class/infiniband/mlx5_0/ports/1/state", S_IFREG, 0, 4096);
 }
 
 int main(int argc, char **argv)
@@ -248,12 +354,15 @@ int main(int argc, char **argv)
 	tree_up();
 	CHECK(tree_active());
 	test_map();
+	test_links();
 	test_shared();
 	test_long_paths();
 	test_relative();
+	test_real_names();
 	test_unmap();
 	test_live();
 	test_devices();
+	test_describe();
 	tree_down();
 	return 0;
 }

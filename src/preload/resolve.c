@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Resolves a path as path_resolution(7) says, in the view of the program: the machine's root
+ * directory with the tree of the host laid over it (docs/design/files.md).
+ *
+ * It allocates nothing, takes no lock and makes bare system calls, as a handler of a signal and a
+ * child of vfork may open files.
+ */
+#include "preload/libc.h"
+
+#include "preload/resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+/* As many as the kernel follows in one path. */
+#define LINKS_MAX 40u
+
+#define NET_CLASS "/sys/class"
+#define NET_DIR	  "/net/"
+
+/* The tree's only: the machine's files of these names are not looked at. */
+static const char *const own[] = {
+	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
+	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
+	"/dev/infiniband",
+};
+
+/* Directories that have the machine's devices, too: the tree must be there before they are looked
+ * into. */
+static const char *const shared[] = {
+	"/sys/bus/pci/devices",
+	"/sys/bus/pci/drivers/mlx5_core",
+	"/sys/class/net",
+	"/sys/dev/char",
+};
+
+struct walk {
+	const struct view *view;
+	struct tree_path *t;
+	/* The path so far, "" for "/": behind the tree's directory in t->text. */
+	char *at;
+	size_t len, size;
+	bool in_tree;	   /* the tree has it */
+	bool crossed;	   /* the kernel would not come here by the program's path */
+	bool is_directory; /* the path says that it must be one */
+	bool keep_last;	   /* does not follow a link at the end of the path */
+	bool is_link;	   /* there is one, which was not followed */
+	unsigned links;
+	char *rest; /* what has yet to be walked, at the end of 'pending' */
+	char pending[PATH_MAX];
+};
+
+static ssize_t link_read(const char *path, char *buf, size_t size)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, size);
+}
+
+static bool is_there(const char *path)
+{
+	return !syscall(SYS_faccessat, AT_FDCWD, path, F_OK);
+}
+
+static bool is_at_or_below(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
+}
+
+static bool is_own(const char *path)
+{
+	for (size_t i = 0; i < array_size(own); i++)
+		if (is_at_or_below(path, own[i]))
+			return true;
+	return false;
+}
+
+/* Asks for the daemon at the first name that needs the tree, which may not have been there before. */
+static void ensure_tree(struct walk *w)
+{
+	bool needed = false;
+
+	for (size_t i = 0; i < array_size(own); i++)
+		needed |= !strcmp(w->at, own[i]);
+	for (size_t i = 0; i < array_size(shared); i++)
+		needed |= !strcmp(w->at, shared[i]);
+	if (!needed)
+		return;
+	w->view->ensure();
+	w->in_tree = is_own(w->at) || is_there(w->t->text);
+}
+
+static bool walk_append(struct walk *w, const char *name, size_t n)
+{
+	if (!range_inside(w->len, n + 3, w->size))
+		return false;
+	w->at[w->len++] = '/';
+	memcpy(w->at + w->len, name, n);
+	w->len += n;
+	w->at[w->len] = '\0';
+	return true;
+}
+
+static void walk_drop(struct walk *w)
+{
+	while (w->len && w->at[--w->len] != '/')
+		;
+	w->at[w->len] = '\0';
+}
+
+static const char *walk_file(const struct walk *w)
+{
+	const char *file = w->in_tree ? w->t->text : w->at;
+
+	return *file ? file : "/";
+}
+
+/* What comes before ".." must be a directory, which only a look behind it shows. */
+static bool walk_up(struct walk *w)
+{
+	bool is_directory;
+
+	memcpy(w->at + w->len, "/.", sizeof("/."));
+	is_directory = is_there(walk_file(w));
+	w->at[w->len] = '\0';
+	if (!is_directory)
+		return false;
+	w->crossed |= w->in_tree && (is_own(w->at) || !is_there(w->at));
+	walk_drop(w);
+	w->in_tree = w->in_tree || is_there(w->t->text);
+	return true;
+}
+
+/* A link of /proc may lead to what has no name. */
+static bool is_magic(const struct walk *w, const char *target, size_t n)
+{
+	return is_at_or_below(w->at, "/proc") && (!n || target[0] != '/');
+}
+
+/* Puts the target of the link, which is at the beginning of 'pending', in front of the rest. */
+static void walk_follow(struct walk *w, size_t n, bool parent_in_tree)
+{
+	char *target = w->pending;
+
+	w->rest -= n;
+	memmove(w->rest, target, n);
+	walk_drop(w);
+	w->in_tree = parent_in_tree;
+	if (w->rest[0] != '/')
+		return;
+	w->at[w->len = 0] = '\0';
+	w->in_tree = true;
+	if (is_at_or_below(w->rest, w->view->root) && n >= w->view->root_len) {
+		w->rest += w->view->root_len;
+		w->crossed = true;
+	}
+}
+
+/*
+ * What the tree does not have of an interface is the machine's.  Its directory is below the device
+ * in the tree, and anywhere on the machine.
+ */
+static bool walk_to_interface(struct walk *w)
+{
+	const char *net = w->crossed ? strstr(w->at, NET_DIR) : NULL;
+
+	if (!net || !strchr(net + strlen(NET_DIR), '/') || is_there(w->at))
+		return false;
+	memmove(w->at + strlen(NET_CLASS), net, strlen(net) + 1);
+	memcpy(w->at, NET_CLASS, strlen(NET_CLASS));
+	w->len = strlen(w->at);
+	return true;
+}
+
+enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG };
+
+static enum step walk_into(struct walk *w, const char *name, size_t name_len)
+{
+	bool parent_in_tree;
+	/* Room for the target of a link, with the name itself out of the way. */
+	size_t room;
+	ssize_t n = -1;
+
+	if (!walk_append(w, name, name_len))
+		return STEP_TOO_LONG;
+	ensure_tree(w);
+	parent_in_tree = w->in_tree;
+	room = (size_t)(w->rest - w->pending);
+	if (w->in_tree) {
+		n = link_read(w->t->text, w->pending, room);
+		if (n >= 0)
+			w->crossed = true;
+		else if (errno != EINVAL && is_own(w->at))
+			return STEP_STOP;
+		else if (errno != EINVAL) {
+			w->in_tree = false;
+			if (walk_to_interface(w))
+				return STEP_STOP;
+		}
+	}
+	if (!w->in_tree)
+		n = link_read(w->at, w->pending, room);
+	if (n < 0)
+		return errno == EINVAL ? STEP_ON : STEP_STOP;
+	w->is_link = w->keep_last && !*w->rest;
+	if (w->is_link)
+		return STEP_ON;
+	if (++w->links > LINKS_MAX || is_magic(w, w->pending, (size_t)n))
+		return STEP_STOP;
+	if ((size_t)n == room)
+		return STEP_TOO_LONG;
+	walk_follow(w, (size_t)n, parent_in_tree);
+	return STEP_ON;
+}
+
+static enum step walk_step(struct walk *w)
+{
+	const char *name = w->rest;
+	size_t n = strcspn(name, "/");
+
+	w->rest += n;
+	w->is_directory = *w->rest == '/';
+	if (n == 1 && name[0] == '.') {
+		w->is_directory = true;
+		return STEP_ON;
+	}
+	if (n == 2 && name[0] == '.' && name[1] == '.') {
+		if (walk_up(w))
+			return STEP_ON;
+		w->rest -= n;
+		return STEP_STOP;
+	}
+	return walk_into(w, name, n);
+}
+
+/* The kernel finds out what is wrong with the rest of the path. */
+static enum step walk_rest_append(struct walk *w)
+{
+	size_t n = strlen(w->rest);
+
+	if (!range_inside(w->len, n + 2, w->size))
+		return STEP_TOO_LONG;
+	if (n && w->rest[0] != '/')
+		w->at[w->len++] = '/';
+	memcpy(w->at + w->len, w->rest, n + 1);
+	w->len += n;
+	return STEP_STOP;
+}
+
+static enum step walk_path(struct walk *w)
+{
+	enum step step = STEP_ON;
+
+	while (step == STEP_ON) {
+		while (*w->rest == '/')
+			w->rest++;
+		if (!*w->rest)
+			break;
+		step = walk_step(w);
+	}
+	if (step == STEP_STOP)
+		return walk_rest_append(w);
+	if (step == STEP_ON && w->is_directory && w->len && range_inside(w->len, 2, w->size))
+		memcpy(w->at + w->len, "/", sizeof("/"));
+	return step;
+}
+
+/* The tree has a link for each of the machine's entries (fabric/daemon/tree.c). */
+static bool is_complete(const char *dir)
+{
+	return !strcmp(dir, "/sys/bus/pci/devices") ||
+	       !strcmp(dir, "/sys/bus/pci/drivers/mlx5_core");
+}
+
+/* A directory of both is opened and described as the machine's. */
+static bool is_merged(const struct walk *w)
+{
+	bool merged;
+
+	if (w->is_link || is_own(w->at) || is_complete(w->at) || !is_there(*w->at ? w->at : "/"))
+		return false;
+	memcpy(w->at + w->len, "/.", sizeof("/."));
+	merged = is_there(w->t->text) && is_there(w->at);
+	memcpy(w->at + w->len, w->is_directory ? "/" : "", w->is_directory ? 2 : 1);
+	return merged;
+}
+
+/* Gives the directory from which a relative path starts, in the program's view. */
+static bool walk_begin_at(struct walk *w, int dirfd)
+{
+	char link[40];
+	ssize_t n;
+
+	if (dirfd == AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/thread-self/cwd");
+	else
+		snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", dirfd);
+	n = link_read(link, w->at, w->size - 1);
+	if (n <= 0 || (size_t)n >= w->size - 1 || w->at[0] != '/')
+		return false;
+	w->at[n] = '\0';
+	w->len = (size_t)n;
+	if (is_at_or_below(w->at, w->view->root)) {
+		w->len -= w->view->root_len;
+		memmove(w->at, w->at + w->view->root_len, w->len + 1);
+		w->crossed = true;
+	}
+	if (!strcmp(w->at, "/"))
+		w->at[w->len = 0] = '\0';
+	/*
+	 * Nobody gets the tree's part of a merged directory from us: who has one opened the host's
+	 * directory by its real name, as this library does when it removes what a daemon left, and
+	 * means the files that are there.  The machine's must not be taken for them.
+	 */
+	return !w->crossed || !is_merged(w);
+}
+
+bool resolve_in_view(const char *dir)
+{
+	return !*dir || !strcmp(dir, "/") || is_at_or_below(dir, "/sys") ||
+	       is_at_or_below(dir, "/dev");
+}
+
+static bool walk_begin(struct walk *w, int dirfd, const char *path)
+{
+	size_t n = strlen(path);
+
+	w->at = w->t->text + w->view->root_len;
+	w->size = sizeof(w->t->text) - w->view->root_len;
+	memcpy(w->t->text, w->view->root, w->view->root_len);
+	w->at[0] = '\0';
+	w->len = 0;
+	if (path[0] != '/' && !walk_begin_at(w, dirfd))
+		return false;
+	if (path[0] != '/' && !resolve_in_view(w->at) && !strstr(path, "..") &&
+	    !strstr(path, TREE_WORD))
+		return false;
+	if (path[0] == '/' && is_at_or_below(path, w->view->root))
+		return false;
+	w->in_tree = is_own(w->at) || is_there(w->t->text);
+	w->rest = w->pending + sizeof(w->pending) - n - 1;
+	memcpy(w->rest, path, n + 1);
+	return true;
+}
+
+const char *resolve(const struct view *view, int dirfd, const char *path, bool keep_last,
+		    struct tree_path *t)
+{
+	struct walk w;
+	enum step step;
+
+	w.view = view;
+	w.t = t;
+	w.in_tree = w.crossed = w.is_directory = w.is_link = false;
+	w.links = 0;
+	w.keep_last = keep_last;
+	if (!walk_begin(&w, dirfd, path))
+		return path;
+	step = walk_path(&w);
+	if (step == STEP_TOO_LONG)
+		return path;
+	if (w.in_tree && step == STEP_ON)
+		t->merged = is_merged(&w);
+	if (w.in_tree && !t->merged) {
+		t->missing = step == STEP_STOP;
+		t->below = w.at + (*w.at == '/');
+		return t->text;
+	}
+	if (!w.crossed)
+		return path;
+	return *w.at ? w.at : "/";
+}

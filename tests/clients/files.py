@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The device tree as files: what path_resolution(7), devtmpfs and sysfs say of them."""
+BEGIN = """
+import ctypes, errno, os, stat
+libc = ctypes.CDLL(None, use_errno=True)
+libc.fopen.restype = ctypes.c_void_p
+libc.fileno.argtypes = [ctypes.c_void_p]
+ib, dev = "/sys/class/infiniband/mlx5_0", "/dev/infiniband"
+def fails(error, call, *arguments, **keywords):
+    try:
+        call(*arguments, **keywords)
+    except OSError as e:
+        assert e.errno == error, f"{arguments}: {e}, want {errno.errorcode[error]}"
+        return
+    raise AssertionError(f"{arguments}: success, want {errno.errorcode[error]}")
+def is_umad(fd):
+    request = (ctypes.c_ubyte * 40)()
+    request[4] = 1  # qpn
+    return fd >= 0 and not libc.ioctl(fd, 0xc0281b04, request)  # IB_USER_MAD_REGISTER_AGENT2
+"""
+
+RELATIVE = """
+d = os.open(dev, os.O_RDONLY | os.O_DIRECTORY)
+assert is_umad(os.open("umad0", os.O_RDWR, dir_fd=d))
+assert stat.S_ISCHR(os.stat("umad0", dir_fd=d).st_mode)
+os.fchdir(d)
+assert os.getcwd() == dev and os.readlink("/proc/self/cwd") == dev
+assert is_umad(os.open("umad0", os.O_RDWR))
+assert is_umad(os.open("../infiniband/./umad0", os.O_RDWR))
+assert os.stat("uverbs0").st_rdev == os.makedev(231, 192)
+os.chdir("/")
+assert is_umad(os.open("dev/infiniband/umad0", os.O_RDWR))
+assert is_umad(libc.fileno(libc.fopen(f"{dev}/umad0".encode(), b"r+")))
+fd = os.open(f"{dev}/umad0", os.O_PATH)
+assert os.stat(fd).st_rdev == os.stat(f"{dev}/umad0").st_rdev and stat.S_ISCHR(os.stat(fd).st_mode)
+fails(errno.EEXIST, os.open, f"{dev}/umad0", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+for entry in os.scandir(dev):
+    assert stat.S_ISCHR(entry.stat().st_mode) and not entry.is_file(), entry.name
+"""
+
+SLASHES = """
+for end in ("/", "/.", "//./"):
+    assert stat.S_ISDIR(os.lstat(ib + end).st_mode), end
+    fails(errno.EINVAL, os.readlink, ib + end)
+    os.close(os.open(ib + end, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+assert stat.S_ISLNK(os.lstat(ib).st_mode)
+fails(errno.ELOOP, os.open, ib, os.O_RDONLY | os.O_NOFOLLOW)
+fails(errno.ENOTDIR, os.open, f"{dev}/umad0/", os.O_RDWR)
+fails(errno.ENOTDIR, os.open, f"{ib}/node_guid/", os.O_RDONLY)
+fails(errno.ENOTDIR, os.stat, f"{ib}/node_guid/..")
+fails(errno.ENOENT, os.stat, f"{ib}/none/..")
+"""
+
+UP = """
+pci = os.path.realpath(f"{ib}/device")
+libc.realpath.restype = ctypes.c_char_p
+for path, want in ((f"{ib}/../..", pci), (f"{ib}/ports/../../..", pci),
+                   ("/sys/class/infiniband_verbs/uverbs0/../..", pci),
+                   (f"{ib}/../../infiniband/mlx5_0", f"{pci}/infiniband/mlx5_0"),
+                   (f"{dev}/../infiniband", dev), (f"{dev}/../../tmp", "/tmp")):
+    assert os.path.samefile(path, want), path
+    assert libc.realpath(path.encode(), None) == want.encode(), path
+os.close(os.open(f"{ib}/../../numa_node", os.O_RDONLY))
+os.close(os.open("../../numa_node", os.O_RDONLY, dir_fd=os.open(ib, os.O_RDONLY)))
+os.chdir(ib)
+os.chdir("../..")
+assert os.getcwd() == pci and os.access("numa_node", os.R_OK) and "infiniband" in os.listdir()
+"""
+
+
+def script(text):
+    return lambda session: session.run_ok("python3", "-c", BEGIN + text)
+
+
+def cases():
+    return [
+        ("files: device files by relative names", script(RELATIVE)),
+        ("files: slashes behind links and files", script(SLASHES)),
+        ("files: up behind a link", script(UP)),
+    ]
