@@ -418,11 +418,11 @@ void cdev_dup(int fd, int newfd)
 	cdev_table_dup(fd, newfd);
 }
 
-int cdev_open_attr(const char *path, int flags, bool tracked)
+int cdev_open_attr(const char *path, int flags, bool tracked, const struct stat *look)
 {
 	no_cancellation();
 
-	return to_errno(attr_file_open(path, flags, tracked));
+	return to_errno(attr_file_open(path, flags, tracked ? look : NULL));
 }
 
 int cdev_open_attr_for_writing(const char *path, int flags)

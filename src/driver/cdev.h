@@ -84,9 +84,10 @@ void cdev_dup(int fd, int newfd);
 /*
  * Opens a live attribute of the device tree, by its path below the host's directory: a descriptor
  * that reads the present value, or -1 with ENOENT when the plain file serves.  The table keeps a
- * tracked descriptor, so that reading it from the start again gives the value of that time.
+ * tracked descriptor, so that reading it from the start again gives the value of that time, and fstat
+ * describes it as the file of the tree.
  */
-int cdev_open_attr(const char *path, int flags, bool tracked);
+int cdev_open_attr(const char *path, int flags, bool tracked, const struct stat *look);
 /* The same for writing, of an attribute that only the daemon writes, when somebody tells it to. */
 int cdev_open_attr_for_writing(const char *path, int flags);
 

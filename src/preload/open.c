@@ -66,7 +66,7 @@ static int missing_open(struct tree_path *t, int flags)
 }
 
 /* As in sysfs, nobody opens a file without write permission for writing, root included. */
-static int attribute_open(const struct tree_path *t, const struct stat *st, int flags)
+static int attribute_open(const struct tree_path *t, struct stat *st, int flags)
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
 	int saved_errno = errno, fd;
@@ -79,7 +79,8 @@ static int attribute_open(const struct tree_path *t, const struct stat *st, int 
 	if (writes && tree_written(t->below) && tree_live(t->below, name, sizeof(name)))
 		return cdev_open_attr_for_writing(name, flags);
 	if (!writes && tree_live(t->below, name, sizeof(name))) {
-		fd = cdev_open_attr(name, flags, may_track());
+		tree_describe(t, st);
+		fd = cdev_open_attr(name, flags, may_track(), st);
 		if (fd >= 0)
 			return fd;
 		errno = saved_errno;

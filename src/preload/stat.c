@@ -177,6 +177,36 @@ exported int __fxstatat64(int version, int dirfd, const char *path, struct stat6
 	return tree_stat(dirfd, path, (struct stat *)st, flags);
 }
 
+/* What tree_describe and a description by the driver change, there and back. */
+
+static void statx_read(const struct statx *stx, struct stat *st)
+{
+	st->st_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	st->st_ino = stx->stx_ino;
+	st->st_mode = stx->stx_mode;
+	st->st_nlink = stx->stx_nlink;
+	st->st_uid = stx->stx_uid;
+	st->st_gid = stx->stx_gid;
+	st->st_rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor);
+	st->st_size = (off_t)stx->stx_size;
+	st->st_blocks = (blkcnt_t)stx->stx_blocks;
+}
+
+static void statx_write(struct statx *stx, const struct stat *st)
+{
+	stx->stx_dev_major = major(st->st_dev);
+	stx->stx_dev_minor = minor(st->st_dev);
+	stx->stx_ino = st->st_ino;
+	stx->stx_mode = (uint16_t)st->st_mode;
+	stx->stx_nlink = (uint32_t)st->st_nlink;
+	stx->stx_uid = st->st_uid;
+	stx->stx_gid = st->st_gid;
+	stx->stx_rdev_major = major(st->st_rdev);
+	stx->stx_rdev_minor = minor(st->st_rdev);
+	stx->stx_size = (uint64_t)st->st_size;
+	stx->stx_blocks = (uint64_t)st->st_blocks;
+}
+
 exported int statx(int dirfd, const char *restrict path, int flags, unsigned mask,
 		   struct statx *restrict stx)
 {
@@ -191,20 +221,11 @@ exported int statx(int dirfd, const char *restrict path, int flags, unsigned mas
 	ret = real(statx)(dirfd, mapped, flags, mask, stx);
 	if (ret)
 		return ret;
-	st.st_mode = stx->stx_mode;
-	st.st_rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor);
-	st.st_nlink = stx->stx_nlink;
-	st.st_size = (off_t)stx->stx_size;
-	st.st_blocks = (blkcnt_t)stx->stx_blocks;
+	statx_read(stx, &st);
 	if (is_about_descriptor(path, flags))
 		descriptor_describe(dirfd, &st);
 	else
 		tree_describe(&t, &st);
-	stx->stx_mode = (uint16_t)st.st_mode;
-	stx->stx_rdev_major = major(st.st_rdev);
-	stx->stx_rdev_minor = minor(st.st_rdev);
-	stx->stx_nlink = (uint32_t)st.st_nlink;
-	stx->stx_size = (uint64_t)st.st_size;
-	stx->stx_blocks = (uint64_t)st.st_blocks;
-	return ret;
+	statx_write(stx, &st);
+	return 0;
 }

@@ -217,13 +217,11 @@ bool tree_unmap(char *path)
 	return true;
 }
 
-/* Gives what the link of /proc says, in the program's terms. */
-static bool directory_of(const char *link, char *out, size_t size)
+static bool link_target(const char *link, char *out, size_t size)
 {
 	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, out, size - 1);
 
 	out[n > 0 ? n : 0] = '\0';
-	(void)tree_unmap(out);
 	return n > 0;
 }
 
@@ -232,7 +230,8 @@ void tree_directory_changed(void)
 	int saved_errno = errno;
 	char path[PATH_MAX];
 
-	if (directory_of("/proc/thread-self/cwd", path, sizeof(path)) && resolve_in_view(path))
+	if (link_target("/proc/thread-self/cwd", path, sizeof(path)) &&
+	    (tree_unmap(path) || resolve_in_view(path)))
 		atomic_store_explicit(&near_view, true, memory_order_relaxed);
 	errno = saved_errno;
 }
@@ -284,21 +283,25 @@ void tree_describe(const struct tree_path *t, struct stat *st)
 		st->st_nlink = 1;
 		if (strcmp(text_file_name(t->below), "config") != 0)
 			st->st_size = SYSFS_PAGE;
-		st->st_blocks = 0;
+		/* With 0 as in sysfs, cp would ask for holes, which end where the text ends, and
+		 * fill the copy up to the size. */
+		st->st_blocks = SYSFS_PAGE / 512;
 	}
 }
 
 void tree_describe_descriptor(int fd, struct stat *st)
 {
+	bool stand_in = S_ISCHR(st->st_mode) && !st->st_rdev;
+	bool attribute = S_ISREG(st->st_mode) && (st->st_mode & ALLPERMS) == 0444;
+	struct tree_path t = {.below = t.text + 1};
+	int saved_errno = errno;
 	char link[40];
-	struct tree_path t = {0};
 
-	/* Only a descriptor of O_PATH names a stand-in. */
-	if (!S_ISCHR(st->st_mode) || st->st_rdev || !tree_active())
+	/* Few other files look like that, which saves most programs the second system call. */
+	if ((!stand_in && !attribute) || !tree_active())
 		return;
 	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
-	if (directory_of(link, t.text, sizeof(t.text))) {
-		t.below = t.text + 1;
+	if (link_target(link, t.text, sizeof(t.text)) && tree_unmap(t.text))
 		tree_describe(&t, st);
-	}
+	errno = saved_errno;
 }

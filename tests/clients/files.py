@@ -67,6 +67,23 @@ os.chdir("../..")
 assert os.getcwd() == pci and os.access("numa_node", os.R_OK) and "infiniband" in os.listdir()
 """
 
+COPY = """
+import subprocess, tempfile
+port = f"{ib}/ports/1"
+with tempfile.TemporaryDirectory() as to:
+    for name in ("counters", "hw_counters", "gids", "pkeys"):
+        subprocess.run(["cp", "-r", f"{port}/{name}", to], check=True)
+        assert sorted(os.listdir(f"{to}/{name}")) == sorted(os.listdir(f"{port}/{name}")), name
+        for file in os.listdir(f"{to}/{name}"):
+            with open(f"{to}/{name}/{file}", "rb") as copy:
+                assert copy.read(1) not in (b"", bytes(1)), file
+            assert os.stat(f"{to}/{name}/{file}").st_size < 64, file
+for path in (f"{port}/counters/port_xmit_data", f"{ib}/fw_ver"):
+    fd, by_path = os.open(path, os.O_RDONLY), os.stat(path)
+    assert os.stat(fd) == by_path, f"{path}: {os.stat(fd)}, want {by_path}"
+    assert by_path.st_size == 4096 and stat.S_IMODE(by_path.st_mode) == 0o444
+"""
+
 
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
@@ -77,4 +94,5 @@ def cases():
         ("files: device files by relative names", script(RELATIVE)),
         ("files: slashes behind links and files", script(SLASHES)),
         ("files: up behind a link", script(UP)),
+        ("files: copies and descriptions of attributes", script(COPY)),
     ]

@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/memory_file.h"
@@ -23,6 +25,7 @@ struct attr_file {
 	struct cdev_file cdev;
 	dev_t dev; /* of the memfd */
 	ino_t ino;
+	struct stat look; /* the file of the tree */
 	char path[FABRIC_PATH_BYTES];
 };
 
@@ -36,22 +39,46 @@ static int text_store(int fd, const char *text, ssize_t n)
 	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
 }
 
+static int reopened(int fd, int flags)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
+	return open(link, flags);
+}
+
+/* What the kernel says, not attr_fstat. */
+static int real_fstat(int fd, struct stat *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
 /* The old text stays if the fabric has gone, because then there is no new one. */
 static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 {
 	struct attr_file *a = attr_file_of(f);
 	char text[FABRIC_TEXT_BYTES];
 	struct stat st;
+	int writable;
 	ssize_t n;
 
 	if (position)
 		return;
 	/* libc closes some descriptors without us: the number may name another file now */
-	if (fstat(fd, &st) || st.st_dev != a->dev || st.st_ino != a->ino)
+	if (real_fstat(fd, &st) || st.st_dev != a->dev || st.st_ino != a->ino)
 		return;
 	n = fabric_read_attr(a->path, text, sizeof(text));
-	if (n >= 0)
-		(void)text_store(fd, text, n);
+	if (n < 0)
+		return;
+	writable = reopened(fd, O_RDWR | O_CLOEXEC);
+	(void)text_store(writable < 0 ? fd : writable, text, n);
+	if (writable >= 0)
+		close(writable);
+}
+
+static void attr_fstat(struct cdev_file *f, struct stat *st)
+{
+	*st = attr_file_of(f)->look;
 }
 
 static void attr_last_close(struct cdev_file *f)
@@ -65,13 +92,14 @@ static void attr_release(struct cdev_file *f)
 }
 
 static const struct cdev_ops attr_ops = {
+	.fstat = attr_fstat,
 	.before_read = attr_before_read,
 	.last_close = attr_last_close,
 	.release = attr_release,
 };
 
 /* Without memory, or with fd beyond the table, the text stays what it was at the open. */
-static void attr_track(int fd, const char *path)
+static void attr_track(int fd, const char *path, const struct stat *look)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));
 	struct stat st;
@@ -79,17 +107,29 @@ static void attr_track(int fd, const char *path)
 	if (!a)
 		return;
 	cdev_file_init(&a->cdev, &attr_ops);
-	if (fstat(fd, &st) || !text_copy(a->path, sizeof(a->path), path))
+	if (real_fstat(fd, &st) || !text_copy(a->path, sizeof(a->path), path))
 		goto free_file;
 	a->dev = st.st_dev;
 	a->ino = st.st_ino;
+	a->look = *look;
 	if (!cdev_install(fd, &a->cdev))
 		return;
 free_file:
 	free(a);
 }
 
-int attr_file_open(const char *path, int flags, bool tracked)
+/* A program that opens an attribute for reading cannot write it.  Without /proc, it could. */
+static int read_only(int fd, int flags)
+{
+	int other = reopened(fd, O_RDONLY | (flags & O_CLOEXEC));
+
+	if (other < 0)
+		return fd;
+	close(fd);
+	return other;
+}
+
+int attr_file_open(const char *path, int flags, const struct stat *look)
 {
 	char text[FABRIC_TEXT_BYTES];
 	ssize_t n = fabric_read_attr(path, text, sizeof(text));
@@ -104,8 +144,9 @@ int attr_file_open(const char *path, int flags, bool tracked)
 		close(fd);
 		return -EIO;
 	}
-	if (tracked)
-		attr_track(fd, path);
+	fd = read_only(fd, flags);
+	if (look)
+		attr_track(fd, path, look);
 	return fd;
 }
 
