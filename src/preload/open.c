@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * open(2) and its spellings, creat, fopen, and directories.  The names with 64 and _2 are what programs
+ * open(2) and its spellings, creat, and directories.  The names with 64 and _2 are what programs
  * built with large-file or fortify switches call.
  */
 #include "preload/libc.h"
@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -215,63 +214,6 @@ exported int creat(const char *path, mode_t mode)
 exported int creat64(const char *path, mode_t mode)
 {
 	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
-}
-
-/* Returns the flags of open that a mode of fopen means, or -1. */
-static int mode_flags(const char *mode)
-{
-	int flags, access_mode = strchr(mode, '+') ? O_RDWR : O_WRONLY;
-
-	switch (mode[0]) {
-	case 'r':
-		flags = access_mode == O_RDWR ? O_RDWR : O_RDONLY;
-		break;
-	case 'w':
-		flags = access_mode | O_CREAT | O_TRUNC;
-		break;
-	case 'a':
-		flags = access_mode | O_CREAT | O_APPEND;
-		break;
-	default:
-		return -1;
-	}
-	return flags | (strchr(mode, 'x') ? O_EXCL : 0) | (strchr(mode, 'e') ? O_CLOEXEC : 0);
-}
-
-static FILE *tree_fopen(const char *path, const char *mode)
-{
-	struct tree_path t;
-	const char *mapped = tree_map(AT_FDCWD, path, false, &t);
-	int flags, fd;
-	FILE *file;
-
-	flags = t.below ? mode_flags(mode) : -1;
-	if (flags < 0)
-		return real(fopen)(mapped, mode);
-	fd = tree_file_open(&t, flags);
-	if (fd < 0)
-		return NULL;
-	/* libc will seek in it and close it without us. */
-	if (!tree_device(t.below))
-		cdev_close(fd);
-	file = fdopen(fd, mode);
-	if (!file)
-		close(fd);
-	return file;
-}
-
-exported FILE *fopen(const char *path, const char *mode)
-{
-	if (!tree_active())
-		return real(fopen)(path, mode);
-	return tree_fopen(path, mode);
-}
-
-exported FILE *fopen64(const char *path, const char *mode)
-{
-	if (!tree_active())
-		return real(fopen64)(path, mode);
-	return tree_fopen(path, mode);
 }
 
 exported DIR *opendir(const char *path)

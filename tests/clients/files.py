@@ -84,6 +84,36 @@ for path in (f"{port}/counters/port_xmit_data", f"{ib}/fw_ver"):
     assert by_path.st_size == 4096 and stat.S_IMODE(by_path.st_mode) == 0o444
 """
 
+ATTRIBUTES = """
+counter = f"{ib}/ports/1/counters/port_xmit_packets"
+for path in (counter, f"{ib}/fw_ver"):
+    fails(errno.EBADF, os.write, os.open(path, os.O_RDONLY), b"0")
+    fails(errno.EACCES, os.open, path, os.O_WRONLY)
+    fails(errno.EACCES, os.open, path, os.O_RDWR | os.O_TRUNC)
+    fails(errno.EEXIST, os.open, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    assert os.read(os.open(path, os.O_RDONLY | os.O_TRUNC), 64)
+fails(errno.EACCES, os.open, "/sys/class/infiniband/made", os.O_WRONLY | os.O_CREAT, 0o644)
+fails(errno.ENOENT, os.open, f"{ib}/none/made", os.O_WRONLY | os.O_CREAT, 0o644)
+fails(errno.EOPNOTSUPP, os.open, ib, os.O_WRONLY | os.O_TMPFILE, 0o600)
+fd = os.open(f"{ib}/node_desc", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+assert libc.creat(f"{ib}/node_desc".encode(), 0o644) >= 0
+libc.freopen.restype = libc.fdopen.restype = ctypes.c_void_p
+libc.freopen.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p]
+libc.fgets.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+libc.rewind.argtypes = [ctypes.c_void_p]
+line = ctypes.create_string_buffer(64)
+stream = libc.fdopen(os.open("/dev/zero", os.O_RDONLY), b"r")
+for path in (counter, f"{ib}/fw_ver"):
+    stream = libc.freopen(path.encode(), b"r", stream)
+    assert stream and libc.fgets(line, 64, stream) and line.value[:1].isdigit(), path
+stream = libc.fopen(counter.encode(), b"r")
+assert libc.fgets(line, 64, stream)
+before = int(line.value)
+os.system("perfquery 3 1 > /dev/null")  # the switch
+libc.rewind(stream)
+assert libc.fgets(line, 64, stream) and int(line.value) > before, (before, line.value)
+"""
+
 
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
@@ -95,4 +125,5 @@ def cases():
         ("files: slashes behind links and files", script(SLASHES)),
         ("files: up behind a link", script(UP)),
         ("files: copies and descriptions of attributes", script(COPY)),
+        ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -76,6 +76,7 @@ CALL(path_stat_fs, F(int, name, p, buf))
 CALL(stat_fs, F(int, name, "/", p))
 CALL(cwd_buf, OPENED(F(void *, name, p, 100ul, 100ul)))
 CALL(watch_path, F(int, name, watches, p, IN_CREATE))
+CALL(path_again, OPENED(F(void *, name, p, "r", stdin)))
 CALL(path_dir, OPENED(F(void *, name, p)))
 CALL(path_stat, F(int, name, p, &st))
 CALL(stat_stat, F(int, name, "/", p))
@@ -177,6 +178,8 @@ static const struct call calls[] = {
 	{"fopen", path_file_written},
 	{"fopen64", path_file},
 	{"fopen64", path_file_written},
+	{"freopen", path_again},
+	{"freopen64", path_again},
 	{"opendir", path_dir},
 	{"scandir", scan_path},
 	{"scandir64", scan_path},
