@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/protocol.h"
@@ -216,16 +215,17 @@ bool rundir_is_locked(const char *dir)
 	return lock == -EAGAIN;
 }
 
-/*
- * In a program these files are removed by the preload library, to which the name "dev" below a
- * host's directory must not mean /dev: the kernel is asked directly.
- */
-static int open_directory(int at, const char *name)
+static bool same_file_system(int fd, int other)
 {
-	return (int)syscall(SYS_openat, at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !fstat(other, &b) && a.st_dev == b.st_dev;
 }
 
-/* Takes fd over.  It never follows a symbolic link; depth bounds what a hostile tree could cost. */
+/*
+ * Takes fd over.  It never follows a symbolic link or enters another file system, as it may run with
+ * the rights of root; depth bounds what a hostile tree could cost.
+ */
 static void remove_below(int fd, unsigned depth)
 {
 	DIR *d = fdopendir(fd);
@@ -241,10 +241,13 @@ static void remove_below(int fd, unsigned depth)
 		if (e->d_type != DT_DIR && !unlinkat(fd, e->d_name, 0))
 			continue;
 		if (depth) {
-			int sub = open_directory(fd, e->d_name);
+			int sub = openat(fd, e->d_name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-			if (sub >= 0)
+			if (sub >= 0 && same_file_system(fd, sub))
 				remove_below(sub, depth - 1);
+			else if (sub >= 0)
+				close(sub);
 		}
 		unlinkat(fd, e->d_name, AT_REMOVEDIR);
 	}
@@ -255,7 +258,7 @@ static void remove_below(int fd, unsigned depth)
 
 void rundir_remove_tree(const char *path)
 {
-	int fd = open_directory(AT_FDCWD, path);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd >= 0)
 		remove_below(fd, TREE_DEPTH);
@@ -264,14 +267,14 @@ void rundir_remove_tree(const char *path)
 
 void rundir_clear(const char *dir)
 {
-	int at = open_directory(AT_FDCWD, dir);
+	int at = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int hosts;
 
 	if (at < 0)
 		return;
 	unlinkat(at, "sock", 0);
 	unlinkat(at, "log", 0);
-	hosts = open_directory(at, "hosts");
+	hosts = openat(at, "hosts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (hosts >= 0)
 		remove_below(hosts, TREE_DEPTH);
 	unlinkat(at, "hosts", AT_REMOVEDIR);

@@ -6,6 +6,7 @@
 #include "preload/libc.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +15,7 @@
 
 static void *open_directory(const char *path)
 {
-	return opendir(path);
+	return tree_opendir(path);
 }
 
 static void close_directory(void *dir)
@@ -30,6 +31,26 @@ static struct dirent *read_directory(void *dir)
 static struct dirent64 *read_directory64(void *dir)
 {
 	return readdir64(dir);
+}
+
+static int stat_file(const char *path, struct stat *st)
+{
+	return tree_stat(AT_FDCWD, path, st, 0);
+}
+
+static int stat_file64(const char *path, struct stat64 *st)
+{
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, 0);
+}
+
+static int stat_link(const char *path, struct stat *st)
+{
+	return tree_stat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+static int stat_link64(const char *path, struct stat64 *st)
+{
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
 }
 
 /* The word by which we know our paths may have wildcards, so the first directory decides. */
@@ -50,8 +71,8 @@ exported int glob(const char *restrict pattern, int flags, int (*on_error)(const
 	g->gl_opendir = open_directory;
 	g->gl_closedir = close_directory;
 	g->gl_readdir = read_directory;
-	g->gl_stat = stat;
-	g->gl_lstat = lstat;
+	g->gl_stat = stat_file;
+	g->gl_lstat = stat_link;
 	ret = real(glob)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
 	g->gl_flags &= ~GLOB_ALTDIRFUNC;
 	return ret;
@@ -67,8 +88,8 @@ exported int glob64(const char *restrict pattern, int flags, int (*on_error)(con
 	g->gl_opendir = open_directory;
 	g->gl_closedir = close_directory;
 	g->gl_readdir = read_directory64;
-	g->gl_stat = stat64;
-	g->gl_lstat = lstat64;
+	g->gl_stat = stat_file64;
+	g->gl_lstat = stat_link64;
 	ret = real(glob64)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
 	g->gl_flags &= ~GLOB_ALTDIRFUNC;
 	return ret;

@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
@@ -48,4 +49,17 @@ static inline void *real_function(_Atomic(void *) *slot, const char *name)
 	({                                                         \
 		static _Atomic(void *) slot_;                      \
 		(__typeof__(&(name)))real_function(&slot_, #name); \
+	})
+
+/* Gives the optional third argument, if the flags say that there is one. */
+#define MODE_OF(flags)                                 \
+	({                                             \
+		mode_t mode_ = 0;                      \
+		if (__OPEN_NEEDS_MODE(flags)) {        \
+			va_list args_;                 \
+			va_start(args_, flags);        \
+			mode_ = va_arg(args_, mode_t); \
+			va_end(args_);                 \
+		}                                      \
+		mode_;                                 \
 	})

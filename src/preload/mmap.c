@@ -10,7 +10,7 @@
  * symbol may call the allocator.
  *
  * What the driver maps for itself is not the program's, and such a cache calls the driver; so the
- * library's own calls are system calls (the linker's --wrap leads them to the end of this file).
+ * library's own calls are system calls (own_calls.c).
  */
 #include "preload/libc.h"
 
@@ -103,19 +103,4 @@ exported int mlockall(int flags)
 	if (tree_device_opened())
 		return cdev_lock_all(flags);
 	return next_mlockall ? next_mlockall(flags) : (int)syscall(SYS_mlockall, flags);
-}
-
-/* ---- the library's own calls ---- */
-
-void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
-int __wrap_munmap(void *addr, size_t len);
-
-void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
-}
-
-int __wrap_munmap(void *addr, size_t len)
-{
-	return (int)syscall(SYS_munmap, addr, len);
 }

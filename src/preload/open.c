@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,19 +127,6 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 	return real(openat)(dirfd, mapped, flags, mode);
 }
 
-/* Gives the optional third argument, if the flags say that there is one. */
-#define MODE_OF(flags)                                 \
-	({                                             \
-		mode_t mode_ = 0;                      \
-		if (__OPEN_NEEDS_MODE(flags)) {        \
-			va_list args_;                 \
-			va_start(args_, flags);        \
-			mode_ = va_arg(args_, mode_t); \
-			va_end(args_);                 \
-		}                                      \
-		mode_;                                 \
-	})
-
 exported int open(const char *path, int flags, ...)
 {
 	mode_t mode = MODE_OF(flags);
@@ -216,13 +202,16 @@ exported int creat64(const char *path, mode_t mode)
 	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
 
-exported DIR *opendir(const char *path)
+DIR *tree_opendir(const char *path)
 {
 	struct tree_path t;
 
-	if (!tree_active())
-		return real(opendir)(path);
 	return real(opendir)(tree_map(AT_FDCWD, path, false, &t));
+}
+
+exported DIR *opendir(const char *path)
+{
+	return tree_opendir(path);
 }
 
 exported int scandir(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),

@@ -49,7 +49,7 @@ static bool is_about_descriptor(const char *path, int flags)
 	return flags & AT_EMPTY_PATH && (!path || !path[0]);
 }
 
-static int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
+int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	struct tree_path t;
 	const char *mapped = tree_map(dirfd, path, flags & AT_SYMLINK_NOFOLLOW, &t);

@@ -5,6 +5,8 @@
  */
 #include "preload/libc.h"
 
+#include "preload/stdio.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +16,7 @@
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
-/* Returns the flags of open that a mode of fopen means, or -1. */
-static int mode_flags(const char *mode)
+int stdio_open_flags(const char *mode)
 {
 	int flags, access_mode = strchr(mode, '+') ? O_RDWR : O_WRONLY;
 
@@ -42,7 +43,7 @@ static FILE *tree_fopen(const char *path, const char *mode)
 	int flags, fd;
 	FILE *file;
 
-	flags = t.below ? mode_flags(mode) : -1;
+	flags = t.below ? stdio_open_flags(mode) : -1;
 	if (flags < 0)
 		return real(fopen)(mapped, mode);
 	fd = tree_open(AT_FDCWD, path, flags, 0);
@@ -75,7 +76,7 @@ static FILE *tree_freopen(const char *path, const char *mode, FILE *stream)
 	const char *mapped = tree_map(AT_FDCWD, path, false, &t);
 	int flags, fd, saved_errno;
 
-	flags = t.below ? mode_flags(mode) : -1;
+	flags = t.below ? stdio_open_flags(mode) : -1;
 	if (flags < 0)
 		return real(freopen)(mapped, mode, stream);
 	fd = tree_open(AT_FDCWD, path, flags, 0);

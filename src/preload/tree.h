@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -53,8 +54,10 @@ void tree_describe(const struct tree_path *t, struct stat *st);
 /* The same for a descriptor. */
 void tree_describe_descriptor(int fd, struct stat *st);
 
-/* Works as openat(2), for all of the above. */
+/* Work as openat(2), opendir(3) and fstatat(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
+DIR *tree_opendir(const char *path);
+int tree_stat(int dirfd, const char *path, struct stat *st, int flags);
 /* Has this process ever opened a device file? */
 bool tree_device_opened(void);
 /* Are we that process, and not a child of vfork(2) that shares its memory until it executes?. */

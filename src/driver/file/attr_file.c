@@ -39,7 +39,7 @@ static int text_store(int fd, const char *text, ssize_t n)
 	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
 }
 
-static int reopened(int fd, int flags)
+static int descriptor_reopen(int fd, int flags)
 {
 	char link[40];
 
@@ -70,7 +70,7 @@ static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 	n = fabric_read_attr(a->path, text, sizeof(text));
 	if (n < 0)
 		return;
-	writable = reopened(fd, O_RDWR | O_CLOEXEC);
+	writable = descriptor_reopen(fd, O_RDWR | O_CLOEXEC);
 	(void)text_store(writable < 0 ? fd : writable, text, n);
 	if (writable >= 0)
 		close(writable);
@@ -121,7 +121,7 @@ free_file:
 /* A program that opens an attribute for reading cannot write it.  Without /proc, it could. */
 static int read_only(int fd, int flags)
 {
-	int other = reopened(fd, O_RDONLY | (flags & O_CLOEXEC));
+	int other = descriptor_reopen(fd, O_RDONLY | (flags & O_CLOEXEC));
 
 	if (other < 0)
 		return fd;

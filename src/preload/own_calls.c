@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The library's own calls of functions that it defines for the program, which rewrite paths or tell
+ * the driver.  Neither is meant for the library: it would take its own files for the program's.  Once
+ * it so took a directory "dev" that it was removing for the machine's /dev.
+ *
+ * For the names in 'own_calls' of the top meson.build the linker's --wrap leads every call from
+ * within the library to the definitions here, which make the system call.  tests/preload/own_calls.py
+ * fails if the library calls a function of its own that is not there.
+ */
+#include "preload/libc.h"
+
+#include "preload/stdio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+int __wrap_munmap(void *addr, size_t len);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_openat64(int dirfd, const char *path, int flags, ...);
+int __wrap_access(const char *path, int mode);
+int __wrap_stat64(const char *path, struct stat64 *st);
+int __wrap_fstat64(int fd, struct stat64 *st);
+int __wrap_lstat64(const char *path, struct stat64 *st);
+ssize_t __wrap_readlink(const char *path, char *buf, size_t len);
+DIR *__wrap_opendir(const char *path);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+int __wrap_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, MODE_OF(flags));
+}
+
+int __wrap_openat64(int dirfd, const char *path, int flags, ...)
+{
+	return (int)syscall(SYS_openat, dirfd, path, flags, MODE_OF(flags));
+}
+
+int __wrap_access(const char *path, int mode)
+{
+	return (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
+}
+
+int __wrap_stat64(const char *path, struct stat64 *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+int __wrap_fstat64(int fd, struct stat64 *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+int __wrap_lstat64(const char *path, struct stat64 *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+ssize_t __wrap_readlink(const char *path, char *buf, size_t len)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
+}
+
+/* ---- through a descriptor ---- */
+
+static void close_failed(int fd)
+{
+	int saved_errno = errno;
+
+	syscall(SYS_close, fd);
+	errno = saved_errno;
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close_failed(fd);
+	return dir;
+}
+
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, stdio_open_flags(mode), 0666);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
+
+	if (fd >= 0 && !file)
+		close_failed(fd);
+	return file;
+}
