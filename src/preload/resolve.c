@@ -24,6 +24,7 @@
 
 #define NET_CLASS "/sys/class"
 #define NET_DIR	  "/net/"
+#define UIO_FILES "/dev/uio"
 
 /* The tree's only: the machine's files of these names are not looked at. */
 static const char *const own[] = {
@@ -85,7 +86,7 @@ static bool is_own(const char *path)
 /* Asks for the daemon at the first name that needs the tree, which may not have been there before. */
 static void ensure_tree(struct walk *w)
 {
-	bool needed = false;
+	bool needed = !strncmp(w->at, UIO_FILES, strlen(UIO_FILES));
 
 	for (size_t i = 0; i < array_size(own); i++)
 		needed |= !strcmp(w->at, own[i]);

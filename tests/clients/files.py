@@ -114,6 +114,23 @@ libc.rewind(stream)
 assert libc.fgets(line, 64, stream) and int(line.value) > before, (before, line.value)
 """
 
+UEVENTS = """
+import glob
+for name, number in (("infiniband_mad/umad0", (231, 0)), ("infiniband_mad/issm0", (231, 64)),
+                     ("infiniband_verbs/uverbs1", (231, 193))):
+    path = f"/sys/class/{name}"
+    uevent = open(f"{path}/uevent").read().split()
+    file = "infiniband/" + os.path.basename(path)
+    assert uevent[:3] == [f"MAJOR={number[0]}", f"MINOR={number[1]}", f"DEVNAME={file}"], uevent
+    assert os.path.realpath(f"{path}/subsystem") == os.path.dirname(path)
+    by_number = "/sys/dev/char/%d:%d" % number
+    assert os.path.samefile(by_number, path) and os.path.realpath(by_number) == os.path.realpath(path)
+    assert os.stat(f"/dev/{file}").st_rdev == os.makedev(*number)
+assert os.path.samefile("/sys/dev/char/1:3", "/sys/devices/virtual/mem/null")
+assert open(f"{ib}/uevent").read() == "NAME=mlx5_0\\n" and not os.path.exists(f"{dev}/uio1")
+assert os.path.realpath(f"{ib}/subsystem") == "/sys/class/infiniband"
+"""
+
 
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
@@ -125,5 +142,6 @@ def cases():
         ("files: slashes behind links and files", script(SLASHES)),
         ("files: up behind a link", script(UP)),
         ("files: copies and descriptions of attributes", script(COPY)),
+        ("files: events and numbers of devices", script(UEVENTS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * /dev/infiniband/uio<N>: the file by which a driver uses a PCI function that the card emulates, in
+ * /dev/uio<N>: the file by which a driver uses a PCI function that the card emulates, in
  * the shape of the kernel's userspace I/O (Documentation/driver-api/uio-howto.rst): the BAR is
  * mapping 0, and a read of four bytes waits for an interrupt and says how many there were.
  */

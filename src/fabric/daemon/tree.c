@@ -542,36 +542,63 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 	snprintf(path, sizeof(path), "%.200s/node_desc", dir);
 	if (!t->error)
 		file_create(t, path, desc, FILE_READ_WRITE);
+	snprintf(desc, sizeof(desc), "NAME=%.16s\n", node->name);
+	tree_file(t, desc, "%s/uevent", dir);
 	snprintf(path, sizeof(path), "../../..%.100s", strrchr(pci, '/'));
 	tree_symlink(t, path, "%s/device", dir);
+	tree_symlink(t, "../../../../../class/infiniband", "%s/subsystem", dir);
 	for (uint32_t i = 0; i < node_host_ports(node); i++)
 		port_write(t, dir, node->first_port + i);
 }
 
-/* ---- the files that carry MADs ---- */
+/* ---- devices that have a file in /dev ---- */
 
-/* Writes one device of a port: umad3 or issm3. */
+struct class_device {
+	const char *class;
+	char name[16];
+	const char *folder; /* of its file, below /dev */
+	unsigned major, minor;
+	const char *mode; /* what its uevent says of it, a line or nothing */
+};
+
+/* Writes what the kernel's core gives to each device of a class that has a file. */
+static void class_device_write(struct tree *t, const char *pci, const struct class_device *d,
+			       char dir[static TREE_PATH_BYTES])
+{
+	char text[TREE_PATH_BYTES + 8];
+
+	snprintf(dir, TREE_PATH_BYTES, "%.100s/%s/%s", pci, d->class, d->name);
+	tree_dir(t, "%s", dir);
+	snprintf(text, sizeof(text), "%u:%u\n", d->major, d->minor);
+	tree_file(t, text, "%s/dev", dir);
+	snprintf(text, sizeof(text), "MAJOR=%u\nMINOR=%u\nDEVNAME=%s%s\n%s", d->major, d->minor,
+		 d->folder, d->name, d->mode);
+	tree_file(t, text, "%s/uevent", dir);
+	snprintf(text, sizeof(text), "../../..%.100s", strrchr(pci, '/'));
+	tree_symlink(t, text, "%s/device", dir);
+	snprintf(text, sizeof(text), "../../../../../class/%s", d->class);
+	tree_symlink(t, text, "%s/subsystem", dir);
+	snprintf(text, sizeof(text), "../../%s", dir + strlen("sys/"));
+	tree_symlink(t, text, "sys/class/%s/%s", d->class, d->name);
+	tree_symlink(t, text, "sys/dev/char/%u:%u", d->major, d->minor);
+	snprintf(text, sizeof(text), "dev/%s%s", d->folder, d->name);
+	device_create(t, text);
+}
+
+/* Writes one device of a port that carries MADs: umad3 or issm3. */
 static void mad_device_write(struct tree *t, const char *pci, const char *kind, unsigned minor,
 			     const struct subnet_port *p)
 {
-	const struct subnet_node *node = &t->fabric->subnet.nodes[p->node];
-	char dir[128], text[TREE_PATH_BYTES];
-	uint32_t n = p->host_index;
+	struct class_device d = {"infiniband_mad",	"", "infiniband/", UVERBS_MAJOR,
+				 minor + p->host_index, ""};
+	char dir[TREE_PATH_BYTES], text[64];
 
-	snprintf(dir, sizeof(dir), "%.90s/infiniband_mad/%s%u", pci, kind, n);
-	tree_dir(t, "%s", dir);
-	snprintf(text, sizeof(text), "%s\n", node->name);
+	snprintf(d.name, sizeof(d.name), "%s%u", kind, p->host_index);
+	class_device_write(t, pci, &d, dir);
+	snprintf(text, sizeof(text), "%.60s\n", t->fabric->subnet.nodes[p->node].name);
 	tree_file(t, text, "%s/ibdev", dir);
 	snprintf(text, sizeof(text), "%u\n", p->number);
 	tree_file(t, text, "%s/port", dir);
-	snprintf(text, sizeof(text), "%d:%u\n", UVERBS_MAJOR, minor + n);
-	tree_file(t, text, "%s/dev", dir);
-	snprintf(text, sizeof(text), "../../..%s", strrchr(pci, '/'));
-	tree_symlink(t, text, "%s/device", dir);
-	snprintf(text, sizeof(text), "../../%s", dir + strlen("sys/"));
-	tree_symlink(t, text, "sys/class/infiniband_mad/%s%u", kind, n);
-	snprintf(text, sizeof(text), "dev/infiniband/%s%u", kind, n);
-	device_create(t, text);
 }
 
 /* A port of Ethernet carries MADs, but has no subnet manager. */
@@ -588,22 +615,16 @@ static void mad_devices_write(struct tree *t, const char *pci, const struct subn
 
 static void uverbs_write(struct tree *t, const char *pci, const struct subnet_node *node)
 {
-	char to[TREE_PATH_BYTES], text[32], path[64];
-	uint32_t device = node->device;
+	struct class_device d = {
+		"infiniband_verbs", "", "infiniband/", UVERBS_MAJOR, UVERBS_MINOR + node->device,
+		"DEVMODE=0666\n"};
+	char dir[TREE_PATH_BYTES], text[64];
 
-	tree_dir(t, "%s/infiniband_verbs/uverbs%u", pci, device);
-	snprintf(text, sizeof(text), "%s\n", node->name);
-	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/ibdev", pci, device);
-	snprintf(text, sizeof(text), "%d:%u\n", UVERBS_MAJOR, UVERBS_MINOR + device);
-	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/dev", pci, device);
-	tree_file(t, "1\n", "%s/infiniband_verbs/uverbs%u/abi_version", pci, device);
-	snprintf(to, sizeof(to), "../../..%s", strrchr(pci, '/'));
-	tree_symlink(t, to, "%s/infiniband_verbs/uverbs%u/device", pci, device);
-	snprintf(to, sizeof(to), "../../%s/infiniband_verbs/uverbs%u", pci + strlen("sys/"),
-		 device);
-	tree_symlink(t, to, "sys/class/infiniband_verbs/uverbs%u", device);
-	snprintf(path, sizeof(path), "dev/infiniband/uverbs%u", device);
-	device_create(t, path);
+	snprintf(d.name, sizeof(d.name), "uverbs%u", node->device);
+	class_device_write(t, pci, &d, dir);
+	snprintf(text, sizeof(text), "%.60s\n", node->name);
+	tree_file(t, text, "%s/ibdev", dir);
+	tree_file(t, "1\n", "%s/abi_version", dir);
 }
 
 /* ---- PCI functions that the card emulates ---- */
@@ -611,25 +632,19 @@ static void uverbs_write(struct tree *t, const char *pci, const struct subnet_no
 /* Writes the entries by which the kernel shows files of userspace I/O. */
 static void uio_write(struct tree *t, const char *pci, uint32_t number)
 {
-	char dir[TREE_PATH_BYTES], text[TREE_PATH_BYTES];
+	struct class_device d = {"uio", "", "", UIO_MAJOR, number, ""};
+	char dir[TREE_PATH_BYTES], text[32];
 
-	snprintf(dir, sizeof(dir), "%.100s/uio/uio%u", pci, number);
+	snprintf(d.name, sizeof(d.name), "uio%u", number);
+	class_device_write(t, pci, &d, dir);
 	tree_dir(t, "%s/maps/map0", dir);
 	tree_file(t, "virtio-net doorbells\n", "%s/name", dir);
 	tree_file(t, SOFTHCA_VERSION "\n", "%s/version", dir);
-	snprintf(text, sizeof(text), "%u:%u\n", UIO_MAJOR, number);
-	tree_file(t, text, "%s/dev", dir);
 	tree_file(t, "doorbells\n", "%s/maps/map0/name", dir);
 	tree_file(t, "0x0\n", "%s/maps/map0/addr", dir);
 	tree_file(t, "0x0\n", "%s/maps/map0/offset", dir);
 	snprintf(text, sizeof(text), "0x%x\n", EMULATION_BAR_BYTES);
 	tree_file(t, text, "%s/maps/map0/size", dir);
-	snprintf(text, sizeof(text), "../../..%s", strrchr(pci, '/'));
-	tree_symlink(t, text, "%s/device", dir);
-	snprintf(text, sizeof(text), "../../%.150s", dir + strlen("sys/"));
-	tree_symlink(t, text, "sys/class/uio/uio%u", number);
-	snprintf(text, sizeof(text), "dev/infiniband/uio%u", number);
-	device_create(t, text);
 }
 
 /* The device's directory leads to the function, as it does to those of a device with SR-IOV. */
@@ -712,6 +727,7 @@ static int host_write(const struct fabric *f, uint32_t host, int root)
 	tree_dir(&t, "sys/class/infiniband_mad");
 	tree_dir(&t, "sys/class/uio");
 	tree_dir(&t, "sys/class/net");
+	tree_dir(&t, "sys/dev/char");
 	tree_dir(&t, PCI_BUS "/devices");
 	tree_dir(&t, PCI_BUS "/drivers/" PCI_DRIVER);
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");

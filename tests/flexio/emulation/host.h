@@ -20,7 +20,7 @@ extern flexio_func_t peek, poke, arm_context, trigger_context, interrupt, serve;
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
 #define VHCA	    0x101u
-#define UIO	    "/dev/infiniband/uio1"
+#define UIO	    "/dev/uio1"
 #define DOORBELLS   2u
 #define BAR_BYTES   4096u
 
