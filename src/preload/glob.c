@@ -20,17 +20,17 @@ static void *open_directory(const char *path)
 
 static void close_directory(void *dir)
 {
-	closedir(dir);
+	(void)tree_closedir(dir);
 }
 
 static struct dirent *read_directory(void *dir)
 {
-	return readdir(dir);
+	return tree_readdir(dir);
 }
 
 static struct dirent64 *read_directory64(void *dir)
 {
-	return readdir64(dir);
+	return (struct dirent64 *)tree_readdir(dir);
 }
 
 static int stat_file(const char *path, struct stat *st)
@@ -53,12 +53,9 @@ static int stat_link64(const char *path, struct stat64 *st)
 	return tree_stat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The word by which we know our paths may have wildcards, so the first directory decides. */
-static bool concerns_tree(const char *pattern, int flags)
+static bool is_replaced(int flags)
 {
-	return tree_active() && !(flags & GLOB_ALTDIRFUNC) && pattern &&
-	       (strstr(pattern, "/sys") || strstr(pattern, "/dev") ||
-		strstr(pattern, "infiniband"));
+	return tree_active() && !(flags & GLOB_ALTDIRFUNC);
 }
 
 exported int glob(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
@@ -66,7 +63,7 @@ exported int glob(const char *restrict pattern, int flags, int (*on_error)(const
 {
 	int ret;
 
-	if (!concerns_tree(pattern, flags))
+	if (!is_replaced(flags))
 		return real(glob)(pattern, flags, on_error, g);
 	g->gl_opendir = open_directory;
 	g->gl_closedir = close_directory;
@@ -83,7 +80,7 @@ exported int glob64(const char *restrict pattern, int flags, int (*on_error)(con
 {
 	int ret;
 
-	if (!concerns_tree(pattern, flags))
+	if (!is_replaced(flags))
 		return real(glob64)(pattern, flags, on_error, g);
 	g->gl_opendir = open_directory;
 	g->gl_closedir = close_directory;

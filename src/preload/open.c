@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * open(2) and its spellings, creat, and directories.  The names with 64 and _2 are what programs
- * built with large-file or fortify switches call.
+ * open(2) and its spellings, and creat.  The names with 64 and _2 are what programs built with
+ * large-file or fortify switches call.
  */
 #include "preload/libc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -200,37 +199,4 @@ exported int creat(const char *path, mode_t mode)
 exported int creat64(const char *path, mode_t mode)
 {
 	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
-}
-
-DIR *tree_opendir(const char *path)
-{
-	struct tree_path t;
-
-	return real(opendir)(tree_map(AT_FDCWD, path, false, &t));
-}
-
-exported DIR *opendir(const char *path)
-{
-	return tree_opendir(path);
-}
-
-exported int scandir(const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
-		     int (*compare)(const struct dirent **, const struct dirent **))
-{
-	struct tree_path t;
-
-	if (!tree_active())
-		return real(scandir)(path, list, filter, compare);
-	return real(scandir)(tree_map(AT_FDCWD, path, false, &t), list, filter, compare);
-}
-
-exported int scandir64(const char *path, struct dirent64 ***list,
-		       int (*filter)(const struct dirent64 *),
-		       int (*compare)(const struct dirent64 **, const struct dirent64 **))
-{
-	struct tree_path t;
-
-	if (!tree_active())
-		return real(scandir64)(path, list, filter, compare);
-	return real(scandir64)(tree_map(AT_FDCWD, path, false, &t), list, filter, compare);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The library's own calls of functions that it defines for the program, which rewrite paths or tell
- * the driver.  Neither is meant for the library: it would take its own files for the program's.  Once
- * it so took a directory "dev" that it was removing for the machine's /dev.
+ * the driver.  Neither is meant for the library: it would take its own files for the program's, such as
+ * a directory "dev" that it removes for the machine's /dev.
  *
  * For the names in 'own_calls' of the top meson.build the linker's --wrap leads every call from
- * within the library to the definitions here, which make the system call.  tests/preload/own_calls.py
+ * within the library to the definitions here, which ask the kernel or the C library.  tests/preload/own_calls.py
  * fails if the library calls a function of its own that is not there.
  */
 #include "preload/libc.h"
@@ -31,6 +31,9 @@ int __wrap_fstat64(int fd, struct stat64 *st);
 int __wrap_lstat64(const char *path, struct stat64 *st);
 ssize_t __wrap_readlink(const char *path, char *buf, size_t len);
 DIR *__wrap_opendir(const char *path);
+DIR *__wrap_fdopendir(int fd);
+struct dirent64 *__wrap_readdir64(DIR *dir);
+int __wrap_closedir(DIR *dir);
 FILE *__wrap_fopen64(const char *path, const char *mode);
 
 void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
@@ -78,7 +81,22 @@ ssize_t __wrap_readlink(const char *path, char *buf, size_t len)
 	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
 }
 
-/* ---- through a descriptor ---- */
+/* ---- by the C library ---- */
+
+DIR *__wrap_fdopendir(int fd)
+{
+	return real(fdopendir)(fd);
+}
+
+struct dirent64 *__wrap_readdir64(DIR *dir)
+{
+	return real(readdir64)(dir);
+}
+
+int __wrap_closedir(DIR *dir)
+{
+	return real(closedir)(dir);
+}
 
 static void close_failed(int fd)
 {
@@ -92,7 +110,7 @@ DIR *__wrap_opendir(const char *path)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
 			      O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = fd < 0 ? NULL : real(fdopendir)(fd);
 
 	if (fd >= 0 && !dir)
 		close_failed(fd);

@@ -167,14 +167,29 @@ static void ensure_tree(void)
  */
 static _Atomic(bool) near_view;
 
+/* Tells whether a path below /sys may be the tree's; what many programs read there is not. */
+static bool sysfs_in_view(const char *path)
+{
+	static const char *const shared[] = {"class", "bus", "devices", "dev"};
+	static const char machines[] = "devices/system/";
+	size_t n;
+
+	path += strspn(path, "/");
+	n = strcspn(path, "/");
+	if (!n || path[0] == '.' || strstr(path, "/.."))
+		return true;
+	return name_listed(shared, array_size(shared), path, n) &&
+	       strncmp(path, machines, strlen(machines)) != 0;
+}
+
 /* A path that contains the word is looked at in any case. */
 static bool begins_in_view(const char *path)
 {
 	if (path[0] != '/')
 		return atomic_load_explicit(&near_view, memory_order_relaxed) && path[0];
 	path += strspn(path, "/");
-	if (!strncmp(path, "sys", 3))
-		return !path[3] || path[3] == '/';
+	if (!strncmp(path, "sys", 3) && (!path[3] || path[3] == '/'))
+		return sysfs_in_view(path + 3);
 	if (strncmp(path, "dev", 3) != 0 || (path[3] && path[3] != '/'))
 		return false;
 	path += 3;

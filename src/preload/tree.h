@@ -54,10 +54,13 @@ void tree_describe(const struct tree_path *t, struct stat *st);
 /* The same for a descriptor. */
 void tree_describe_descriptor(int fd, struct stat *st);
 
-/* Work as openat(2), opendir(3) and fstatat(2), for all of the above. */
+/* Work as openat(2) and fstatat(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
-DIR *tree_opendir(const char *path);
 int tree_stat(int dirfd, const char *path, struct stat *st, int flags);
+/* Work as the functions of libc, for directories of the machine and the tree as well. */
+DIR *tree_opendir(const char *path);
+struct dirent *tree_readdir(DIR *dir);
+int tree_closedir(DIR *dir);
 /* Has this process ever opened a device file? */
 bool tree_device_opened(void);
 /* Are we that process, and not a child of vfork(2) that shares its memory until it executes?. */

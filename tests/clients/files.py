@@ -131,6 +131,43 @@ assert open(f"{ib}/uevent").read() == "NAME=mlx5_0\\n" and not os.path.exists(f"
 assert os.path.realpath(f"{ib}/subsystem") == "/sys/class/infiniband"
 """
 
+LISTINGS = """
+import glob, subprocess
+for parent, ours, others in (("/sys/class", {"infiniband", "infiniband_verbs", "infiniband_mad"}, {"net", "mem"}),
+                             ("/dev", {"infiniband"}, {"null", "zero"})):
+    d = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+    for names in (os.listdir(parent), os.listdir(d), [e.name for e in os.scandir(parent)],
+                  subprocess.run(["ls", parent], capture_output=True, text=True).stdout.split()):
+        assert ours | others <= set(names) and len(set(names)) == len(names), names
+        assert all(os.path.lexists(f"{parent}/{name}") for name in names), names
+    os.close(d)
+    os.chdir(parent)
+    assert ours <= set(os.listdir()) and ours <= set(glob.glob("inf*"))
+libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+for call in libc.opendir, libc.readdir, libc.rewinddir, libc.closedir, libc.telldir, libc.seekdir:
+    call.argtypes = [ctypes.c_void_p]
+libc.opendir.argtypes, libc.seekdir.argtypes = [ctypes.c_char_p], [ctypes.c_void_p, ctypes.c_long]
+libc.telldir.restype = ctypes.c_long
+def names_of(d):
+    found = []
+    while True:
+        place, entry = libc.telldir(d), libc.readdir(d)
+        if not entry:
+            return found
+        found.append((ctypes.string_at(entry + 19), place))
+d = libc.opendir(b"/dev")
+first = names_of(d)
+assert [name for name, _ in first].count(b"infiniband") == 1
+libc.rewinddir(d)
+assert [name for name, _ in names_of(d)] == [name for name, _ in first]
+for name, place in first[-1], first[0], first[len(first) // 2]:
+    libc.seekdir(d, place)
+    assert names_of(d)[0][0] == name, name
+assert not libc.closedir(d)
+found = subprocess.run(["find", "/dev", "-name", "umad*", "-type", "c"], capture_output=True, text=True).stdout
+assert found.split() and set(found.split()) <= set(glob.glob("/dev/inf*/umad*")), found
+"""
+
 
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
@@ -143,5 +180,6 @@ def cases():
         ("files: up behind a link", script(UP)),
         ("files: copies and descriptions of attributes", script(COPY)),
         ("files: events and numbers of devices", script(UEVENTS)),
+        ("files: listings of what the machine has, too", script(LISTINGS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -47,6 +47,11 @@ static char true_path[] = "/bin/true";
 static char *true_argv[] = {true_path, NULL};
 static char fabric[] = "SOFTHCA_DIR=/", preload[] = "LD_PRELOAD=libm.so.6";
 
+static int visit_nothing(void)
+{
+	return 0;
+}
+
 /* ---- each function, with p in the place of each pointer that the kernel reads or writes ---- */
 
 struct call {
@@ -101,6 +106,8 @@ CALL(xattr_path, F(ssize_t, name, p, "user.x", buf, 10ul))
 CALL(xattr_name, F(ssize_t, name, "/", p, buf, 10ul))
 CALL(xattrs_path, F(ssize_t, name, p, buf, 10ul))
 CALL(scan_path, F(int, name, p, &(void *){NULL}, NULL, NULL))
+CALL(at_scan_path, F(int, name, AT_FDCWD, p, &(void *){NULL}, NULL, NULL))
+CALL(walk_path, F(int, name, p, visit_nothing, 1, 0))
 CALL(glob_path, F(int, name, p, 0, NULL, &(glob_t){0}))
 CALL(read_buf, F(ssize_t, name, fd, p, 10ul))
 CALL(read_chk_buf, F(ssize_t, name, fd, p, 10ul, 10ul))
@@ -183,6 +190,12 @@ static const struct call calls[] = {
 	{"opendir", path_dir},
 	{"scandir", scan_path},
 	{"scandir64", scan_path},
+	{"scandirat", at_scan_path},
+	{"scandirat64", at_scan_path},
+	{"ftw", walk_path},
+	{"ftw64", walk_path},
+	{"nftw", walk_path},
+	{"nftw64", walk_path},
 	{"glob", glob_path},
 	{"glob64", glob_path},
 	{"access", path_mode},
