@@ -385,14 +385,15 @@ static int fcntl_error(int command)
 WRAP_FCNTL(fcntl)
 WRAP_FCNTL(fcntl64)
 
-/* System calls by number: those that make something, or that stand for a function above. */
+/* System calls by number: those that make something, or that stand for a function above.  fstat of an
+ * open descriptor does not fail. */
 static const struct {
 	long number;
 	int error;
 } system_calls[] = {
 	{SYS_openat, EMFILE},	   {SYS_userfaultfd, EMFILE}, {SYS_pidfd_open, EMFILE},
 	{SYS_close_range, EMFILE}, {SYS_ioctl, ENOMEM},	      {SYS_mmap, ENOMEM},
-	{SYS_fstat, ENOMEM},	   {SYS_newfstatat, ENOMEM},
+	{SYS_newfstatat, ENOMEM},
 };
 
 /* Taking the protection off a page, and waking who waits for it, needs no memory. */
