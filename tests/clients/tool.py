@@ -431,22 +431,6 @@ def idle_cpu(session):
     expect(used <= 0.02, f"{used:.2f} s of CPU in 1.5 s by {len(pids)} processes")
 
 
-def start_up_time(session):
-    """What the tool adds to a program when the daemon is there."""
-    up = session.tool("fabric", "up")
-    expect(up.status == 0, up.text())
-    try:
-        times = []
-        # Others may want the processors; among many there is one that had what it wanted.
-        while len(times) < 5 or (sorted(times)[2] >= 0.1 and len(times) < 200):
-            start = time.monotonic()
-            session.run_ok("true")
-            times.append(time.monotonic() - start)
-    finally:
-        session.tool("fabric", "down")
-    expect(sorted(times)[2] < 0.1, f"the third best of {len(times)}: {sorted(times)[2] * 1000:.0f} ms")
-
-
 def ordinary_user(session):
     if os.geteuid() != 0:
         raise Skip("the whole session runs as an ordinary user")
@@ -478,4 +462,4 @@ def cases():
         manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
         devices, fabric_up_status_down, fabrics_are_separate,
         concurrent_runs, concurrent_traffic, program_killed, peer_killed,
-        daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]
+        daemon_killed, daemon_killed_under_traffic, idle_cpu, ordinary_user)]
