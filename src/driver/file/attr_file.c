@@ -118,15 +118,16 @@ free_file:
 	free(a);
 }
 
-/* A program that opens an attribute for reading cannot write it.  Without /proc, it could. */
-static int read_only(int fd, int flags)
+/* A program that opens an attribute for reading cannot write it; without /proc, it could.  The number
+ * stays: an open gives the lowest one that is free. */
+static void read_only(int fd, int flags)
 {
-	int other = descriptor_reopen(fd, O_RDONLY | (flags & O_CLOEXEC));
+	int other = descriptor_reopen(fd, O_RDONLY | O_CLOEXEC);
 
 	if (other < 0)
-		return fd;
-	close(fd);
-	return other;
+		return;
+	syscall(SYS_dup3, other, fd, flags & O_CLOEXEC);
+	close(other);
 }
 
 int attr_file_open(const char *path, int flags, const struct stat *look)
@@ -144,7 +145,7 @@ int attr_file_open(const char *path, int flags, const struct stat *look)
 		close(fd);
 		return -EIO;
 	}
-	fd = read_only(fd, flags);
+	read_only(fd, flags);
 	if (look)
 		attr_track(fd, path, look);
 	return fd;
