@@ -267,6 +267,24 @@ exported int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 	return real(posix_spawnp)(pid, file, actions, attr, argv, WITH_LIBRARY(envp));
 }
 
+#if __GLIBC_PREREQ(2, 39)
+exported int pidfd_spawn(int *restrict pidfd, const char *restrict path,
+			 const posix_spawn_file_actions_t *restrict actions,
+			 const posix_spawnattr_t *restrict attr, char *const *restrict argv,
+			 char *const *restrict envp)
+{
+	return real(pidfd_spawn)(pidfd, path, actions, attr, argv, WITH_LIBRARY(envp));
+}
+
+exported int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
+			  const posix_spawn_file_actions_t *restrict actions,
+			  const posix_spawnattr_t *restrict attr, char *const *restrict argv,
+			  char *const *restrict envp)
+{
+	return real(pidfd_spawnp)(pidfd, file, actions, attr, argv, WITH_LIBRARY(envp));
+}
+#endif
+
 /* These two start a shell inside the C library, with the environment of the process. */
 static void own_environment_mend(void)
 {

@@ -326,6 +326,13 @@ static const struct call calls[] = {
 	{"posix_spawn", spawn_env},
 	{"posix_spawnp", spawn_path},
 	{"posix_spawnp", spawn_env},
+/* The C library has these two from 2.39 on. */
+#if __GLIBC_PREREQ(2, 39)
+	{"pidfd_spawn", spawn_path},
+	{"pidfd_spawn", spawn_env},
+	{"pidfd_spawnp", spawn_path},
+	{"pidfd_spawnp", spawn_env},
+#endif
 	{"system", system_command},
 	{"popen", popen_command},
 	{"dlopen", load_path},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fork, passive targets, many objects, silence, abuse."""
 import pathlib
+import platform
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,8 @@ ALTERNATE_STACKS = (2048, 4096, 8192, 262144)
 # Functions that start a program.
 STARTS = ("execve", "execv", "execvp", "execvpe", "execveat", "fexecve", "execl", "execlp", "execle", "posix_spawn",
           "posix_spawnp", "vfork", "system", "popen")
+if tuple(map(int, platform.libc_ver()[1].split("."))) >= (2, 39):
+    STARTS += ("pidfd_spawn", "pidfd_spawnp")
 # How a descriptor of a device file becomes a plain file's.
 LOSSES = ("fclose", "freopen", "close", "close_range", "closefrom", "dup2", "dup3", "a bare dup3",
           "a bare close", "a bare close_range", "a child that shares the table",

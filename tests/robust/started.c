@@ -121,6 +121,33 @@ static void by_posix_spawnp(void)
 		wait_and_leave(pid);
 }
 
+#if __GLIBC_PREREQ(2, 39)
+static void wait_by_descriptor(int pidfd)
+{
+	siginfo_t info;
+
+	if (!waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) && info.si_code == CLD_EXITED)
+		_exit(info.si_status);
+	_exit(1);
+}
+
+static void by_pidfd_spawn(void)
+{
+	int pidfd;
+
+	if (!pidfd_spawn(&pidfd, self, NULL, NULL, arguments, env))
+		wait_by_descriptor(pidfd);
+}
+
+static void by_pidfd_spawnp(void)
+{
+	int pidfd;
+
+	if (!pidfd_spawnp(&pidfd, "started", NULL, NULL, arguments, env))
+		wait_by_descriptor(pidfd);
+}
+#endif
+
 static int executes(void *unused)
 {
 	execve(self, arguments, env);
@@ -167,6 +194,10 @@ static const struct {
 	{"execle", by_execle},
 	{"posix_spawn", by_posix_spawn},
 	{"posix_spawnp", by_posix_spawnp},
+#if __GLIBC_PREREQ(2, 39)
+	{"pidfd_spawn", by_pidfd_spawn},
+	{"pidfd_spawnp", by_pidfd_spawnp},
+#endif
 	{"vfork", by_vfork},
 	{"system", by_system},
 	{"popen", by_popen},
