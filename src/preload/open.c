@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "driver/cdev.h"
+#include "fabric/device_tree.h"
 #include "preload/tree.h"
 
 int __open_2(const char *path, int flags);
@@ -73,7 +74,7 @@ static int attribute_open(const struct tree_path *t, struct stat *st, int flags)
 		errno = EACCES;
 		return -1;
 	}
-	if (writes && tree_written(t->below) && tree_live(t->below, name, sizeof(name)))
+	if (writes && device_tree_is_written(t->below) && tree_live(t->below, name, sizeof(name)))
 		return cdev_open_attr_for_writing(name, flags);
 	if (!writes && tree_live(t->below, name, sizeof(name))) {
 		tree_describe(t, st);
@@ -92,7 +93,7 @@ static bool makes_only(int flags)
 
 static int tree_file_open(struct tree_path *t, int flags)
 {
-	const char *device = tree_device(t->below);
+	const char *device = device_tree_node(t->below);
 	struct stat st;
 
 	if (flags & O_PATH)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "fabric/device_tree.h"
 
 /* As many as the kernel follows in one path. */
 #define LINKS_MAX 40u
@@ -25,13 +26,6 @@
 #define NET_CLASS "/sys/class"
 #define NET_DIR	  "/net/"
 #define UIO_FILES "/dev/uio"
-
-/* The tree's only: the machine's files of these names are not looked at. */
-static const char *const own[] = {
-	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
-	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
-	"/dev/infiniband",
-};
 
 /* Directories that have the machine's devices, too: the tree must be there before they are looked
  * into. */
@@ -75,27 +69,18 @@ static bool is_at_or_below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
 }
 
-static bool is_own(const char *path)
-{
-	for (size_t i = 0; i < array_size(own); i++)
-		if (is_at_or_below(path, own[i]))
-			return true;
-	return false;
-}
-
 /* Asks for the daemon at the first name that needs the tree, which may not have been there before. */
 static void ensure_tree(struct walk *w)
 {
-	bool needed = !strncmp(w->at, UIO_FILES, strlen(UIO_FILES));
+	const char *own = device_tree_own(w->at);
+	bool needed = (own && !*own) || !strncmp(w->at, UIO_FILES, strlen(UIO_FILES));
 
-	for (size_t i = 0; i < array_size(own); i++)
-		needed |= !strcmp(w->at, own[i]);
 	for (size_t i = 0; i < array_size(shared); i++)
 		needed |= !strcmp(w->at, shared[i]);
 	if (!needed)
 		return;
 	w->view->ensure();
-	w->in_tree = is_own(w->at) || is_there(w->t->text);
+	w->in_tree = own || is_there(w->t->text);
 }
 
 static bool walk_append(struct walk *w, const char *name, size_t n)
@@ -133,7 +118,7 @@ static bool walk_up(struct walk *w)
 	w->at[w->len] = '\0';
 	if (!is_directory)
 		return false;
-	w->crossed |= w->in_tree && (is_own(w->at) || !is_there(w->at));
+	w->crossed |= w->in_tree && (device_tree_own(w->at) || !is_there(w->at));
 	walk_drop(w);
 	w->in_tree = w->in_tree || is_there(w->t->text);
 	return true;
@@ -198,7 +183,7 @@ static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 		n = link_read(w->t->text, w->pending, room);
 		if (n >= 0)
 			w->crossed = true;
-		else if (errno != EINVAL && is_own(w->at))
+		else if (errno != EINVAL && device_tree_own(w->at))
 			return STEP_STOP;
 		else if (errno != EINVAL) {
 			w->in_tree = false;
@@ -273,19 +258,13 @@ static enum step walk_path(struct walk *w)
 	return step;
 }
 
-/* The tree has a link for each of the machine's entries (fabric/daemon/tree.c). */
-static bool is_complete(const char *dir)
-{
-	return !strcmp(dir, "/sys/bus/pci/devices") ||
-	       !strcmp(dir, "/sys/bus/pci/drivers/mlx5_core");
-}
-
 /* A directory of both is opened and described as the machine's. */
 static bool is_merged(const struct walk *w)
 {
 	bool merged;
 
-	if (w->is_link || is_own(w->at) || is_complete(w->at) || !is_there(*w->at ? w->at : "/"))
+	if (w->is_link || device_tree_own(w->at) || device_tree_is_complete(w->at) ||
+	    !is_there(*w->at ? w->at : "/"))
 		return false;
 	memcpy(w->at + w->len, "/.", sizeof("/."));
 	merged = is_there(w->t->text) && is_there(w->at);
@@ -345,7 +324,7 @@ static bool walk_begin(struct walk *w, int dirfd, const char *path)
 		return false;
 	if (path[0] == '/' && is_at_or_below(path, w->view->root))
 		return false;
-	w->in_tree = is_own(w->at) || is_there(w->t->text);
+	w->in_tree = device_tree_own(w->at) || is_there(w->t->text);
 	w->rest = w->pending + sizeof(w->pending) - n - 1;
 	memcpy(w->rest, path, n + 1);
 	return true;

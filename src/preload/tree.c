@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "driver/cdev.h"
+#include "fabric/device_tree.h"
 #include "preload/program_memory.h"
 
 /* Directories whose files the daemon changes while it runs, and such single files. */
@@ -119,23 +119,6 @@ bool tree_live(const char *below, char *name, size_t size)
 	/* The class's directory is a symbolic link to where the device is. */
 	n = snprintf(name, size, "sys/class%s", rest);
 	return n > 0 && (size_t)n < size;
-}
-
-bool tree_written(const char *below)
-{
-	return !strcmp(text_file_name(below), "node_desc");
-}
-
-const char *tree_device(const char *below)
-{
-	static const char rdma[] = "dev/infiniband/", uio[] = "dev/uio";
-	const char *name = NULL;
-
-	if (!strncmp(below, rdma, strlen(rdma)))
-		name = below + strlen(rdma);
-	else if (!strncmp(below, uio, strlen(uio)))
-		name = below + strlen("dev/");
-	return name && *name && !strchr(name, '/') ? name : NULL;
 }
 
 /* ---- mapping ---- */
@@ -251,57 +234,12 @@ void tree_directory_changed(void)
 	errno = saved_errno;
 }
 
-/* ---- device files ---- */
-
-bool tree_device_number(const char *name, dev_t *out)
-{
-	static const char *const classes[] = {"infiniband_verbs", "infiniband_mad", "infiniband_cm",
-					      "misc", "uio"};
-	int saved_errno = errno;
-	bool found = false;
-
-	for (size_t i = 0; i < array_size(classes) && !found; i++) {
-		char text[PATH_MAX];
-		unsigned major_no, minor_no;
-		ssize_t n;
-		int fd;
-
-		if (snprintf(text, sizeof(text), "%s/sys/class/%s/%s/dev", root, classes[i],
-			     name) >= (int)sizeof(text))
-			break;
-		fd = real(open)(text, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		n = read(fd, text, sizeof(text) - 1);
-		real(close)(fd);
-		text[n > 0 ? n : 0] = '\0';
-		if (sscanf(text, "%u:%u", &major_no, &minor_no) == 2) {
-			*out = makedev(major_no, minor_no);
-			found = true;
-		}
-	}
-	errno = saved_errno;
-	return found;
-}
-
-#define SYSFS_PAGE 4096 /* the size of all attributes but binary ones */
+/* ---- how a file looks ---- */
 
 void tree_describe(const struct tree_path *t, struct stat *st)
 {
-	const char *device = t->below ? tree_device(t->below) : NULL;
-
-	if (device && tree_device_number(device, &st->st_rdev)) {
-		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
-		st->st_size = 0;
-	} else if (t->below && S_ISREG(st->st_mode)) {
-		/* Attributes of one text are one file in the tree. */
-		st->st_nlink = 1;
-		if (strcmp(text_file_name(t->below), "config") != 0)
-			st->st_size = SYSFS_PAGE;
-		/* With 0 as in sysfs, cp would ask for holes, which end where the text ends, and
-		 * fill the copy up to the size. */
-		st->st_blocks = SYSFS_PAGE / 512;
-	}
+	if (t->below)
+		device_tree_describe(root, t->below, st);
 }
 
 void tree_describe_descriptor(int fd, struct stat *st)

@@ -37,15 +37,9 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 /* The process has another current directory. */
 void tree_directory_changed(void);
 
-/* The part of 'below' that names a device file ("uverbs0"), or NULL. */
-const char *tree_device(const char *below);
 /* Tells whether the daemon may know a newer text of this attribute than the file has.  Then name
  * gets the path by which the daemon knows it. */
 bool tree_live(const char *below, char *name, size_t size) must_check;
-/* Tells whether, by its name, it is the attribute that programs write. */
-bool tree_written(const char *below) must_check;
-/* The device number of a device file, from the attribute "dev" of its class directory. */
-bool tree_device_number(const char *name, dev_t *out) must_check;
 /* Takes the host's directory off a path that the kernel gave; false: it was not there. */
 bool tree_unmap(char *path);
 

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "driver/cdev.h"
+#include "fabric/device_tree.h"
 #include "preload/tree.h"
 
 static char dir[] = "/tmp/tree_test.XXXXXX"; /* SOFTHCA_DIR */
@@ -315,16 +316,15 @@ static void test_live(void)
 
 static void test_devices(void)
 {
-	dev_t number = 0;
-
-	CHECK(!strcmp(tree_device("dev/infiniband/uverbs0"), "uverbs0"));
-	CHECK(!tree_device("dev/infiniband/") && !tree_device("dev/infiniband/x/uverbs0"));
-	CHECK(!tree_device("dev/infiniband/uverbs0/"));
-	CHECK(!tree_device("sys/class/infiniband_verbs/uverbs0"));
-	errno = 77;
-	CHECK(tree_device_number("uverbs0", &number) && number == makedev(231, 192));
-	CHECK(!tree_device_number("uverbs1", &number) && !tree_device_number("none", &number));
-	CHECK(errno == 77);
+	CHECK(!strcmp(device_tree_node("dev/infiniband/uverbs0"), "uverbs0"));
+	CHECK(!strcmp(device_tree_node("dev/uio1"), "uio1"));
+	CHECK(!device_tree_node("dev/infiniband/") &&
+	      !device_tree_node("dev/infiniband/x/uverbs0"));
+	CHECK(!device_tree_node("dev/infiniband/uverbs0/"));
+	CHECK(!device_tree_node("sys/class/infiniband_verbs/uverbs0"));
+	CHECK(!strcmp(device_tree_own("/dev/infiniband"), ""));
+	CHECK(!strcmp(device_tree_own("/sys/class/infiniband/mlx5_0"), "/mlx5_0"));
+	CHECK(!device_tree_own("/dev/infiniband2") && !device_tree_own("/sys/class"));
 }
 
 static void expect_look(const char *path, mode_t type, dev_t number, off_t size)
@@ -340,7 +340,9 @@ static void expect_look(const char *path, mode_t type, dev_t number, off_t size)
 
 static void test_describe(void)
 {
+	errno = 77;
 	expect_look("/dev/infiniband/uverbs0", S_IFCHR, makedev(231, 192), 0);
+	CHECK(errno == 77);
 	expect_look("/sys/class/infiniband/mlx5_0/ports/1/state", S_IFREG, 0, 4096);
 }
 
