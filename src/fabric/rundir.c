@@ -18,8 +18,9 @@
 #define RUNDIR_NAME_BYTES 32u
 
 /*
- * Gives the ID by which the parent of this user namespace knows the user.  False in the initial
- * namespace, which maps all IDs to themselves, and where the map cannot be read.
+ * Gives the ID by which the parent of this user namespace knows the user.  False where it is the
+ * same, as in the initial namespace and under `softhca run --view=mount`, and where the map cannot
+ * be read.
  */
 static bool uid_outside(unsigned uid, unsigned *out)
 {
@@ -28,14 +29,12 @@ static bool uid_outside(unsigned uid, unsigned *out)
 	bool found = false;
 
 	while (map && !found && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3) {
-		if (count == UINT32_MAX)
-			break;
 		found = uid >= inside && uid - inside < count;
 		*out = outside + (uid - inside);
 	}
 	if (map)
 		fclose(map);
-	return found;
+	return found && *out != uid;
 }
 
 /*

@@ -11,7 +11,7 @@ static const struct command commands[] = {
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
 	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
-	 "[--gdb] [--] PROGRAM [ARG...]",
+	 "[--view preload|mount] [--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
 	 "programs see only those of the same fabric. The default is 'default'.\n"
@@ -29,10 +29,12 @@ static const struct command commands[] = {
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
 	 "the points, 'qp.*,rnr.*' selects some.\n"
 	 "--explain: says in words why a request failed, was refused, repeated or dropped.\n"
+	 "--view: 'mount' mounts the devices' files over /sys and /dev of PROGRAM, for Go and\n"
+	 "static programs, which do not see those of the preload library.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
 	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_TIMING | OPT_MEMORY |
-		 OPT_TRACE | OPT_EXPLAIN | OPT_GDB,
+		 OPT_TRACE | OPT_EXPLAIN | OPT_VIEW | OPT_GDB,
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "

@@ -84,9 +84,29 @@ static bool changes_rights(int fd)
 	return geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Returns why the dynamic linker would not load our library into this ELF file, or NULL. */
-static const char *elf_refusal(int fd)
+/* Does a note say that Go's linker made the program? */
+static bool notes_name_go(int fd, const Elf64_Phdr *ph)
 {
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+	} note;
+	Elf64_Off at = ph->p_offset, end = ph->p_offset + ph->p_filesz;
+
+	while (at < end && pread(fd, &note, sizeof(note), (off_t)at) == sizeof(note)) {
+		if (note.head.n_namesz == sizeof(note.name) && !memcmp(note.name, "Go", 3))
+			return true;
+		at += sizeof(note.head) + ((note.head.n_namesz + 3ull) & ~3ull) +
+		      ((note.head.n_descsz + 3ull) & ~3ull);
+	}
+	return false;
+}
+
+/* Returns why the dynamic linker would not load our library into this ELF file, or NULL, and sets *go
+ * if it is a Go program. */
+static const char *elf_refusal(int fd, bool *go)
+{
+	bool interpreted = false;
 	Elf64_Ehdr eh;
 
 	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh))
@@ -104,10 +124,10 @@ static const char *elf_refusal(int fd)
 
 		if (pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) != sizeof(ph))
 			return "its program headers are cut short";
-		if (ph.p_type == PT_INTERP)
-			return NULL;
+		interpreted |= ph.p_type == PT_INTERP;
+		*go |= ph.p_type == PT_NOTE && notes_name_go(fd, &ph);
 	}
-	return "it is statically linked";
+	return interpreted ? NULL : "it is statically linked";
 }
 
 /* Gives the interpreter of a #! line; false if there is none. */
@@ -125,7 +145,7 @@ static bool program_interpreter(int fd, char *path, size_t size)
 	return *start && text_copy(path, size, start);
 }
 
-static const char *program_refusal(const char *program)
+static const char *program_refusal(const char *program, bool *go)
 {
 	char path[TOOL_PATH_BYTES];
 	const char *why = NULL;
@@ -147,7 +167,7 @@ static const char *program_refusal(const char *program)
 			script = program_interpreter(fd, path, sizeof(path));
 		} else if (!memcmp(magic, ELFMAG, SELFMAG)) {
 			why = changes_rights(fd) ? "it is setuid, setgid or has capabilities"
-						 : elf_refusal(fd);
+						 : elf_refusal(fd, go);
 		}
 		close(fd);
 		if (!script)
@@ -156,23 +176,36 @@ static const char *program_refusal(const char *program)
 	return NULL;
 }
 
-int program_find(const char *command, const char *name, char *path, size_t size)
+int program_find(const struct session *s, const char *name, char *path, size_t size)
 {
+	bool go = false;
 	const char *why;
 	int error = program_search(name, path, size);
 
 	if (error == ENOENT || error == ENOTDIR) {
-		tool_error(command, "%s: no such program", name);
+		tool_error(s->command, "%s: no such program", name);
 		return EXIT_NO_PROGRAM;
 	}
 	if (error) {
-		tool_error(command, "%s: %s", name, strerror(error));
+		tool_error(s->command, "%s: %s", name, strerror(error));
 		return EXIT_CANNOT_RUN;
 	}
-	why = program_refusal(path);
+	/* What is mounted everybody sees. */
+	if (s->mount)
+		return 0;
+	why = program_refusal(path, &go);
 	if (why) {
-		tool_error(command, "%s cannot be given devices: %s", path, why);
+		tool_error(s->command,
+			   "%s cannot be given devices: %s; --view=mount shows it their files in "
+			   "/sys and /dev",
+			   path, why);
 		return EXIT_CANNOT_RUN;
 	}
+	if (go)
+		tool_error(
+			s->command,
+			"note: %s is a Go program, which sees the files of the devices in /sys and "
+			"/dev only with --view=mount",
+			path);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fabric/client/link.h"
+#include "tool/mount_view.h"
 #include "tool/tool.h"
 #include "tool/undo.h"
 
@@ -92,9 +93,9 @@ int command_run(struct session *s, int argc, char **argv)
 		tool_error(s->command, "run what? See softhca run --help");
 		return EXIT_USAGE;
 	}
-	status = program_find(s->command, argv[0], path, sizeof(path));
+	status = program_find(s, argv[0], path, sizeof(path));
 	if (!status && s->gdb)
-		status = program_find(s->command, "gdb", path, sizeof(path));
+		status = program_find(s, "gdb", path, sizeof(path));
 	if (status)
 		return status;
 	preload = preload_value(s);
@@ -117,6 +118,9 @@ int command_run(struct session *s, int argc, char **argv)
 		goto close_sock;
 	}
 	sock = link_raise(sock);
+	status = s->mount ? mount_view_enter(s, host.name) : 0;
+	if (status)
+		goto close_sock;
 	execvp(path, argv);
 	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
 	tool_error(s->command, "%s: %s", path, strerror(errno));

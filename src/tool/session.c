@@ -22,6 +22,7 @@
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
 					     "../lib/softhca/libsofthca-preload.so"};
+static const char *const view_places[] = {"softhca-view", "../libexec/softhca/softhca-view"};
 
 /* Says that a part of softhca is not where it should be, or cannot be looked for. */
 void session_missing_part(const struct session *s, const char *name)
@@ -103,6 +104,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"link-types", required_argument, NULL, OPT_LINKS},
 		{"netdev", required_argument, NULL, OPT_NETDEV},
 		{"gdb", no_argument, NULL, OPT_GDB},
+		{"view", required_argument, NULL, OPT_VIEW},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
 		{"help", no_argument, NULL, 'h'},
@@ -148,6 +150,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->netdevs = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
+		else if (opt == OPT_VIEW)
+			s->view = optarg;
 		else if (opt == OPT_ALL)
 			s->all = true;
 		else if (opt == OPT_UNSET)
@@ -217,6 +221,9 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->timing && strcmp(s->timing, "nominal") != 0 && strcmp(s->timing, "hardware") != 0)
 		return bad_option(s, "timing is nominal or hardware, not", s->timing);
+	s->mount = s->view && !strcmp(s->view, "mount");
+	if (s->view && !s->mount && strcmp(s->view, "preload") != 0)
+		return bad_option(s, "the view is preload or mount, not", s->view);
 	if (s->model && model_find(s->model) < 0)
 		return bad_model(s);
 	if (s->hosts && !text_number(s->hosts, FABRIC_MAX_HOSTS, &s->nhosts))
@@ -243,6 +250,7 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return EXIT_OURS;
 	find_part(daemon_places, array_size(daemon_places), X_OK, s->daemon);
 	find_part(preload_places, array_size(preload_places), R_OK, s->preload);
+	find_part(view_places, array_size(view_places), X_OK, s->view_server);
 	return find_fabric(s);
 }
 

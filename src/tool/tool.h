@@ -33,6 +33,8 @@ struct session {
 	bool all;	      /* all fabrics */
 	bool unset;	      /* undo what env has set */
 	bool gdb;	      /* run the program in a debugger */
+	bool mount;	      /* the program sees the devices in a mount namespace */
+	const char *view;     /* how the program sees the devices, or NULL */
 	const char *reports;  /* style of reports of signature errors, or NULL */
 	const char *timing;   /* of retries, or NULL */
 	const char *memory;   /* the way to the program's memory, or NULL */
@@ -48,6 +50,7 @@ struct session {
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
+	char view_server[TOOL_PATH_BYTES];
 };
 
 /* Prints one line on standard error, "softhca run: ...". */
@@ -72,6 +75,7 @@ enum session_option {
 	OPT_LINKS = 16384,
 	OPT_NETDEV = 32768,
 	OPT_TIMING = 65536,
+	OPT_VIEW = 131072,
 };
 
 struct command {
@@ -100,7 +104,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
 
 /* program.c: finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
-int program_find(const char *command, const char *name, char *path, size_t size);
+int program_find(const struct session *s, const char *name, char *path, size_t size);
 
 /*
  * debugger.c: returns the arguments with which run executes path: argv itself, or if path is gdb,

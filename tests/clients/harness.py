@@ -78,7 +78,7 @@ class Session:
         uid = os.geteuid()
         for line in pathlib.Path("/proc/self/uid_map").read_text().splitlines():
             inside, outside, count = map(int, line.split())
-            if count < 2**32 - 1 and inside <= uid < inside + count:
+            if inside != outside and inside <= uid < inside + count:
                 return self.runtime / f"softhca-{uid}-{outside + uid - inside}"
         return self.runtime / f"softhca-{uid}"
 

@@ -37,8 +37,14 @@ __attribute__((constructor)) static void environment_at_start(void)
 
 const struct fabric_environment *fabric_environment(void)
 {
-	/* A test or a launcher may have set the variables after the constructor ran. */
+	/* A test may have set the variables after the constructor ran. */
 	if (!environment.dir[0])
 		environment_read();
 	return environment.dir[0] ? &environment : NULL;
+}
+
+void fabric_environment_renew(void)
+{
+	environment = (struct fabric_environment){0};
+	environment_read();
 }

@@ -16,3 +16,6 @@ struct fabric_environment {
 
 /* NULL if this process is on no fabric. */
 const struct fabric_environment *fabric_environment(void);
+/* Reads the variables again, for a launcher that has set them.  No other thread may be in a function of
+ * this library. */
+void fabric_environment_renew(void);
