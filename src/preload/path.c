@@ -66,7 +66,7 @@ exported int inotify_add_watch(int fd, const char *path, uint32_t mask)
 
 /* ---- the current directory, and answers that are paths ---- */
 
-exported int chdir(const char *path)
+int tree_chdir(const char *path)
 {
 	struct tree_path t;
 	int ret = real(chdir)(tree_map(AT_FDCWD, path, false, &t));
@@ -74,6 +74,11 @@ exported int chdir(const char *path)
 	if (!ret)
 		tree_directory_changed();
 	return ret;
+}
+
+exported int chdir(const char *path)
+{
+	return tree_chdir(path);
 }
 
 /* Gives the answer in the program's terms again. */

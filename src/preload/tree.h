@@ -48,9 +48,10 @@ void tree_describe(const struct tree_path *t, struct stat *st);
 /* The same for a descriptor. */
 void tree_describe_descriptor(int fd, struct stat *st);
 
-/* Work as openat(2) and fstatat(2), for all of the above. */
+/* Work as openat(2), fstatat(2) and chdir(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
 int tree_stat(int dirfd, const char *path, struct stat *st, int flags);
+int tree_chdir(const char *path);
 /* Work as the functions of libc, for directories of the machine and the tree as well. */
 DIR *tree_opendir(const char *path);
 struct dirent *tree_readdir(DIR *dir);

@@ -169,6 +169,123 @@ assert found.split() and set(found.split()) <= set(glob.glob("/dev/inf*/umad*"))
 """
 
 
+# Walks of the C library.  ZOO is made twice: in the host's directory by its real name, where the walks are ours, and
+# elsewhere, where they are the C library's.
+WALKS = """
+import glob, shutil, subprocess, tempfile
+class Entry(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_void_p) for n in ("cycle", "parent", "link")] + [
+        ("number", ctypes.c_long), ("pointer", ctypes.c_void_p), ("accpath", ctypes.c_char_p), ("path", ctypes.c_char_p),
+        ("errno", ctypes.c_int), ("symfd", ctypes.c_int), ("pathlen", ctypes.c_ushort), ("namelen", ctypes.c_ushort),
+        ("ino", ctypes.c_ulong), ("dev", ctypes.c_ulong), ("nlink", ctypes.c_ulong), ("level", ctypes.c_short)] + [
+        (n, ctypes.c_ushort) for n in ("info", "flags", "instr")] + [("statp", ctypes.c_void_p), ("name", ctypes.c_char)]
+ENTRY = ctypes.POINTER(Entry)
+COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ENTRY), ctypes.POINTER(ENTRY))
+libc.fts_open.argtypes = [ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_void_p]
+libc.fts_open.restype = ctypes.c_void_p
+libc.fts_read.argtypes = libc.fts_close.argtypes = [ctypes.c_void_p]
+libc.fts_children.argtypes = [ctypes.c_void_p, ctypes.c_int]
+libc.fts_set.argtypes = [ctypes.c_void_p, ENTRY, ctypes.c_int]
+libc.fts_read.restype = libc.fts_children.restype = ENTRY
+COMFOLLOW, LOGICAL, NOCHDIR, NOSTAT, PHYSICAL, SEEDOT, XDEV = 1, 2, 4, 8, 16, 32, 64
+AGAIN, FOLLOW, SKIP, NAMEONLY = 1, 2, 4, 0x100
+D, DEFAULT, SL, SLNONE = 1, 3, 12, 13
+def name_of(e):
+    return ctypes.string_at(ctypes.addressof(e.contents) + Entry.name.offset)
+@COMPARE
+def by_name(a, b):
+    return (name_of(a[0]) > name_of(b[0])) - (name_of(a[0]) < name_of(b[0]))
+def fts(roots, options, ask=lambda f, e, said: None, order=by_name):
+    paths = (ctypes.c_char_p * (len(roots) + 1))(*[os.fsencode(r) for r in roots], None)
+    f = libc.fts_open(paths, options, ctypes.cast(order, ctypes.c_void_p) if order else None)
+    assert f, f"{roots}: {ctypes.get_errno()}"
+    ask(f, None, said := [])
+    while (e := libc.fts_read(f)):
+        c = e.contents
+        said.append((c.path, name_of(e), c.pathlen, c.namelen, c.level, c.info, c.errno))
+        assert options & NOCHDIR or os.path.lexists(c.accpath), c.path
+        ask(f, e, said)
+    assert not ctypes.get_errno() and not libc.fts_close(f)
+    return said
+def children(instruction):
+    def ask(f, e, said):
+        c = libc.fts_children(f, instruction)
+        while c:
+            said.append((name_of(c), c.contents.info))
+            c = ctypes.cast(c.contents.link, ENTRY)
+    return ask
+def instruct(instruction, infos):
+    def ask(f, e, said):
+        if e and e.contents.info in infos and not e.contents.number:
+            e.contents.number = 1
+            assert not libc.fts_set(f, e, instruction)
+    return ask
+def skip_children(f, e, said):
+    c = libc.fts_children(f, 0)
+    c = c and ctypes.cast(c.contents.link, ENTRY)
+    if e and c:
+        libc.fts_set(f, c, SKIP)
+FTW = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ctypes.c_int * 2))
+def nftw(root, flags, answer=lambda path: 0):
+    said = []
+    def visit(path, st, kind, place):
+        said.append((path, kind, tuple(place.contents), os.getcwd() if flags & 4 else None))
+        return answer(path)
+    before = os.getcwd()
+    said.append(libc.nftw(os.fsencode(root), FTW(visit), 8, flags))
+    assert os.getcwd() == before
+    return said
+def zoo(at):
+    os.makedirs(f"{at}/zoo/a/b")
+    os.makedirs(f"{at}/zoo/empty")
+    os.mkdir(f"{at}/zoo/none")
+    for name in "f", "a/b/g", "a/.h":
+        open(f"{at}/zoo/{name}", "w").close()
+    for name, to in (("l", "a"), ("file", "f"), ("loop", "loop"), ("lost", "nowhere"), ("a/up", ".."), ("a/b/deep", "../../empty")):
+        os.symlink(to, f"{at}/zoo/{name}")
+ours, real = "/sys/class/infiniband_mad", f"{os.environ['SOFTHCA_DIR']}/hosts/{os.environ['SOFTHCA_HOST']}/sys/class/infiniband_mad"
+there = tempfile.mkdtemp(dir=os.environ["SOFTHCA_DIR"])  # directories of one file system have one order
+other = tempfile.mktemp(prefix="softhca-walk", dir="/tmp")
+assert len(other) == len(ours)
+os.symlink(there, other)
+zoo(real), zoo(there)
+def same(walk, *options):
+    def told(top):
+        said = walk([f"{top}/{end}", f"{top}/zoo/a"] if walk is fts else f"{top}/{end}", *options)
+        return repr(said).replace(other, ours).replace(there, ours)
+    for end in "zoo", "zoo/", "zoo/l", "zoo/loop", "zoo/nothing", "zoo/f":
+        assert told(ours) == told(other), f"{walk.__name__} {end} {options}:\\n{told(ours)}\\n{told(other)}"
+try:
+    for option in PHYSICAL, LOGICAL, PHYSICAL | COMFOLLOW, PHYSICAL | SEEDOT, PHYSICAL | NOSTAT, LOGICAL | NOSTAT, PHYSICAL | XDEV:
+        same(fts, option | NOCHDIR)
+        same(fts, option | NOCHDIR, children(0))
+        same(fts, option | NOCHDIR, children(NAMEONLY))
+        same(fts, option | NOCHDIR, instruct(SKIP, (D,)))
+        same(fts, option | NOCHDIR, instruct(AGAIN, (D, DEFAULT, SL, 8)))
+        same(fts, option | NOCHDIR, instruct(FOLLOW, (SL, SLNONE)))
+        same(fts, option | NOCHDIR, skip_children)
+    assert sorted(fts([f"{ours}/zoo"], PHYSICAL, order=None)) == sorted(fts([f"{ours}/zoo"], PHYSICAL | NOCHDIR))
+    for flags in 0, 1, 8, 9, 4, 5, 12, 13:
+        same(nftw, flags)
+    same(nftw, 17, lambda path: 2 if path.endswith(b"/a") else 0)  # FTW_ACTIONRETVAL, FTW_SKIP_SUBTREE
+    same(nftw, 17, lambda path: 3 if path.endswith(b"/g") else 0)
+    assert nftw(f"{ours}/zoo", 17, lambda path: 3)[1:] == [0]  # FTW_SKIP_SIBLINGS
+    assert nftw(f"{ours}/zoo", 1, lambda path: 7 if path.endswith(b"/f") else 0)[-1] == 7
+finally:
+    subprocess.run(["rm", "-rf", f"{real}/zoo"], env={"PATH": os.environ["PATH"]}, check=True)  # without the library
+    shutil.rmtree(there), os.unlink(other)
+devices = {path.encode() for path in glob.glob(f"{dev}/*")}
+assert len(devices) > 3
+for root in dev, "/dev":
+    assert devices <= {line[0] for line in fts([root], PHYSICAL) if line[5] == DEFAULT}, root
+    assert devices <= {line[0] for line in nftw(root, 1)[:-1]}, root
+for root in "/sys/class", "/sys/class/":
+    assert b"/sys/class/infiniband/mlx5_0" in {line[0] for line in fts([root], PHYSICAL) if line[5] == SL}
+    assert b"/sys/class/infiniband/mlx5_0" in {line[0] for line in nftw(root, 1)[:-1]}
+assert f"{ib}/ports/1/state".encode() in {line[0] for line in nftw(ib, 0)[:-1]}
+assert fts(["/etc/default"], PHYSICAL) and nftw("/proc/self/fdinfo", 1)[-1] == 0
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -181,5 +298,6 @@ def cases():
         ("files: copies and descriptions of attributes", script(COPY)),
         ("files: events and numbers of devices", script(UEVENTS)),
         ("files: listings of what the machine has, too", script(LISTINGS)),
+        ("files: walks of the C library", script(WALKS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

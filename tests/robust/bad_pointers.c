@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <glob.h>
 #include <poll.h>
 #include <signal.h>
@@ -108,6 +109,9 @@ CALL(xattrs_path, F(ssize_t, name, p, buf, 10ul))
 CALL(scan_path, F(int, name, p, &(void *){NULL}, NULL, NULL))
 CALL(at_scan_path, F(int, name, AT_FDCWD, p, &(void *){NULL}, NULL, NULL))
 CALL(walk_path, F(int, name, p, visit_nothing, 1, 0))
+CALL(walks_paths, OPENED(F(void *, name, p, FTS_PHYSICAL, NULL)))
+CALL(walks_path, OPENED(F(void *, name, ((void *[]){p, NULL}), FTS_PHYSICAL, NULL)))
+CALL(walks_walk, F(int, name, p, 0))
 CALL(glob_path, F(int, name, p, 0, NULL, &(glob_t){0}))
 CALL(read_buf, F(ssize_t, name, fd, p, 10ul))
 CALL(read_chk_buf, F(ssize_t, name, fd, p, 10ul, 10ul))
@@ -196,6 +200,16 @@ static const struct call calls[] = {
 	{"ftw64", walk_path},
 	{"nftw", walk_path},
 	{"nftw64", walk_path},
+	{"fts_open", walks_paths},
+	{"fts64_open", walks_paths},
+	{"fts_open", walks_path},
+	{"fts64_open", walks_path},
+	{"fts_read", walks_walk},
+	{"fts_children", walks_walk},
+	{"fts_close", walks_walk},
+	{"fts64_read", walks_walk},
+	{"fts64_children", walks_walk},
+	{"fts64_close", walks_walk},
 	{"glob", glob_path},
 	{"glob64", glob_path},
 	{"access", path_mode},
