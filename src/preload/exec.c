@@ -11,6 +11,7 @@
  */
 #include "preload/libc.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -284,6 +285,17 @@ exported int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
 	return real(pidfd_spawnp)(pidfd, file, actions, attr, argv, WITH_LIBRARY(envp));
 }
 #endif
+
+/* A relative path is the new program's, which may have another directory by then. */
+exported int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *restrict actions,
+						  const char *restrict path)
+{
+	struct tree_path t;
+
+	if (path && path[0] == '/')
+		path = tree_map(AT_FDCWD, path, false, &t);
+	return real(posix_spawn_file_actions_addchdir_np)(actions, path);
+}
 
 /* These two start a shell inside the C library, with the environment of the process. */
 static void own_environment_mend(void)

@@ -51,15 +51,8 @@ static bool may_track(void)
 /* As in sysfs, nobody makes files, root included. */
 static int missing_open(struct tree_path *t, int flags)
 {
-	char *name = strrchr(t->text, '/');
-	bool parent_is_there;
-
-	if (errno != ENOENT || !(flags & O_CREAT))
-		return -1;
-	*name = '\0';
-	parent_is_there = !real(access)(t->text, F_OK);
-	*name = '/';
-	errno = parent_is_there ? EACCES : ENOENT;
+	if (errno == ENOENT && flags & O_CREAT && tree_parent_is_there(t))
+		errno = EACCES;
 	return -1;
 }
 

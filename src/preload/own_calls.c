@@ -30,6 +30,10 @@ int __wrap_stat64(const char *path, struct stat64 *st);
 int __wrap_fstat64(int fd, struct stat64 *st);
 int __wrap_lstat64(const char *path, struct stat64 *st);
 ssize_t __wrap_readlink(const char *path, char *buf, size_t len);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_rmdir(const char *path);
+int __wrap_unlink(const char *path);
+int __wrap_unlinkat(int dirfd, const char *path, int flags);
 DIR *__wrap_opendir(const char *path);
 DIR *__wrap_fdopendir(int fd);
 struct dirent64 *__wrap_readdir64(DIR *dir);
@@ -79,6 +83,26 @@ int __wrap_lstat64(const char *path, struct stat64 *st)
 ssize_t __wrap_readlink(const char *path, char *buf, size_t len)
 {
 	return syscall(SYS_readlinkat, AT_FDCWD, path, buf, len);
+}
+
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+	return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int __wrap_rmdir(const char *path)
+{
+	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int __wrap_unlink(const char *path)
+{
+	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+int __wrap_unlinkat(int dirfd, const char *path, int flags)
+{
+	return (int)syscall(SYS_unlinkat, dirfd, path, flags);
 }
 
 /* ---- by the C library ---- */

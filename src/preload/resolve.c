@@ -167,6 +167,18 @@ static bool walk_to_interface(struct walk *w)
 
 enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG };
 
+/* What is missing in a directory that only the tree has would be the tree's. */
+static bool machine_has_parent(struct walk *w)
+{
+	char *slash = strrchr(w->at, '/');
+	bool there;
+
+	*slash = '\0';
+	there = slash == w->at || is_there(w->at);
+	*slash = '/';
+	return there;
+}
+
 static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 {
 	bool parent_in_tree;
@@ -188,6 +200,9 @@ static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 		else if (errno != EINVAL) {
 			w->in_tree = false;
 			if (walk_to_interface(w))
+				return STEP_STOP;
+			w->in_tree = w->crossed && !machine_has_parent(w);
+			if (w->in_tree)
 				return STEP_STOP;
 		}
 	}

@@ -234,6 +234,25 @@ void tree_directory_changed(void)
 	errno = saved_errno;
 }
 
+bool tree_parent_is_there(struct tree_path *t)
+{
+	size_t end = strlen(t->text);
+	int saved_errno = errno;
+	bool there;
+	char cut;
+
+	while (end > root_len && t->text[end - 1] == '/')
+		end--;
+	while (end > root_len && t->text[end - 1] != '/')
+		end--;
+	cut = t->text[end];
+	t->text[end] = '\0';
+	there = !real(access)(t->text, F_OK);
+	t->text[end] = cut;
+	errno = saved_errno;
+	return there;
+}
+
 /* ---- how a file looks ---- */
 
 void tree_describe(const struct tree_path *t, struct stat *st)

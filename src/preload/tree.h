@@ -37,6 +37,9 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 /* The process has another current directory. */
 void tree_directory_changed(void);
 
+/* Tells whether a file that the tree has not got has a directory there.  Keeps errno. */
+bool tree_parent_is_there(struct tree_path *t) must_check;
+
 /* Tells whether the daemon may know a newer text of this attribute than the file has.  Then name
  * gets the path by which the daemon knows it. */
 bool tree_live(const char *below, char *name, size_t size) must_check;

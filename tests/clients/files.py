@@ -286,6 +286,78 @@ assert f"{ib}/ports/1/state".encode() in {line[0] for line in nftw(ib, 0)[:-1]}
 assert fts(["/etc/default"], PHYSICAL) and nftw("/proc/self/fdinfo", 1)[-1] == 0
 """
 
+# The errors of sysfs, measured as root with Linux 6.18.
+CHANGES = """
+import subprocess, tempfile
+top, link, guid, none = "/sys/class/infiniband", ib, f"{ib}/node_guid", f"{ib}/none"
+def look():
+    found = [(sorted(os.listdir(path)), os.stat(path)) for path in (top, ib, dev)]
+    return [(names, st.st_mode, st.st_uid, st.st_mtime_ns) for names, st in found]
+before = look()
+for error, paths in ((errno.EPERM, (f"{top}/x", f"{dev}/x", f"{ib}/x")), (errno.EEXIST, (link, guid, dev, f"{dev}/umad0", top)),
+                     (errno.ENOENT, (f"{none}/x", f"{dev}/none/x/")), (errno.ENOTDIR, (f"{guid}/x",))):
+    for path in paths:
+        for call in os.mkdir, os.mkfifo, os.mknod, lambda p: os.symlink("x", p):
+            fails(error, call, path)
+fails(errno.EPERM, os.mkdir, f"{top}/x/")
+for call, expected in ((os.rmdir, (errno.ENOENT, errno.ENOTDIR, errno.ENOTDIR, errno.EPERM)),
+                       (os.unlink, (errno.ENOENT, errno.EPERM, errno.EPERM, errno.EISDIR))):
+    for path, error in zip((none, link, guid, f"{ib}/ports"), expected):
+        fails(error, call, path)
+fails(errno.EPERM, os.unlink, f"{dev}/umad0")
+def removes(path):
+    ctypes.set_errno(0)
+    return libc.remove(path.encode()), ctypes.get_errno()
+assert removes(f"{ib}/ports") == removes(guid) == (-1, errno.EPERM) and removes(none) == (-1, errno.ENOENT)
+with tempfile.TemporaryDirectory() as tmp:
+    mine, new = f"{tmp}/mine", f"{tmp}/new"
+    open(mine, "w").close()
+    for source, to, error in ((mine, f"{top}/x", errno.EXDEV), (guid, new, errno.EXDEV), (guid, f"{ib}/x", errno.EPERM),
+                              (link, f"{top}/x", errno.EPERM), (none, f"{top}/x", errno.ENOENT), (f"{dev}/umad0", f"{dev}/x", errno.EPERM)):
+        fails(error, os.rename, source, to)
+    for source, to, error in ((mine, f"{top}/x", errno.EXDEV), (guid, f"{ib}/x", errno.EPERM), (guid, link, errno.EEXIST), (guid, new, errno.EXDEV),
+                              (f"{tmp}/no", f"{top}/x", errno.ENOENT), (none, new, errno.ENOENT), (guid, f"{none}/x", errno.ENOENT)):
+        fails(error, os.link, source, to)
+    ctypes.set_errno(0)
+    assert libc.renameat2(-100, guid.encode(), -100, link.encode(), 1) < 0 and ctypes.get_errno() == errno.EEXIST  # RENAME_NOREPLACE
+    assert sorted(os.listdir(tmp)) == ["mine"]
+    # other paths are as ever
+    os.rename(mine, new), os.link(new, mine), os.unlink(new), os.mkdir(new), os.rmdir(new), os.symlink("mine", new)
+    os.chmod(mine, 0o600), os.truncate(mine, 5), os.utime(mine, (1, 1)), os.chown(mine, -1, -1), os.mkfifo(f"{tmp}/fifo")
+    assert os.stat(new).st_size == 5 and os.stat(new).st_mtime == 1 and os.path.islink(new)
+    fails(errno.ENOENT, os.unlink, f"{tmp}/no")
+for path in link, guid, f"{dev}/umad0", top:
+    fails(errno.EPERM, os.chmod, path, 0o777)
+    fails(errno.EPERM, os.chown, path, 0, 0)
+    fails(errno.EPERM, os.lchown, path, 0, 0)
+    fails(errno.EPERM, os.utime, path, (1, 1))
+    fails(errno.EPERM, os.utime, path, (1, 1), follow_symlinks=False)
+    fails(errno.EOPNOTSUPP, os.setxattr, path, "user.x", b"1")
+    fails(errno.EOPNOTSUPP, os.removexattr, path, "user.x")
+    fails(errno.ENOENT, os.chmod, none, 0o777)
+for path, error in ((guid, errno.EACCES), (top, errno.EISDIR), (none, errno.ENOENT), (f"{dev}/umad0", errno.EINVAL)):
+    fails(error, os.truncate, path, 0)
+os.truncate(f"{ib}/node_desc", 0)
+assert open(f"{ib}/node_desc").read().strip()
+d = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+fails(errno.EPERM, os.mkdir, "x", dir_fd=d), fails(errno.EPERM, os.unlink, "mlx5_0", dir_fd=d), fails(errno.ENOENT, os.rmdir, "x", dir_fd=d)
+fails(errno.EPERM, os.rename, "mlx5_0", "x", src_dir_fd=d, dst_dir_fd=d), fails(errno.EPERM, os.chmod, "mlx5_0", 0, dir_fd=d)
+libc.mkdtemp.restype = ctypes.c_void_p
+for call, failed in (libc.mkstemp, -1), (libc.mkstemp64, -1), (libc.mkdtemp, None):
+    ctypes.set_errno(0)
+    assert call(ctypes.create_string_buffer(f"{dev}/XXXXXX".encode())) == failed and ctypes.get_errno() == errno.EPERM
+assert subprocess.run(["rm", "-rf", f"{ib}/ports/1/counters"], stderr=subprocess.DEVNULL).returncode == 1
+assert look() == before and os.listdir(f"{ib}/ports/1/counters")
+actions = ctypes.create_string_buffer(512)
+libc.posix_spawn_file_actions_init(actions)
+assert not libc.posix_spawn_file_actions_addchdir_np(actions, f"{ib}/ports".encode())
+pid = ctypes.c_int()
+words = (ctypes.c_char_p * 4)(b"sh", b"-c", b"test -e 1/state && test $(/bin/pwd -P | grep -c infiniband/mlx5_0/ports) = 1", None)
+environ = (ctypes.c_char_p * (len(os.environ) + 1))(*[f"{k}={v}".encode() for k, v in os.environ.items()], None)
+assert not libc.posix_spawn(ctypes.byref(pid), b"/bin/sh", actions, None, words, environ)
+assert not os.waitpid(pid.value, 0)[1]
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -299,5 +371,6 @@ def cases():
         ("files: events and numbers of devices", script(UEVENTS)),
         ("files: listings of what the machine has, too", script(LISTINGS)),
         ("files: walks of the C library", script(WALKS)),
+        ("files: nobody changes the tree", script(CHANGES)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

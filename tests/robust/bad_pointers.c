@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static struct statx sx;
 static char buf[PATH_MAX];
 static sigset_t none;
 static pthread_attr_t attr;
+static posix_spawn_file_actions_t actions;
 static ucontext_t here;
 static struct timespec at_once;
 static char true_path[] = "/bin/true";
@@ -103,6 +105,20 @@ CALL(link_buf, F(ssize_t, name, "/proc/self/exe", p, 10ul, 10ul))
 CALL(at_link_path, F(ssize_t, name, fd, p, buf, 10ul, sizeof(buf)))
 CALL(at_link_buf, F(ssize_t, name, AT_FDCWD, "/proc/self/exe", p, 10ul, 10ul))
 CALL(real_path, OPENED(F(void *, name, p, buf, sizeof(buf))))
+CALL(change_path, F(int, name, p, 0, 0, 0))
+CALL(at_change_path, F(int, name, fd, p, 0, 0, 0))
+CALL(make_directory, OPENED(F(void *, name, p)))
+CALL(make_path, F(int, name, 0, p, 0, &(dev_t){0}))
+CALL(at_make_path, F(int, name, 0, fd, p, 0, &(dev_t){0}))
+CALL(link_from, F(int, name, p, "/none/none"))
+CALL(link_to, F(int, name, "/none/none", p))
+CALL(at_link_from, F(int, name, fd, p, fd, "none", 0))
+CALL(at_link_to, F(int, name, fd, "none", fd, p, 0))
+CALL(symlink_target, F(int, name, p, fd, "none"))
+CALL(symlink_path, F(int, name, "none", fd, p))
+CALL(xattr_set_path, F(int, name, p, "user.x", "", 0ul, 0))
+CALL(spawn_in_actions, F(int, name, p, "/"))
+CALL(spawn_in_path, F(int, name, &actions, p))
 CALL(xattr_path, F(ssize_t, name, p, "user.x", buf, 10ul))
 CALL(xattr_name, F(ssize_t, name, "/", p, buf, 10ul))
 CALL(xattrs_path, F(ssize_t, name, p, buf, 10ul))
@@ -244,6 +260,60 @@ static const struct call calls[] = {
 	{"lgetxattr", xattr_name},
 	{"listxattr", xattrs_path},
 	{"llistxattr", xattrs_path},
+	{"chmod", change_path},
+	{"lchmod", change_path},
+	{"chown", change_path},
+	{"lchown", change_path},
+	{"mkdir", change_path},
+	{"mkfifo", change_path},
+	{"mknod", change_path},
+	{"utime", change_path},
+	{"utimes", change_path},
+	{"lutimes", change_path},
+	{"truncate", change_path},
+	{"truncate64", change_path},
+	{"unlink", change_path},
+	{"rmdir", change_path},
+	{"remove", change_path},
+	{"mkstemp", change_path},
+	{"mkstemp64", change_path},
+	{"mkostemp", change_path},
+	{"mkostemp64", change_path},
+	{"mkstemps", change_path},
+	{"mkstemps64", change_path},
+	{"mkostemps", change_path},
+	{"mkostemps64", change_path},
+	{"mkdirat", at_change_path},
+	{"mkfifoat", at_change_path},
+	{"mknodat", at_change_path},
+	{"fchmodat", at_change_path},
+	{"fchownat", at_change_path},
+	{"unlinkat", at_change_path},
+	{"futimesat", at_change_path},
+	{"utimensat", at_change_path},
+	{"mkdtemp", make_directory},
+	{"__xmknod", make_path},
+	{"__xmknodat", at_make_path},
+	{"rename", link_from},
+	{"rename", link_to},
+	{"link", link_from},
+	{"link", link_to},
+	{"symlink", link_from},
+	{"symlink", link_to},
+	{"renameat", at_link_from},
+	{"renameat", at_link_to},
+	{"renameat2", at_link_from},
+	{"renameat2", at_link_to},
+	{"linkat", at_link_from},
+	{"linkat", at_link_to},
+	{"symlinkat", symlink_target},
+	{"symlinkat", symlink_path},
+	{"setxattr", xattr_set_path},
+	{"lsetxattr", xattr_set_path},
+	{"removexattr", xattr_set_path},
+	{"lremovexattr", xattr_set_path},
+	{"posix_spawn_file_actions_addchdir_np", spawn_in_actions},
+	{"posix_spawn_file_actions_addchdir_np", spawn_in_path},
 	{"stat", path_stat},
 	{"stat", stat_stat},
 	{"lstat", path_stat},

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Functions that make, rename or remove names, or change what a file says of itself.  Nobody does that
+ * in the tree, root included: sysfs lets nobody make, rename or remove anything (fs/kernfs/dir.c), and
+ * the modes, owners and times of the tree are the daemon's to give.  What the kernel finds out first
+ * (fs/namei.c), a name that is there or is not, comes first here, too.
+ */
+#include "preload/libc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "fabric/device_tree.h"
+#include "preload/tree.h"
+
+int __xmknod(int version, const char *path, mode_t mode, dev_t *dev);
+int __xmknodat(int version, int dirfd, const char *path, mode_t mode, dev_t *dev);
+
+enum change {
+	MAKES,
+	REMOVES_FILE,
+	REMOVES_DIRECTORY,
+	CHANGES,	   /* or renames or removes it, whatever it is */
+	CHANGES_ATTRIBUTE, /* an extended one, of which sysfs has none */
+	CHANGES_LENGTH,	   /* which sysfs ignores */
+};
+
+/* Says what is wrong with a change of what is there, or 0. */
+static int change_error(const struct tree_path *t, enum change change, mode_t mode)
+{
+	switch (change) {
+	case MAKES:
+		return EEXIST;
+	case REMOVES_FILE:
+		return S_ISDIR(mode) ? EISDIR : EPERM;
+	case REMOVES_DIRECTORY:
+		return S_ISDIR(mode) ? EPERM : ENOTDIR;
+	case CHANGES_ATTRIBUTE:
+		return EOPNOTSUPP;
+	case CHANGES_LENGTH:
+		if (S_ISDIR(mode) || device_tree_node(t->below))
+			return S_ISDIR(mode) ? EISDIR : EINVAL;
+		return mode & (S_IWUSR | S_IWGRP | S_IWOTH) ? 0 : EACCES;
+	case CHANGES:
+		break;
+	}
+	return EPERM;
+}
+
+/* Does as the kernel does with a change of a file of the tree. */
+static int tree_change(struct tree_path *t, enum change change)
+{
+	int saved_errno = errno, error;
+	struct stat st;
+
+	if (!real(fstatat)(AT_FDCWD, t->text, &st, AT_SYMLINK_NOFOLLOW))
+		error = change_error(t, change, st.st_mode);
+	else if (errno == ENOENT && change == MAKES && tree_parent_is_there(t))
+		error = EPERM;
+	else
+		error = errno;
+	errno = error ? error : saved_errno;
+	return error ? -1 : 0;
+}
+
+/* Defines a function of one path, relative to dirfd; the rest are the arguments of the real one. */
+#define CHANGES_PATH(change, dirfd, keep_last, name, parameters, ...)               \
+	exported int name parameters                                                \
+	{                                                                           \
+		struct tree_path t;                                                 \
+		const char *mapped = tree_map(dirfd, path, keep_last, &t);          \
+                                                                                    \
+		return t.below ? tree_change(&t, change) : real(name)(__VA_ARGS__); \
+	}
+
+CHANGES_PATH(MAKES, AT_FDCWD, true, mkdir, (const char *path, mode_t mode), mapped, mode)
+CHANGES_PATH(MAKES, at, true, mkdirat, (int at, const char *path, mode_t mode), at, mapped, mode)
+CHANGES_PATH(MAKES, AT_FDCWD, true, mkfifo, (const char *path, mode_t mode), mapped, mode)
+CHANGES_PATH(MAKES, at, true, mkfifoat, (int at, const char *path, mode_t mode), at, mapped, mode)
+CHANGES_PATH(MAKES, AT_FDCWD, true, mknod, (const char *path, mode_t mode, dev_t dev), mapped, mode,
+	     dev)
+CHANGES_PATH(MAKES, at, true, mknodat, (int at, const char *path, mode_t mode, dev_t dev), at,
+	     mapped, mode, dev)
+CHANGES_PATH(MAKES, AT_FDCWD, true, __xmknod,
+	     (int version, const char *path, mode_t mode, dev_t *dev), version, mapped, mode, dev)
+CHANGES_PATH(MAKES, at, true, __xmknodat,
+	     (int version, int at, const char *path, mode_t mode, dev_t *dev), version, at, mapped,
+	     mode, dev)
+CHANGES_PATH(MAKES, AT_FDCWD, true, symlink, (const char *target, const char *path), target, mapped)
+CHANGES_PATH(MAKES, at, true, symlinkat, (const char *target, int at, const char *path), target, at,
+	     mapped)
+
+CHANGES_PATH(REMOVES_FILE, AT_FDCWD, true, unlink, (const char *path), mapped)
+CHANGES_PATH(REMOVES_DIRECTORY, AT_FDCWD, true, rmdir, (const char *path), mapped)
+CHANGES_PATH(CHANGES, AT_FDCWD, true, remove, (const char *path), mapped)
+CHANGES_PATH((flags & AT_REMOVEDIR) ? REMOVES_DIRECTORY : REMOVES_FILE, at, true, unlinkat,
+	     (int at, const char *path, int flags), at, mapped, flags)
+
+CHANGES_PATH(CHANGES, AT_FDCWD, false, chmod, (const char *path, mode_t mode), mapped, mode)
+CHANGES_PATH(CHANGES, AT_FDCWD, true, lchmod, (const char *path, mode_t mode), mapped, mode)
+CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), fchmodat,
+	     (int at, const char *path, mode_t mode, int flags), at, mapped, mode, flags)
+CHANGES_PATH(CHANGES, AT_FDCWD, false, chown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
+	     gid)
+CHANGES_PATH(CHANGES, AT_FDCWD, true, lchown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
+	     gid)
+CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), fchownat,
+	     (int at, const char *path, uid_t uid, gid_t gid, int flags), at, mapped, uid, gid,
+	     flags)
+CHANGES_PATH(CHANGES, AT_FDCWD, false, utime, (const char *path, const struct utimbuf *times),
+	     mapped, times)
+CHANGES_PATH(CHANGES, AT_FDCWD, false, utimes, (const char *path, const struct timeval times[2]),
+	     mapped, times)
+CHANGES_PATH(CHANGES, AT_FDCWD, true, lutimes, (const char *path, const struct timeval times[2]),
+	     mapped, times)
+CHANGES_PATH(CHANGES, at, false, futimesat,
+	     (int at, const char *path, const struct timeval times[2]), at, mapped, times)
+CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), utimensat,
+	     (int at, const char *path, const struct timespec times[2], int flags), at, mapped,
+	     times, flags)
+
+CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, false, setxattr,
+	     (const char *path, const char *name, const void *value, size_t size, int flags),
+	     mapped, name, value, size, flags)
+CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, true, lsetxattr,
+	     (const char *path, const char *name, const void *value, size_t size, int flags),
+	     mapped, name, value, size, flags)
+CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, false, removexattr, (const char *path, const char *name),
+	     mapped, name)
+CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, true, lremovexattr, (const char *path, const char *name),
+	     mapped, name)
+CHANGES_PATH(CHANGES_LENGTH, AT_FDCWD, false, truncate, (const char *path, off_t length), mapped,
+	     length)
+CHANGES_PATH(CHANGES_LENGTH, AT_FDCWD, false, truncate64, (const char *path, __off64_t length),
+	     mapped, length)
+
+/* ---- files of a new name ---- */
+
+/* A template gets the name that was made, so it cannot be mapped. */
+#define MAKES_FILE(name, parameters, ...)                                          \
+	exported int name parameters                                               \
+	{                                                                          \
+		struct tree_path t;                                                \
+                                                                                   \
+		(void)tree_map(AT_FDCWD, path, true, &t);                          \
+		return t.below ? tree_change(&t, MAKES) : real(name)(__VA_ARGS__); \
+	}
+
+MAKES_FILE(mkstemp, (char *path), path)
+MAKES_FILE(mkstemp64, (char *path), path)
+MAKES_FILE(mkostemp, (char *path, int flags), path, flags)
+MAKES_FILE(mkostemp64, (char *path, int flags), path, flags)
+MAKES_FILE(mkstemps, (char *path, int suffix), path, suffix)
+MAKES_FILE(mkstemps64, (char *path, int suffix), path, suffix)
+MAKES_FILE(mkostemps, (char *path, int suffix, int flags), path, suffix, flags)
+MAKES_FILE(mkostemps64, (char *path, int suffix, int flags), path, suffix, flags)
+
+exported char *mkdtemp(char *path)
+{
+	struct tree_path t;
+
+	(void)tree_map(AT_FDCWD, path, true, &t);
+	if (!t.below)
+		return real(mkdtemp)(path);
+	(void)tree_change(&t, MAKES);
+	return NULL;
+}
+
+/* ---- two names ---- */
+
+struct name {
+	int at;
+	const char *mapped;
+	struct tree_path t;
+};
+
+static void name_map(struct name *n, int dirfd, const char *path, bool keep_last)
+{
+	n->at = dirfd;
+	n->mapped = tree_map(dirfd, path, keep_last, &n->t);
+}
+
+/* Neither from the tree nor to it: it is a file system of its own. */
+static int tree_rename(struct name *from, struct name *to, unsigned flags)
+{
+	if (!from->t.below || !to->t.below) {
+		errno = EXDEV;
+		return -1;
+	}
+	if (flags & RENAME_NOREPLACE && tree_change(&to->t, MAKES) && errno == EEXIST)
+		return -1;
+	return tree_change(&from->t, CHANGES);
+}
+
+static int tree_link(struct name *from, struct name *to)
+{
+	int ret = from->t.below
+			  ? tree_change(&from->t, CHANGES)
+			  : real(faccessat)(from->at, from->mapped, F_OK, AT_SYMLINK_NOFOLLOW);
+
+	if (ret && (!from->t.below || errno != EPERM))
+		return -1;
+	if (to->t.below && tree_change(&to->t, MAKES) && errno != EPERM)
+		return -1;
+	errno = from->t.below && to->t.below ? EPERM : EXDEV;
+	return -1;
+}
+
+#define RENAMES(function, from_at, to_at, flags, parameters, ...)            \
+	exported int function parameters                                     \
+	{                                                                    \
+		struct name a, b;                                            \
+                                                                             \
+		name_map(&a, from_at, from, true);                           \
+		name_map(&b, to_at, to, true);                               \
+		return a.t.below || b.t.below ? tree_rename(&a, &b, flags)   \
+					      : real(function)(__VA_ARGS__); \
+	}
+
+RENAMES(rename, AT_FDCWD, AT_FDCWD, 0, (const char *from, const char *to), a.mapped, b.mapped)
+RENAMES(renameat, from_at, to_at, 0, (int from_at, const char *from, int to_at, const char *to),
+	a.at, a.mapped, b.at, b.mapped)
+RENAMES(renameat2, from_at, to_at, flags,
+	(int from_at, const char *from, int to_at, const char *to, unsigned flags), a.at, a.mapped,
+	b.at, b.mapped, flags)
+
+#define LINKS(function, from_at, to_at, keep_last, parameters, ...)                              \
+	exported int function parameters                                                         \
+	{                                                                                        \
+		struct name a, b;                                                                \
+                                                                                                 \
+		name_map(&a, from_at, from, keep_last);                                          \
+		name_map(&b, to_at, to, true);                                                   \
+		return a.t.below || b.t.below ? tree_link(&a, &b) : real(function)(__VA_ARGS__); \
+	}
+
+LINKS(link, AT_FDCWD, AT_FDCWD, true, (const char *from, const char *to), a.mapped, b.mapped)
+LINKS(linkat, from_at, to_at, !(flags & AT_SYMLINK_FOLLOW),
+      (int from_at, const char *from, int to_at, const char *to, int flags), a.at, a.mapped, b.at,
+      b.mapped, flags)
