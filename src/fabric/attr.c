@@ -186,6 +186,14 @@ bool attr_parse(const char *path, struct attr *out)
 		out->group = GROUP_GIDS;
 		return index_parse(p, SUBNET_ETHERNET_GIDS, &out->index);
 	}
+	if (attr_prefix(&p, "gid_attrs/types/")) {
+		out->group = GROUP_GID_TYPES;
+		return index_parse(p, SUBNET_ETHERNET_GIDS, &out->index);
+	}
+	if (attr_prefix(&p, "gid_attrs/ndevs/")) {
+		out->group = GROUP_GID_NDEVS;
+		return index_parse(p, SUBNET_ETHERNET_GIDS, &out->index);
+	}
 	if (attr_prefix(&p, "pkeys/")) {
 		out->group = GROUP_PKEYS;
 		return index_parse(p, SUBNET_MAX_PKEYS, &out->index);

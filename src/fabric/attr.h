@@ -57,6 +57,8 @@ enum attr_group {
 	GROUP_COUNTERS,
 	GROUP_HW_COUNTERS,
 	GROUP_GIDS,
+	GROUP_GID_TYPES,
+	GROUP_GID_NDEVS,
 	GROUP_PKEYS,
 	GROUP_DEVICE
 };
@@ -65,7 +67,8 @@ struct attr {
 	char hca[16];
 	uint32_t port; /* from 1; 0 for GROUP_DEVICE */
 	enum attr_group group;
-	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
+	uint32_t
+		index; /* in the group's table; for GIDs, what they are, and P_Keys the table index */
 };
 
 /* Writes the text of an attribute, with its newline.  Returns its length, or -ENOENT. */

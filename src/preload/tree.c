@@ -24,7 +24,8 @@
 #include "preload/program_memory.h"
 
 /* Directories whose files the daemon changes while it runs, and such single files. */
-static const char *const live_directories[] = {"counters", "hw_counters", "gids", "pkeys"};
+static const char *const live_directories[] = {"counters", "hw_counters", "gids",
+					       "types",	   "ndevs",	  "pkeys"};
 static const char *const live_files[] = {
 	"state", "phys_state", "lid",	    "sm_lid", "lid_mask_count",
 	"sm_sl", "cap_mask",   "node_desc", "rate",

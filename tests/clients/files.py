@@ -286,6 +286,34 @@ assert f"{ib}/ports/1/state".encode() in {line[0] for line in nftw(ib, 0)[:-1]}
 assert fts(["/etc/default"], PHYSICAL) and nftw("/proc/self/fdinfo", 1)[-1] == 0
 """
 
+# ib_sysfs: a file for each entry of the GID table; what an empty one is cannot be read.
+GIDS = """
+import subprocess
+libc.fopen.argtypes, libc.fgets.argtypes = [ctypes.c_char_p] * 2, [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+def unreadable(path):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fails(errno.EINVAL, os.read, fd, 64)
+    assert os.stat(fd) == os.stat(path)
+    os.close(fd)
+    told = subprocess.run(["cat", path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    assert told.returncode == 1 and "Invalid argument" in told.stderr and not told.stdout, told
+    ctypes.set_errno(0)
+    stream = libc.fopen(path.encode(), b"r")
+    assert stream and not libc.fgets(ctypes.create_string_buffer(64), 64, stream) and ctypes.get_errno() == errno.EINVAL
+for device, type in (("mlx5_0", "IB/RoCE v1"), ("mlx5_1", "RoCE v2")):
+    port = f"/sys/class/infiniband/{device}/ports/1"
+    indexes = sorted(os.listdir(f"{port}/gids"), key=int)
+    for name in "types", "ndevs":
+        assert sorted(os.listdir(f"{port}/gid_attrs/{name}"), key=int) == indexes, (device, name)
+        unreadable(f"{port}/gid_attrs/{name}/{indexes[-1]}")
+    used = [i for i in indexes if int(open(f"{port}/gids/{i}").read().replace(":", ""), 16)]
+    types = [open(f"{port}/gid_attrs/types/{i}").read().strip() for i in used]
+    assert types and type in types, (device, types)
+    if device == "mlx5_0":
+        unreadable(f"{port}/gid_attrs/ndevs/{used[0]}")
+    assert indexes == [str(i) for i in range(len(indexes))]
+"""
+
 # The errors of sysfs, measured as root with Linux 6.18.
 CHANGES = """
 import subprocess, tempfile
@@ -372,5 +400,6 @@ def cases():
         ("files: listings of what the machine has, too", script(LISTINGS)),
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
+        ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -14,6 +14,11 @@ WITHOUT_LIBRARY = ("env", "-u", "LD_PRELOAD")
 # Names, types, permissions, where links lead, sizes and device numbers; sizes of directories are the file system's.
 LOOK = r"""
 import os, stat
+def content(path):
+    try:
+        return open(path, "rb").read()
+    except OSError as error:  # of an empty GID
+        return error.errno
 for top in ("/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_verbs", "/sys/class/infiniband_mad",
             *(os.path.realpath(f"/sys/class/infiniband/{d}/device") for d in ("mlx5_0", "mlx5_1"))):
     for where, directories, files in os.walk(top):
@@ -23,7 +28,7 @@ for top in ("/dev/infiniband", "/sys/class/infiniband", "/sys/class/infiniband_v
             if stat.S_ISLNK(look.st_mode):
                 text = os.readlink(path)
             elif stat.S_ISREG(look.st_mode):
-                text = (look.st_size, look.st_nlink, open(path, "rb").read())
+                text = (look.st_size, look.st_nlink, content(path))
             print(path, oct(look.st_mode), look.st_rdev, text)
 for merged in "/dev", "/sys/class", "/sys/class/net", "/sys/bus/pci/devices", "/sys/dev/char":
     print(merged, sorted(set(os.listdir(merged)) - {"fd"}))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,15 +131,23 @@ static void read_only(int fd, int flags)
 	close(other);
 }
 
-int attr_file_open(const char *path, int flags, const struct stat *look)
+/*
+ * Opens something for an attribute that cannot be read, such as the type of an empty GID.  The C library
+ * reads streams without us, so the kernel itself must give the error: EINVAL is its answer to a read
+ * of a socket that is not connected.
+ */
+static int unreadable_open(int flags)
 {
-	char text[FABRIC_TEXT_BYTES];
-	ssize_t n = fabric_read_attr(path, text, sizeof(text));
-	int fd;
+	int type = SOCK_STREAM | (flags & O_CLOEXEC ? SOCK_CLOEXEC : 0);
+	int fd = (int)syscall(SYS_socket, AF_UNIX, type, 0);
 
-	if (n < 0)
-		return (int)n;
-	fd = memfd_create("softhca-attr", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int text_open(const char *text, ssize_t n, int flags)
+{
+	int fd = memfd_create("softhca-attr", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+
 	if (fd < 0)
 		return -errno;
 	if (text_store(fd, text, n)) {
@@ -146,7 +155,20 @@ int attr_file_open(const char *path, int flags, const struct stat *look)
 		return -EIO;
 	}
 	read_only(fd, flags);
-	if (look)
+	return fd;
+}
+
+int attr_file_open(const char *path, int flags, const struct stat *look)
+{
+	char text[FABRIC_TEXT_BYTES];
+	ssize_t n = fabric_read_attr(path, text, sizeof(text));
+	int fd = (int)n;
+
+	if (n >= 0)
+		fd = text_open(text, n, flags);
+	else if (n == -EINVAL)
+		fd = unreadable_open(flags);
+	if (fd >= 0 && look)
 		attr_track(fd, path, look);
 	return fd;
 }

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-/* A descriptor, or negative errno: -ENOENT if the plain file serves.  look: see cdev_open_attr; NULL:
+/* A descriptor, of which a read may fail, or negative errno: -ENOENT if the plain file serves.  look: see cdev_open_attr; NULL:
  * it is not tracked. */
 int attr_file_open(const char *path, int flags, const struct stat *look) must_check;
 /*

@@ -120,7 +120,8 @@ int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]) must_chec
 /*
  * Reads the present text of a live attribute; needs no open client.  The attribute is named by its
  * path below the host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").
- * Returns its length, -ENOENT if that path is not live (read the file), or another negative errno.
+ * Returns its length, -ENOENT if that path is not live (read the file), -EINVAL if that is the error of
+ * whoever reads it, or another negative errno.
  */
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size);
 /* Opens a stream that takes what is written to such an attribute, which is a description.  Returns

@@ -217,7 +217,7 @@ uint64_t traffic_pending(const struct fabric *f, uint32_t row, enum port_counter
 
 /* ---- text.c: attributes as text ---- */
 
-/* Returns the length, or -ENOENT. */
+/* Returns the length, -ENOENT, or -EINVAL: there is such an attribute, and reading it is this error. */
 int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
 	      char *buf, size_t size) must_check;
 int guid_text(uint64_t guid, char *buf, size_t size);

@@ -17,6 +17,27 @@ static int gid_text(const union ib_gid *gid, char *buf, size_t size)
 	return n;
 }
 
+/* What the kernel prints of an entry of the GID table.  Reading it of an empty one, and the interface of
+ * an entry of InfiniBand, is an error. */
+static int gid_attr_text(const struct fabric *f, uint32_t row, enum attr_group group,
+			 uint32_t index, char *buf, size_t size)
+{
+	static const char *const types[] = {
+		[GID_IB_ROCE_V1] = "IB/RoCE v1",
+		[GID_ROCE_V2] = "RoCE v2",
+	};
+	const struct subnet_port *p = &f->subnet.ports[row];
+	struct subnet_gid_entry entry;
+
+	if (index >= subnet_port_gids(p))
+		return -ENOENT;
+	if (!subnet_gid(&f->subnet, row, index, &entry))
+		return -EINVAL;
+	if (group == GROUP_GID_TYPES)
+		return snprintf(buf, size, "%s\n", types[entry.type]);
+	return p->netdev[0] ? snprintf(buf, size, "%.15s\n", p->netdev) : -EINVAL;
+}
+
 int guid_text(uint64_t guid, char *buf, size_t size)
 {
 	return snprintf(buf, size, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48) & 0xffff,
@@ -58,6 +79,9 @@ int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint3
 		if (!subnet_gid(&f->subnet, row, index, &entry))
 			entry = (struct subnet_gid_entry){0};
 		return gid_text(&entry.gid, buf, size);
+	case GROUP_GID_TYPES:
+	case GROUP_GID_NDEVS:
+		return gid_attr_text(f, row, group, index, buf, size);
 	case GROUP_PKEYS:
 		if (index >= subnet_port_pkeys(p))
 			return -ENOENT;

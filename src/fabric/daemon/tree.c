@@ -112,7 +112,7 @@ static void printf_like(2, 3) tree_dir(struct tree *t, const char *fmt, ...)
 static bool link_known(struct tree *t, const char *path, const char *text)
 {
 	for (unsigned i = 0; i < LINK_CACHE; i++)
-		if (!strcmp(t->cache[i].text, text))
+		if (t->cache[i].path[0] && !strcmp(t->cache[i].text, text))
 			return !linkat(t->root, t->cache[i].path, t->root, path, 0);
 	return false;
 }
@@ -153,7 +153,7 @@ static void device_create(struct tree *t, const char *path)
 /* Writes a read-only attribute. */
 static void printf_like(3, 4) tree_file(struct tree *t, const char *text, const char *fmt, ...)
 {
-	bool small = strlen(text) < LINK_TEXT_BYTES && text[0];
+	bool small = strlen(text) < LINK_TEXT_BYTES;
 	char path[TREE_PATH_BYTES];
 	va_list ap;
 	bool ok;
@@ -183,13 +183,14 @@ static void printf_like(3, 4) tree_symlink(struct tree *t, const char *to, const
 
 /* ---- a port ---- */
 
+/* An attribute that cannot be read is an empty file. */
 static void port_attr_file(struct tree *t, const char *dir, const char *name, uint32_t row,
 			   enum attr_group group, uint32_t index)
 {
-	char text[FABRIC_TEXT_BYTES];
+	char text[FABRIC_TEXT_BYTES] = "";
 	int n = attr_text(t->fabric, row, group, index, text, sizeof(text));
 
-	if (n >= 0)
+	if (n >= 0 || n == -EINVAL)
 		tree_file(t, text, "%s/%s", dir, name);
 }
 
@@ -203,29 +204,23 @@ static void counters_write(struct tree *t, const char *dir, uint32_t row, enum a
 
 static void gids_write(struct tree *t, const char *port, uint32_t row)
 {
-	static const char *const type_text[] = {
-		[GID_IB_ROCE_V1] = "IB/RoCE v1\n",
-		[GID_ROCE_V2] = "RoCE v2\n",
+	static const struct {
+		const char *name;
+		enum attr_group group;
+	} dirs[] = {
+		{"gids", GROUP_GIDS},
+		{"gid_attrs/types", GROUP_GID_TYPES},
+		{"gid_attrs/ndevs", GROUP_GID_NDEVS},
 	};
-	const struct subnet_port *p = &t->fabric->subnet.ports[row];
-	char dir[TREE_PATH_BYTES + 16], name[24], netdev[sizeof(p->netdev) + 2];
-	struct subnet_gid_entry entry;
+	char dir[TREE_PATH_BYTES + 16], name[24];
 
-	tree_dir(t, "%s/gids", port);
-	tree_dir(t, "%s/gid_attrs/types", port);
-	tree_dir(t, "%s/gid_attrs/ndevs", port);
-	snprintf(dir, sizeof(dir), "%s/gids", port);
-	snprintf(netdev, sizeof(netdev), "%.15s\n", p->netdev);
-	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		port_attr_file(t, dir, name, row, GROUP_GIDS, i);
-		/* In the kernel, reading an attribute of an empty entry fails with EINVAL; a
-		 * missing file serves programs the same. */
-		if (!subnet_gid(&t->fabric->subnet, row, i, &entry))
-			continue;
-		tree_file(t, type_text[entry.type], "%s/gid_attrs/types/%u", port, i);
-		if (p->netdev[0])
-			tree_file(t, netdev, "%s/gid_attrs/ndevs/%u", port, i);
+	for (size_t k = 0; k < array_size(dirs); k++) {
+		snprintf(dir, sizeof(dir), "%s/%s", port, dirs[k].name);
+		tree_dir(t, "%s", dir);
+		for (uint32_t i = 0; i < subnet_port_gids(&t->fabric->subnet.ports[row]); i++) {
+			snprintf(name, sizeof(name), "%u", i);
+			port_attr_file(t, dir, name, row, dirs[k].group, i);
+		}
 	}
 }
 

@@ -304,6 +304,8 @@ static void test_live(void)
 		    "sys/class/infiniband/mlx5_0/ports/1/state");
 	expect_live("sys/class/infiniband/mlx5_0/ports/1/gids/3",
 		    "sys/class/infiniband/mlx5_0/ports/1/gids/3");
+	expect_live("sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3",
+		    "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3");
 	/* where the links of the class lead */
 	expect_live("sys/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0/ports/1/lid",
 		    "sys/class/infiniband/mlx5_0/ports/1/lid");

@@ -76,6 +76,14 @@ static void test_netdevs(void)
 	unmake_fabric();
 }
 
+static int gid_attr(const struct fabric *f, const char *name, char text[static FABRIC_TEXT_BYTES])
+{
+	char path[FABRIC_PATH_BYTES];
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/%s", name);
+	return attr_text_by_path(f, "a", path, text, FABRIC_TEXT_BYTES);
+}
+
 /* Two ports of one device: rows, names of attributes, GUIDs and LIDs of their own. */
 static void two_ports(void)
 {
@@ -106,6 +114,13 @@ static void two_ports(void)
 				sizeof(other)) == -ENOENT);
 	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/02/lid", other,
 				sizeof(other)) == -ENOENT);
+	/* what only an entry that is not empty has, and only one of Ethernet */
+	CHECK(gid_attr(f, "types/0", text) > 0 && !strcmp(text, "IB/RoCE v1\n"));
+	CHECK(gid_attr(f, "ndevs/0", text) == -EINVAL);
+	snprintf(other, sizeof(other), "types/%u", subnet_port_gids(f->subnet.ports) - 1);
+	CHECK(gid_attr(f, other, text) == -EINVAL);
+	snprintf(other, sizeof(other), "types/%u", subnet_port_gids(f->subnet.ports));
+	CHECK(gid_attr(f, other, text) == -ENOENT);
 	unmake_fabric();
 }
 
