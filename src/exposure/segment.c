@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -13,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/sparse.h"
 #include "base/tsan.h"
 #include "reach/rights.h"
@@ -118,27 +118,22 @@ bool segment_file_fits(int fd, uint64_t bytes)
  * it. */
 static int segment_reopen(int fd)
 {
-	char path[64];
-	int ret;
+	int ret = descriptor_reopen(0, fd, O_RDWR | O_NOCTTY | O_NONBLOCK);
 
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	ret = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (ret < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
-		ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		ret = descriptor_reopen(0, fd, O_RDONLY | O_NOCTTY | O_NONBLOCK);
 	return ret < 0 ? -errno : ret;
 }
 
 int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 {
-	char path[64];
 	int at, ret = -ESTALE;
 
 	if (fd < 0)
 		return -EBADF;
 	if (!rights_cover_ours(pid))
 		return -EPERM;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
-	at = open(path, O_PATH | O_CLOEXEC);
+	at = descriptor_reopen(pid, fd, O_PATH);
 	if (at < 0)
 		return -errno;
 	/*

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 #include "fabric/device_tree.h"
 
@@ -287,28 +288,28 @@ static bool is_merged(const struct walk *w)
 	return merged;
 }
 
+bool resolve_unmap(const struct view *view, char *path)
+{
+	if (!is_at_or_below(path, view->root))
+		return false;
+	if (path[view->root_len])
+		memmove(path, path + view->root_len, strlen(path + view->root_len) + 1);
+	else
+		memcpy(path, "/", sizeof("/"));
+	return true;
+}
+
 /* Gives the directory from which a relative path starts, in the program's view. */
 static bool walk_begin_at(struct walk *w, int dirfd)
 {
-	char link[40];
-	ssize_t n;
+	ssize_t n = descriptor_name(dirfd, w->at, w->size - 1);
 
-	if (dirfd == AT_FDCWD)
-		snprintf(link, sizeof(link), "/proc/thread-self/cwd");
-	else
-		snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", dirfd);
-	n = link_read(link, w->at, w->size - 1);
 	if (n <= 0 || (size_t)n >= w->size - 1 || w->at[0] != '/')
 		return false;
 	w->at[n] = '\0';
-	w->len = (size_t)n;
-	if (is_at_or_below(w->at, w->view->root)) {
-		w->len -= w->view->root_len;
-		memmove(w->at, w->at + w->view->root_len, w->len + 1);
-		w->crossed = true;
-	}
-	if (!strcmp(w->at, "/"))
-		w->at[w->len = 0] = '\0';
+	w->crossed = resolve_unmap(w->view, w->at);
+	w->len = w->at[1] ? strlen(w->at) : 0;
+	w->at[w->len] = '\0';
 	/*
 	 * Nobody gets the tree's part of a merged directory from us: who has one opened the host's
 	 * directory by its real name, as this library does when it removes what a daemon left, and

@@ -19,5 +19,7 @@ struct view {
  */
 const char *resolve(const struct view *view, int dirfd, const char *path, bool keep_last,
 		    struct tree_path *t);
+/* Takes the tree's directory off a path that the kernel gave; false: it was not there. */
+bool resolve_unmap(const struct view *view, char *path);
 /* Tells whether relative paths from this directory of the program's view may lead into the tree. */
 bool resolve_in_view(const char *dir);

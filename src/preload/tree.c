@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/text.h"
 #include "driver/cdev.h"
 #include "fabric/device_tree.h"
@@ -37,7 +37,8 @@ static const char *const live_files[] = {
 enum { ENV_UNREAD, ENV_READING, ENV_OFF, ENV_ON };
 static _Atomic(int) env_state;
 static char root[PATH_MAX]; /* valid once ENV_ON */
-static size_t root_len;
+static void ensure_tree(void);
+static struct view view = {.root = root, .ensure = ensure_tree};
 static _Atomic(uint64_t) start_failed_ns;
 
 static void read_environment(void)
@@ -57,7 +58,7 @@ static void read_environment(void)
 	if (dir && dir[0] == '/' && host && host[0] && !strchr(host, '/'))
 		n = snprintf(root, sizeof(root), "%s/hosts/%s", dir, host);
 	state = n > 0 && n < (int)sizeof(root) ? ENV_ON : ENV_OFF;
-	root_len = (size_t)n;
+	view.root_len = (size_t)n;
 	atomic_store_explicit(&env_state, state, memory_order_release);
 }
 
@@ -183,7 +184,6 @@ static bool begins_in_view(const char *path)
 
 const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t)
 {
-	const struct view view = {root, root_len, ensure_tree};
 	int saved_errno = errno;
 
 	t->below = NULL;
@@ -200,25 +200,15 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 	return path;
 }
 
-static bool below_root(const char *path)
-{
-	return !strncmp(path, root, root_len) && (path[root_len] == '/' || !path[root_len]);
-}
-
 bool tree_unmap(char *path)
 {
-	if (!tree_active() || !below_root(path))
-		return false;
-	if (path[root_len])
-		memmove(path, path + root_len, strlen(path + root_len) + 1);
-	else
-		memcpy(path, "/", sizeof("/"));
-	return true;
+	return tree_active() && resolve_unmap(&view, path);
 }
 
-static bool link_target(const char *link, char *out, size_t size)
+/* Gives the name of the file behind a descriptor, or of the current directory. */
+static bool name_of(int fd, char out[static PATH_MAX])
 {
-	ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, out, size - 1);
+	ssize_t n = descriptor_name(fd, out, PATH_MAX - 1);
 
 	out[n > 0 ? n : 0] = '\0';
 	return n > 0;
@@ -229,8 +219,7 @@ void tree_directory_changed(void)
 	int saved_errno = errno;
 	char path[PATH_MAX];
 
-	if (link_target("/proc/thread-self/cwd", path, sizeof(path)) &&
-	    (tree_unmap(path) || resolve_in_view(path)))
+	if (name_of(AT_FDCWD, path) && (tree_unmap(path) || resolve_in_view(path)))
 		atomic_store_explicit(&near_view, true, memory_order_relaxed);
 	errno = saved_errno;
 }
@@ -242,9 +231,9 @@ bool tree_parent_is_there(struct tree_path *t)
 	bool there;
 	char cut;
 
-	while (end > root_len && t->text[end - 1] == '/')
+	while (end > view.root_len && t->text[end - 1] == '/')
 		end--;
-	while (end > root_len && t->text[end - 1] != '/')
+	while (end > view.root_len && t->text[end - 1] != '/')
 		end--;
 	cut = t->text[end];
 	t->text[end] = '\0';
@@ -268,13 +257,11 @@ void tree_describe_descriptor(int fd, struct stat *st)
 	bool attribute = S_ISREG(st->st_mode) && (st->st_mode & ALLPERMS) == 0444;
 	struct tree_path t = {.below = t.text + 1};
 	int saved_errno = errno;
-	char link[40];
 
 	/* Few other files look like that, which saves most programs the second system call. */
 	if ((!stand_in && !attribute) || !tree_active())
 		return;
-	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
-	if (link_target(link, t.text, sizeof(t.text)) && tree_unmap(t.text))
+	if (name_of(fd, t.text) && tree_unmap(t.text))
 		tree_describe(&t, st);
 	errno = saved_errno;
 }

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/spin.h"
 
 /* A thread looks so often whether another one has done with the door. */
@@ -24,17 +24,6 @@ static struct knock_door {
 	struct hidden at;
 	uint64_t locked; /* the number of a FIFO that cannot be opened */
 } doors[KNOCK_DOORS];
-
-static int fd_open(int fd, int32_t pid, int flags)
-{
-	char path[48];
-
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	else
-		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
-}
 
 static void fd_close(int fd)
 {
@@ -61,7 +50,7 @@ static int fifo_open(void)
 
 	if (syscall(SYS_pipe2, ends, O_CLOEXEC) < 0)
 		return -1;
-	fd = fd_open(ends[0], 0, O_RDWR | O_NONBLOCK);
+	fd = descriptor_reopen(0, ends[0], O_RDWR | O_NONBLOCK);
 	fd_close(ends[0]);
 	fd_close(ends[1]);
 	return fd;
@@ -102,11 +91,11 @@ static int peer_open(const struct slot *peer, uint64_t id)
 	int fd = atomic_load(&peer->knock_fd_plus_1) - 1, there, ret = -1;
 	struct stat st;
 
-	there = fd < 0 ? -1 : fd_open(fd, peer->pid, O_PATH);
+	there = fd < 0 ? -1 : descriptor_reopen(peer->pid, fd, O_PATH);
 	if (there < 0)
 		return -1;
 	if (hidden_id(there) == id && !syscall(SYS_fstat, there, &st) && S_ISFIFO(st.st_mode))
-		ret = fd_open(there, 0, O_RDWR | O_NONBLOCK);
+		ret = descriptor_reopen(0, there, O_RDWR | O_NONBLOCK);
 	fd_close(there);
 	return ret;
 }

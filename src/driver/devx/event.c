@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/hidden.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
@@ -167,10 +167,9 @@ void devx_file_events_drop(struct ufile *f)
 static bool is_eventfd(int fd)
 {
 	static const char name[] = "anon_inode:[eventfd]";
-	char path[40], target[sizeof(name)];
+	char target[sizeof(name)];
 
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	return readlink(path, target, sizeof(target)) == sizeof(name) - 1 &&
+	return descriptor_name(fd, target, sizeof(target)) == sizeof(name) - 1 &&
 	       !memcmp(target, name, sizeof(name) - 1);
 }
 

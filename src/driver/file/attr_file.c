@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/memory_file.h"
 #include "base/text.h"
 #include "driver/file/cdev_file.h"
@@ -38,14 +38,6 @@ static struct attr_file *attr_file_of(struct cdev_file *f)
 static int text_store(int fd, const char *text, ssize_t n)
 {
 	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
-}
-
-static int descriptor_reopen(int fd, int flags)
-{
-	char link[40];
-
-	snprintf(link, sizeof(link), "/proc/thread-self/fd/%d", fd);
-	return open(link, flags);
 }
 
 /* What the kernel says, not attr_fstat. */
@@ -71,7 +63,7 @@ static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 	n = fabric_read_attr(a->path, text, sizeof(text));
 	if (n < 0)
 		return;
-	writable = descriptor_reopen(fd, O_RDWR | O_CLOEXEC);
+	writable = descriptor_reopen(0, fd, O_RDWR);
 	(void)text_store(writable < 0 ? fd : writable, text, n);
 	if (writable >= 0)
 		close(writable);
@@ -123,7 +115,7 @@ free_file:
  * stays: an open gives the lowest one that is free. */
 static void read_only(int fd, int flags)
 {
-	int other = descriptor_reopen(fd, O_RDONLY | O_CLOEXEC);
+	int other = descriptor_reopen(0, fd, O_RDONLY);
 
 	if (other < 0)
 		return;

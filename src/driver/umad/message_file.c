@@ -19,11 +19,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/hidden.h"
 #include "base/memory_file.h"
 #include "driver/umad/device.h"
@@ -50,15 +50,6 @@ static struct {
 	bool populated;
 } spare = {.busy = ATOMIC_FLAG_INIT, .file = {-1, 0, -1}};
 
-/* Opens the file behind a descriptor once more. */
-static int file_open_again(int fd, int access)
-{
-	char path[48];
-
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	return (int)syscall(SYS_openat, AT_FDCWD, path, access | O_CLOEXEC);
-}
-
 /*
  * Makes the file.  The kernel does not know that the first descriptor of a memfd can write, which a
  * lease asks for, so this opens it once more.
@@ -71,7 +62,7 @@ static int file_make(uint64_t bytes)
 		return -1;
 	if (!memory_file_resize(first, bytes) &&
 	    !syscall(SYS_fcntl, first, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		fd = file_open_again(first, O_RDWR);
+		fd = descriptor_reopen(0, first, O_RDWR);
 	syscall(SYS_close, first);
 	/* If somebody opens the file while we have the lease, for a moment, the kernel sends us a
 	 * signal; this chooses one that programs do not mind. */
@@ -142,7 +133,7 @@ static bool spare_ready(size_t n)
 /* Opens the file for the message's reader. */
 static int spare_open(void)
 {
-	int fd = file_open_again(spare.file.fd, O_RDONLY);
+	int fd = descriptor_reopen(0, spare.file.fd, O_RDONLY);
 
 	if (fd < 0 || hidden_id(fd) == spare.file.id)
 		return fd;

@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/ib_user_verbs.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/hidden.h"
 #include "base/log.h"
 #include "base/hazard.h"
@@ -94,15 +94,12 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	/* In this mode a read takes one message of DEVX, however large its buffer is. */
 	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
 	int ret = -EMFILE;
-	char path[40];
 	int fd[2], both;
 
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
-	/* Opens the pipe a second time, so that its O_NONBLOCK is not the program's.  A plain
-	 * system call, because openat() of this process is interposed. */
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd[1]);
-	both = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	/* Opens the pipe a second time, so that its O_NONBLOCK is not the program's. */
+	both = descriptor_reopen(0, fd[1], O_RDWR | O_NONBLOCK);
 	close(fd[1]);
 	if (both < 0)
 		goto fail;
