@@ -150,6 +150,31 @@ static void walk_follow(struct walk *w, size_t n, bool parent_in_tree)
 	}
 }
 
+enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG };
+
+/*
+ * Follows a link of the tree whose target, at the beginning of 'pending', is relative.  The daemon wrote
+ * it: it leads from directory to directory, with no link on the way, so one look at its end is enough.
+ */
+static enum step walk_jump(struct walk *w, size_t n)
+{
+	const char *name = w->pending, *end = name + n;
+
+	walk_drop(w);
+	while (name < end) {
+		const char *slash = memchr(name, '/', (size_t)(end - name));
+		size_t len = (size_t)((slash ? slash : end) - name);
+
+		if (len == 2 && !memcmp(name, "..", 2))
+			walk_drop(w);
+		else if (!walk_append(w, name, len))
+			return STEP_TOO_LONG;
+		name += len + 1;
+	}
+	w->in_tree = device_tree_own(w->at) || is_there(w->t->text);
+	return STEP_ON;
+}
+
 /*
  * What the tree does not have of an interface is the machine's.  Its directory is below the device
  * in the tree, and anywhere on the machine.
@@ -165,8 +190,6 @@ static bool walk_to_interface(struct walk *w)
 	w->len = strlen(w->at);
 	return true;
 }
-
-enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG };
 
 /* What is missing in a directory that only the tree has would be the tree's. */
 static bool machine_has_parent(struct walk *w)
@@ -218,6 +241,8 @@ static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 		return STEP_STOP;
 	if ((size_t)n == room)
 		return STEP_TOO_LONG;
+	if (w->in_tree && w->pending[0] != '/')
+		return walk_jump(w, (size_t)n);
 	walk_follow(w, (size_t)n, parent_in_tree);
 	return STEP_ON;
 }
