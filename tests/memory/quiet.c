@@ -220,8 +220,10 @@ static void begin_round(struct round *r, struct host *h, const struct kind *k)
 {
 	peer_connect(&h->peer);
 	*r = (struct round){.host = h, .side = &h->side};
-	r->mem = host_map(HOST_BYTES, OLD);
-	r->other = host_map(HOST_BYTES, OLD);
+	r->mem = device_memory(HOST_BYTES);
+	r->other = device_memory(HOST_BYTES);
+	memset(r->mem, OLD, HOST_BYTES);
+	memset(r->other, OLD, HOST_BYTES);
 	r->mr = host_reg(h, r->mem, HOST_BYTES);
 	r->rkey = r->mr->rkey;
 	if (k->prepare)

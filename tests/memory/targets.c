@@ -88,9 +88,8 @@ static void qp_to(struct ibv_qp *qp, enum ibv_qp_state state, struct ibv_qp_attr
 
 static uint8_t *map_memory(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = device_memory(bytes);
 
-	want(p != MAP_FAILED, "mmap");
 	memset(p, OLD, bytes);
 	return p;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,12 +61,11 @@ void pair_open(struct pair *p, const char *device, const struct device_connectio
 
 	*p = (struct pair){.bytes = bytes, .sock = -1};
 	device_port_open(&p->port, device, -1);
-	p->mem = aligned_alloc(4096, bytes);
+	p->mem = device_memory(bytes);
 	p->pd = ibv_alloc_pd(p->port.ctx);
 	p->cq = ibv_create_cq(p->port.ctx, 2 * PAIR_DEPTH, NULL, NULL, 0);
-	if (!p->mem || !p->pd || !p->cq)
-		device_die("no memory, PD or CQ: %m");
-	memset(p->mem, 0, bytes);
+	if (!p->pd || !p->cq)
+		device_die("no PD or CQ: %m");
 	p->mr = ibv_reg_mr(p->pd, p->mem, bytes, (int)how->access | IBV_ACCESS_LOCAL_WRITE);
 	attr.send_cq = attr.recv_cq = p->cq;
 	p->qp = ibv_create_qp(p->pd, &attr);
@@ -145,7 +145,7 @@ void pair_close(struct pair *p)
 	device_port_close(&p->port);
 	if (p->sock >= 0)
 		close(p->sock);
-	free(p->mem);
+	munmap(p->mem, p->bytes);
 }
 
 static void post_request(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t local,

@@ -98,7 +98,7 @@ static int memory_replace(struct pair *p)
 
 	if (fd < 0 || ftruncate(fd, 2 * BYTES) || ibv_dereg_mr(p->mr))
 		device_die("memory: %m");
-	free(p->mem);
+	munmap(p->mem, p->bytes);
 	p->mem = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096);
 	if (p->mem == MAP_FAILED)
 		device_die("mapping the file: %m");

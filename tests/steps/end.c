@@ -62,10 +62,8 @@ bool all_are(const uint8_t *mem, size_t bytes, uint8_t value)
 
 static uint8_t *map_pages(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = device_memory(bytes);
 
-	if (p == MAP_FAILED)
-		device_die("mmap: %m");
 	memset(p, BYTE_OLD, bytes);
 	return p;
 }

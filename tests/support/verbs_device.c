@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 const struct device_connection device_default_connection = {
 	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
@@ -77,6 +79,24 @@ void device_port_close(struct device_port *port)
 	if (ibv_close_device(port->ctx))
 		device_die("ibv_close_device: %m");
 	port->ctx = NULL;
+}
+
+uint8_t *device_memory(size_t bytes)
+{
+	const char *kind = getenv("TEST_MEMORY");
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
+	void *p;
+
+	if (kind && !strcmp(kind, "shared")) {
+		flags = MAP_SHARED;
+		fd = memfd_create("memory", MFD_CLOEXEC);
+		if (fd < 0 || ftruncate(fd, (off_t)bytes))
+			device_die("a file for memory: %m");
+	}
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (p == MAP_FAILED)
+		device_die("mmap: %m");
+	return p;
 }
 
 struct device_address device_address(const struct device_port *port, const struct ibv_qp *qp,

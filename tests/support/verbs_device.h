@@ -54,6 +54,13 @@ void device_port_open_by(struct device_port *port, const char *device, int gid_i
 			 struct ibv_context *(*open)(struct ibv_device *device));
 void device_port_close(struct device_port *port);
 
+/*
+ * Memory of zeros to register: private memory, or, if TEST_MEMORY is "shared" in the environment,
+ * memory of a file that softhca lets peers map.  The file's descriptor stays open, so that softhca can
+ * open the file without privileges.
+ */
+uint8_t *device_memory(size_t bytes);
+
 struct device_address device_address(const struct device_port *port, const struct ibv_qp *qp,
 				     uint32_t psn);
 struct ibv_ah_attr device_ah_attr(const struct device_port *port,
