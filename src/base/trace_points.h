@@ -102,8 +102,7 @@ TRACE_POINT(engine, yielded,
 	    (NAME, whose))
 TRACE_POINT(engine, lingered, "a thread that has rung has waited for an answer", (NAME, how),
 	    (NUM, rings_to_skip))
-TRACE_POINT(share, moved, "registered memory moves to the arena", (HEX, addr), (NUM, bytes))
-TRACE_POINT(share, refused, "registered memory stays where it is", (HEX, addr), (NUM, bytes),
-	    (NAME, why))
+TRACE_POINT(share, refused, "peers reach registered memory by a slower way", (HEX, addr),
+	    (NUM, bytes), (NAME, why))
 
 #undef TRACE_POINT

@@ -19,7 +19,7 @@ void cdev_fork_prepare(void)
 	no_cancellation();
 
 	hooks_fork_prepare();
-	share_fork_prepare();
+	share_fork_lock();
 	process_fork_prepare();
 	uverbs_event_fork_lock();
 	dpa_debugger_fork_lock();
@@ -29,7 +29,7 @@ void cdev_fork_parent(void)
 {
 	no_cancellation();
 
-	share_fork_parent();
+	share_fork_unlock();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_unlock();
 	process_fork_parent();
@@ -43,7 +43,7 @@ void cdev_fork_child(void)
 	explain_fork_child();
 	/* First, as a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
-	share_fork_child();
+	share_fork_unlock();
 	hazard_fork_child();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();

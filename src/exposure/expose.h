@@ -69,13 +69,6 @@ enum key_why {
 	KEY_WHY_PRIVATE, /* kernel: memory of the program alone */
 	KEY_WHY_CLOSED,	 /* kernel: shared, but peers cannot map it: System V, other files */
 	KEY_WHY_SHARED,	 /* mapped: a file, or device memory, that others may map */
-	KEY_WHY_MOVED,	 /* mapped: moved there, as --memory=mapped asks */
-	/* Kernel, though --memory=mapped asks for a move: too large for a move. */
-	KEY_WHY_LARGE,
-	KEY_WHY_OFTEN,	   /* the same: too many moves or vain attempts before */
-	KEY_WHY_THREADS,   /* the same: another thread might write meanwhile */
-	KEY_WHY_NOT_PLAIN, /* the same: a move would lose what the program asked for */
-	KEY_WHY_NO_MOVE,   /* the same: there was no room, or a page could not be read */
 	KEY_WHY_ON_DEMAND, /* packets: the memory's pages need not be present */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
 	/* Packets: the program has unmapped the memory, which peers had mapped, too. */

@@ -9,18 +9,17 @@
 /* How peers reach the memory of a program; softhca(1), --memory. */
 enum memory_way {
 	MEMORY_AUTO,
-	MEMORY_MAPPED, /* also private memory, if it can be moved unnoticed */
 	MEMORY_KERNEL,
 	MEMORY_PACKETS,
 	MEMORY_WAYS /* how many ways there are */
 };
 
-#define MEMORY_WAY_NAMES "auto, mapped, kernel or packets"
+#define MEMORY_WAY_NAMES "auto, kernel or packets"
 
 /* Returns the way of that name, or MEMORY_WAYS if there is none. */
 static inline enum memory_way memory_way_find(const char *name)
 {
-	static const char *const names[MEMORY_WAYS] = {"auto", "mapped", "kernel", "packets"};
+	static const char *const names[MEMORY_WAYS] = {"auto", "kernel", "packets"};
 	unsigned i = 0;
 
 	while (i < MEMORY_WAYS && strcmp(name, names[i]) != 0)

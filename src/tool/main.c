@@ -10,7 +10,7 @@ static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
 	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
+	 "[--memory auto|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
 	 "[--view preload|mount] [--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
@@ -39,7 +39,7 @@ static const struct command commands[] = {
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
 	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
+	 "[--memory auto|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
 	 "--unset",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"\n"

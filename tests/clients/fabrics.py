@@ -234,8 +234,7 @@ def completion(session):
     expect(completed(session, "fabric", "po") == ["port"], "the fabric's commands")
     expect(completed(session, "fabric", "show", "") == ["dot", "svg", "text"], "forms of a picture")
     expect(completed(session, "run", "--me") == ["--memory"], "options")
-    expect(completed(session, "run", "--memory", "") == ["auto", "kernel", "mapped", "packets"],
-           "ways")
+    expect(completed(session, "run", "--memory", "") == ["auto", "kernel", "packets"], "ways")
     expect(completed(session, "env", "--model", "connectx-6") == ["connectx-6", "connectx-6dx"],
            "models")
     expect("sleep" in completed(session, "run", "--memory", "auto", "slee") and

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kinds DEVICE [threads]: has a memory key of each kind that peers reach in a way of its own, then
- * queue pairs of several transports, and says "NUMBER NAME" of each, "keys" after the keys and
- * "done" at the end.  Then it waits until it is killed.  With "threads", it has another thread from
- * the beginning on.
+ * kinds DEVICE: has a memory key of each kind that peers reach in a way of its own, then queue pairs
+ * of several transports, and says "NUMBER NAME" of each, "keys" after the keys and "done" at the
+ * end.  Then it waits until it is killed.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,24 +17,20 @@
 #include "verbs_devx.h"
 
 #define PAGE   4096u
-#define LARGE  ((64u << 20) + PAGE)
-#define MANY   300
-#define ROOMY  (32u << 20)
-#define SPARE  (8u << 20) /* of address space, for all but a copy of that */
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-static void *memory_map(size_t bytes, int flags, int fd)
+static void *memory_map(int flags, int fd)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, flags, fd, 0);
 
 	if (p == MAP_FAILED)
 		device_die("mmap: %m");
 	return p;
 }
 
-static void *memory_private(size_t bytes)
+static void *memory_private(void)
 {
-	return memory_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return memory_map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 static void *memory_of_file(void)
@@ -47,7 +39,7 @@ static void *memory_of_file(void)
 
 	if (fd < 0 || ftruncate(fd, PAGE))
 		device_die("memfd: %m");
-	return memory_map(PAGE, MAP_SHARED, fd);
+	return memory_map(MAP_SHARED, fd);
 }
 
 static void *memory_of_system_v(void)
@@ -60,22 +52,13 @@ static void *memory_of_system_v(void)
 	return p;
 }
 
-static void *memory_locked(void)
-{
-	void *p = memory_private(PAGE);
-
-	if (mlock(p, PAGE))
-		device_die("mlock: %m");
-	return p;
-}
-
 /* NULL: the system has no userfaultfd for us. */
 static void *memory_served(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register range = {.range.len = PAGE, .mode = UFFDIO_REGISTER_MODE_MISSING};
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	char *p = memory_private(PAGE);
+	char *p = memory_private();
 
 	*p = 1;
 	range.range.start = (uintptr_t)p;
@@ -83,9 +66,9 @@ static void *memory_served(void)
 											   : p;
 }
 
-static uint32_t key_of(struct ibv_pd *pd, void *memory, size_t bytes, int access)
+static uint32_t key_of(struct ibv_pd *pd, void *memory, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(pd, memory, bytes, access);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, PAGE, access);
 
 	if (!mr)
 		device_die("ibv_reg_mr: %m");
@@ -97,47 +80,17 @@ void kinds_tell(const char *name, uint32_t number)
 	printf("%u %s\n", number, name);
 }
 
-/* With no address space for as much again. */
-static uint32_t key_squeezed(struct ibv_pd *pd)
-{
-	void *memory = memory_private(ROOMY);
-	FILE *f = fopen("/proc/self/statm", "re");
-	struct rlimit old, limit;
-	unsigned long pages;
-	uint32_t key;
-
-	if (!f || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &old))
-		device_die("statm: %m");
-	fclose(f);
-	limit = old;
-	limit.rlim_cur = pages * PAGE + SPARE;
-	if (setrlimit(RLIMIT_AS, &limit))
-		device_die("setrlimit: %m");
-	key = key_of(pd, memory, ROOMY, ACCESS);
-	if (setrlimit(RLIMIT_AS, &old))
-		device_die("setrlimit: %m");
-	return key;
-}
-
 static void regions_tell(struct ibv_pd *pd)
 {
 	void *served = memory_served();
-	uint32_t last = 0;
 
-	kinds_tell("private", key_of(pd, memory_private(PAGE), PAGE, ACCESS));
-	kinds_tell("file", key_of(pd, memory_of_file(), PAGE, ACCESS));
-	kinds_tell("system-v", key_of(pd, memory_of_system_v(), PAGE, ACCESS));
-	kinds_tell("on-demand",
-		   key_of(pd, memory_private(PAGE), PAGE, ACCESS | IBV_ACCESS_ON_DEMAND));
+	kinds_tell("private", key_of(pd, memory_private(), ACCESS));
+	kinds_tell("file", key_of(pd, memory_of_file(), ACCESS));
+	kinds_tell("system-v", key_of(pd, memory_of_system_v(), ACCESS));
+	kinds_tell("on-demand", key_of(pd, memory_private(), ACCESS | IBV_ACCESS_ON_DEMAND));
 	if (served)
-		kinds_tell("served", key_of(pd, served, PAGE, ACCESS));
-	kinds_tell("large", key_of(pd, memory_private(LARGE), LARGE, ACCESS));
-	kinds_tell("squeezed", key_squeezed(pd));
-	kinds_tell("locked", key_of(pd, memory_locked(), PAGE, ACCESS));
-	for (int i = 0; i < MANY; i++)
-		last = key_of(pd, memory_private(PAGE), PAGE, ACCESS);
-	kinds_tell("many", last);
-	kinds_tell("local", key_of(pd, memory_private(PAGE), PAGE, IBV_ACCESS_LOCAL_WRITE));
+		kinds_tell("served", key_of(pd, served, ACCESS));
+	kinds_tell("local", key_of(pd, memory_private(), IBV_ACCESS_LOCAL_WRITE));
 }
 
 static void other_keys_tell(struct ibv_pd *pd)
@@ -153,23 +106,13 @@ static void other_keys_tell(struct ibv_pd *pd)
 	kinds_tell("list", list->rkey);
 }
 
-static void *thread_wait(void *arg)
-{
-	for (;;)
-		pause();
-	return arg;
-}
-
 int main(int argc, char **argv)
 {
 	struct device_port port;
 	struct ibv_pd *pd;
-	pthread_t thread;
 
-	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "threads") != 0))
-		device_die("usage: kinds DEVICE [threads]");
-	if (argc == 3 && pthread_create(&thread, NULL, thread_wait, NULL))
-		device_die("no thread");
+	if (argc != 2)
+		device_die("usage: kinds DEVICE");
 	device_port_open_by(&port, argv[1], -1, open_devx);
 	pd = ibv_alloc_pd(port.ctx);
 	if (!pd)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 
 import refused
@@ -22,25 +23,46 @@ def clients_shown(session, ready):
         time.sleep(0.1)
 
 
+FILE_BYTES = 1 << 20
+
+
 @contextlib.contextmanager
-def writing_programs(session, memory, server=None, client=None, client_by=()):
-    """Two programs that write to each other for a while; options of Popen for each of them, and by
-    which other program the client starts.  The ways to their memory are one name, or one each."""
+def buffers(shared):
+    """What says to two programs of perftest that their buffers are files of shared memory; or nothing."""
+    if not shared:
+        yield (), ()
+        return
+    with tempfile.TemporaryDirectory(prefix="softhca-test.", dir="/dev/shm") as files:
+        paths = [f"{files}/{role}" for role in ("server", "client")]
+        for path in paths:
+            with open(path, "wb") as file:
+                file.truncate(FILE_BYTES)
+        yield [(f"--mmap={path}",) for path in paths]
+
+
+@contextlib.contextmanager
+def writing_programs(session, memory, server=None, client=None, client_by=(), shared=False):
+    """Two programs that write to each other for a while; options of Popen for each of them, by which
+    other program the client starts, and whether their buffers are shared memory.  The ways to their
+    memory are one name, or one each."""
     memory = (memory, memory) if isinstance(memory, str) else memory
     if not shutil.which("ib_write_bw"):
         raise Skip("ib_write_bw is not there (package perftest)")
     port = free_port()
     argv = ["ib_write_bw", "-d", "mlx5_0", "-F", "-b", "-s", "4096", "-D", "50", "-p", str(port)]
-    programs = [session.background(*argv, run_options=("--memory", memory[0]), **server or {})]
-    try:
-        wait_listening(port, programs[0])
-        programs.append(session.background(*client_by, *argv, "127.0.0.1",
-                                           run_options=("--memory", memory[1]), **client or {}))
-        yield [program.pid for program in programs]
-    finally:
-        for program in programs:
-            os.killpg(program.pid, signal.SIGKILL)
-            program.communicate()
+    with buffers(shared) as (servers, clients):
+        programs = [session.background(*argv, *servers, run_options=("--memory", memory[0]),
+                                       **server or {})]
+        try:
+            wait_listening(port, programs[0])
+            programs.append(session.background(*client_by, *argv, *clients, "127.0.0.1",
+                                               run_options=("--memory", memory[1]),
+                                               **client or {}))
+            yield [program.pid for program in programs]
+        finally:
+            for program in programs:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
 
 
 def queue_pairs_shown(session, pids, wanted):
@@ -55,14 +77,14 @@ def what_forbids(session):
     own_keys = ("one-sided", "each request goes the way of its key")
     no_rseq = ("packets", "the process has no restartable sequences")
     without = {"env": dict(session.env, GLIBC_TUNABLES="glibc.pthread.rseq=0")}
-    for memory in ("auto", "mapped"):
-        with writing_programs(session, memory, client=without) as pids:
+    for shared in (False, True):
+        with writing_programs(session, "auto", client=without, shared=shared) as pids:
             queue_pairs_shown(session, pids, [own_keys, no_rseq])
     confined = {"preexec_fn": forbid_process_vm}
     forbidden = ("packets", "the system forbids process_vm_readv and writev")
     with writing_programs(session, "auto", server=confined) as pids:
         queue_pairs_shown(session, pids, [forbidden, own_keys])
-    with writing_programs(session, "mapped", confined, confined) as pids:
+    with writing_programs(session, "auto", confined, confined, shared=True) as pids:
         # what the system forbids is found out when something is tried that needs it
         some_keys = (own_keys, ("one-sided", "mapped memory alone: the system forbids "
                                              "process_vm_readv and writev"))
@@ -77,10 +99,10 @@ def forbid_process_vm():
 
 def the_way(session):
     """Which way RDMA of two programs goes, and why."""
-    for memory, way, why in (("auto", "kernel", "private memory"),
-                             ("mapped", "mapped", "private memory moved on request"),
-                             ("packets", None, None)):
-        with writing_programs(session, memory):
+    for memory, shared, way, why in (("auto", False, "kernel", "private memory"),
+                                     ("auto", True, "mapped", "memory that is shared already"),
+                                     ("packets", False, None, None)):
+        with writing_programs(session, memory, shared=shared):
             if not way:
                 clients_shown(session, lambda clients: len(clients) == 2 and
                               not any(c.get("exposes", True) for c in clients))
@@ -108,9 +130,9 @@ def names_told(program, end):
 
 
 @contextlib.contextmanager
-def all_kinds(session, memory, *arguments, device="mlx5_0"):
+def all_kinds(session, memory, device="mlx5_0"):
     """A program with a key of each kind; the names of these and of its queue pairs."""
-    program = session.background(str(session.build / "tests/clients/kinds"), device, *arguments,
+    program = session.background(str(session.build / "tests/clients/kinds"), device,
                                  run_options=("--memory", memory))
     try:
         yield names_told(program, "keys\n"), names_told(program, "done\n")
@@ -123,10 +145,6 @@ def why_of_keys(session):
     """Each reason for which a key goes the way that it goes."""
     asked = ("kernel", "--memory asks for it")
     private = ("kernel", "private memory")
-    moved = ("mapped", "private memory moved on request")
-    plain = ("kernel", "memory that would not be the same if it were moved")
-    often = ("kernel", "private memory, after too many moves or attempts")
-    threads = ("kernel", "private memory that other threads may write")
     any_way = {"file": ("mapped", "memory that is shared already"),
                "system-v": ("kernel", "shared memory that peers cannot map"),
                "on-demand": ("packets", "on-demand paging"),
@@ -135,18 +153,11 @@ def why_of_keys(session):
                "window": ("packets", "a memory window"),
                "list": ("packets", "a list of pieces of other keys, or with signatures"),
                "devx": ("packets", "made by a DEVX command")}
-    large = ("kernel", "private memory, too large to be moved")
-    no_room = ("kernel", "private memory that could not be moved")
-    plain_ones = ("private", "large", "squeezed", "locked", "many")
     skipped = set()
-    for memory, arguments, wanted in (
-            ("auto", (), dict.fromkeys(plain_ones, private) | any_way),
-            ("kernel", (), dict.fromkeys((*plain_ones, "file", "system-v"), asked)),
-            ("mapped", (), {"private": moved, "large": large, "squeezed": no_room,
-                            "locked": plain, "many": often} | any_way),
-            ("mapped", ("threads",), dict.fromkeys(plain_ones, threads) | {"large": large} |
-             any_way)):
-        with all_kinds(session, memory, *arguments) as (names, _):
+    for memory, wanted in (
+            ("auto", {"private": private}),
+            ("kernel", dict.fromkeys(("private", "file", "system-v"), asked))):
+        with all_kinds(session, memory) as (names, _):
             keys = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]["keys"]
             found = {names[k["key"]]: (k["way"], k["why"]) for k in keys if k["key"] in names}
             expect(set(found) == set(names.values()), f"{memory}: of {names} there are {found}")

@@ -64,6 +64,20 @@ def unknown_command(session):
     complains(session.tool("no-such-command"), "no-such-command")
 
 
+def unknown_way(session):
+    """The option is refused with the ways that there are; by the environment the default is used."""
+    for way in ("auto", "kernel", "packets"):
+        result = session.tool("run", "--memory", way, "--", "true")
+        expect(result.status == 0 and not result.err, result.text())
+    for way in ("mapped", "", "Auto"):
+        result = session.tool("run", "--memory", way, "--", "true")
+        complains(result, f"memory is auto, kernel or packets, not: {way}")
+        expect(result.status == 2, f"status {result.status}")
+    result = session.run("ibv_devinfo", "-d", "mlx5_0", env={**session.env, "SOFTHCA_MEMORY": "mapped"})
+    expect(result.status == 0 and
+           result.err.count("SOFTHCA_MEMORY is auto, kernel or packets, not: mapped") == 1, result.text())
+
+
 def models(session):
     """Another card by name; a fabric keeps the one that it was started with."""
     result = session.tool("run", "--model", "connectx-6dx", "--", "ibv_devinfo", "-d", "mlx5_0")
@@ -457,7 +471,7 @@ def ordinary_user(session):
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
         exit_status, models, next_model, killed_by_signal, signal_reaches_program, streams, arguments,
-        unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
+        unknown_option, unknown_way, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
         missing_program, not_executable, static_program, script, help_and_version,
         manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
         devices, fabric_up_status_down, fabrics_are_separate,

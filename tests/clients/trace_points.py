@@ -109,18 +109,19 @@ def killed_peer(session):
 # ---- a pair that waits twice ----
 
 class Pair:
-    """The cases "later" and "blocked" of tests/robust/failing.c."""
+    """The cases "later" and "blocked" of tests/robust/failing.c; what else the environment says."""
 
-    def __init__(self, session, patterns, memory="auto", case="later"):
+    def __init__(self, session, patterns, case="later", **said):
         program = str(session.build / "tests" / "robust" / "failing")
         port = str(free_port())
-        options = ["--trace", patterns, "--memory", memory]
+        options = ["--trace", patterns]
+        env = {**session.env, **said}
         self.session, self.before = session, {}
         self.listener = session.background(program, "mlx5_0", "listen", port, case,
-                                           run_options=options)
+                                           run_options=options, env=env)
         wait_listening(int(port), self.listener)
         self.sender = session.background(program, "mlx5_0", "connect", port, case,
-                                         run_options=options)
+                                         run_options=options, env=env)
         self.wait("open")
 
     def wait(self, word):
@@ -161,25 +162,22 @@ class Pair:
         return Told(results[1].text()), Told(results[0].text())
 
 
-def bypass_by_way(memory):
+def bypass_by_way(name, way, **said):
     """Which way a WRITE goes, and why a SEND takes none."""
     def test(session):
-        pair = Pair(session, "bypass.*,share.*,peer.*", memory)
+        pair = Pair(session, "bypass.*,peer.*", **said)
         pair.go_on()
         pair.wait("going")
         pair.go_on()
         listener, sender = pair.ended()
-        if memory == "packets":
+        if way == "packets":
             sender.expect("bypass.left", opcode="RDMA_WRITE", bytes="64", why="not-exposed")
         else:
-            sender.expect("bypass.taken", opcode="RDMA_WRITE", requests="1", bytes="64",
-                          way="mapped" if memory == "mapped" else "kernel")
+            sender.expect("bypass.taken", opcode="RDMA_WRITE", requests="1", bytes="64", way=way)
             listener.expect("bypass.revoked")
             sender.expect("peer.exposed", way="mapped")
         sender.expect("bypass.left", opcode="SEND", bytes="64", why="opcode")
-        if memory == "mapped":
-            listener.expect("share.moved", bytes="8192")
-    test.__name__ = f"a {memory} way"
+    test.__name__ = f"the way to {name}"
     return test
 
 
@@ -247,12 +245,11 @@ def refused_and_lost(session):
 
 # ---- programs of other suites ----
 
-def told_by(session, patterns, *argv, memory="auto"):
+def told_by(session, patterns, *argv):
     """What the trace says in its file: some programs keep standard error to themselves."""
     with tempfile.NamedTemporaryFile(mode="r", errors="replace") as log:
         env = {**session.env, "SOFTHCA_LOG_FILE": log.name}
-        result = session.call(session.softhca, "run", "--trace", patterns, "--memory", memory, "--",
-                              *argv, env=env)
+        result = session.call(session.softhca, "run", "--trace", patterns, "--", *argv, env=env)
         expect(result.status == 0, result.text()[-4000:])
         return Told(log.read())
 
@@ -278,11 +275,11 @@ def devx(session):
         told.expect("path.state", to=to, why=why)
 
 
-def memory_that_stays(session):
-    """Memory does not move while other threads may use it."""
-    told = told_by(session, "share.*", str(session.build / "tests/traffic/verify"), "--device",
-                   "mlx5_0", "--ops", "20", memory="mapped")
-    told.expect("share.refused", why='"private memory that other threads may write"')
+def memory_taken_away(session):
+    """Peers do not reach a file by mapping it after the program has put other memory in its place."""
+    told = told_by(session, "share.*", str(session.build / "tests/memory/host"), "mlx5_0",
+                   "a file's memory replaced")
+    told.expect("share.refused", why='"unmapped since"')
 
 
 def error_statuses(session):
@@ -418,9 +415,12 @@ def env_has_it(session):
 
 SCENARIOS = [
     wrong_key, wrong_local_key, no_receive, killed_peer,
-    *(bypass_by_way(memory) for memory in ("auto", "kernel", "mapped", "packets")),
+    bypass_by_way("private memory", "kernel"),
+    bypass_by_way("shared memory", "mapped", TEST_MEMORY="shared"),
+    bypass_by_way("shared memory, kernel", "kernel", TEST_MEMORY="shared", SOFTHCA_MEMORY="kernel"),
+    bypass_by_way("private memory, packets", "packets", SOFTHCA_MEMORY="packets"),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, other_rings]
+    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, other_rings]
 
 
 def noted(test):

@@ -120,8 +120,6 @@ WRAP(ssize_t, process_vm_writev,
 WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, -1)
 WRAP(int, ftruncate, (int fd, off_t bytes), (fd, bytes), ENOSPC, -1)
 WRAP(int, ftruncate64, (int fd, __off64_t bytes), (fd, bytes), ENOSPC, -1)
-WRAP(int, fallocate64, (int fd, int how, __off64_t at, __off64_t bytes), (fd, how, at, bytes),
-     ENOSPC, -1)
 WRAP(__off64_t, lseek64, (int fd, __off64_t at, int from), (fd, at, from), ENXIO, -1)
 WRAP(int, fstat64, (int fd, struct stat64 *st), (fd, st), ENOMEM, -1)
 WRAP(int, lstat64, (const char *path, struct stat64 *st), (path, st), ENOMEM, -1)

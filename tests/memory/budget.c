@@ -197,14 +197,10 @@ static void many_regions(struct host *h, unsigned count)
 
 	peer_connect(&h->peer);
 	for (unsigned i = 0; i < count; i++) {
-		/* With a thread beside them, as in most programs, and without. */
-		if (i == count / 2)
-			host_add_thread();
 		one_region(h, i);
 		if (i + 1 == FIRST_ROUNDS)
 			before = holdings_now();
 	}
-	before.threads++; /* that one */
 	want_no_more(&before);
 }
 

@@ -56,8 +56,6 @@ void host_exchange(struct host *h, void *at, const struct ibv_mr *mr, size_t byt
 void host_messages_in(struct host *h, void *at, const struct ibv_mr *mr, size_t bytes);
 /* The same with all HOST_BYTES. */
 void host_messages(struct host *h, void *at, const struct ibv_mr *mr);
-/* A thread that sleeps until the end of the program. */
-void host_add_thread(void);
 /* How much memory the files without names hold that this process has mapped or open. */
 uint64_t host_shared_bytes(void);
 

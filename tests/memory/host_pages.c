@@ -14,16 +14,13 @@
 
 enum { OLD = 0x11, NEW = 0x22, PEER = 0x33 };
 
-/* Registered, written by the peer, and given back; with a thread that begins meanwhile or
- * without. */
-static uint8_t *pages_used(struct host *h, size_t bytes, bool thread)
+/* Registered, written by the peer, and given back. */
+static uint8_t *pages_used(struct host *h, size_t bytes)
 {
 	uint8_t *at = host_map(bytes, OLD);
 	struct ibv_mr *mr = host_reg(h, at, bytes);
 
 	host_exchange(h, at, mr, bytes, PEER);
-	if (thread)
-		host_add_thread();
 	host_dereg(mr);
 	host_want_all(at, bytes, PEER, "deregistered memory");
 	return at;
@@ -39,16 +36,6 @@ static void stays_private(struct host *h)
 	host_dereg(mr);
 }
 
-static void becomes_private(struct host *h)
-{
-	host_want_private(pages_used(h, HOST_BYTES, false), HOST_BYTES, "deregistered memory");
-}
-
-static void becomes_private_threads(struct host *h)
-{
-	host_want_private(pages_used(h, HOST_BYTES, true), HOST_BYTES, "deregistered memory");
-}
-
 /* ---- mremap, realloc ---- */
 
 static uint8_t *grown_pages(uint8_t *at, size_t from, size_t to)
@@ -61,7 +48,7 @@ static uint8_t *grown_pages(uint8_t *at, size_t from, size_t to)
 }
 
 /* Memory that grows must not grow into another region's. */
-static void grows_region(struct host *h, bool thread)
+static void grows_region(struct host *h)
 {
 	size_t half = HOST_BYTES / 2;
 	uint8_t *a = host_map(half, OLD), *b = host_map(half, OLD);
@@ -69,8 +56,6 @@ static void grows_region(struct host *h, bool thread)
 
 	host_exchange(h, a, mr_a, half, PEER);
 	host_exchange(h, b, mr_b, half, PEER);
-	if (thread)
-		host_add_thread();
 	host_dereg(mr_a);
 	a = grown_pages(a, half, 2 * half);
 	host_want_all(a, half, PEER, "what has grown");
@@ -80,16 +65,6 @@ static void grows_region(struct host *h, bool thread)
 	host_exchange(h, b, mr_b, half, OLD);
 	host_want_all(a, 2 * half, NEW, "what has grown, after the peer's write elsewhere");
 	host_dereg(mr_b);
-}
-
-static void grows_alone(struct host *h)
-{
-	grows_region(h, false);
-}
-
-static void grows_threads(struct host *h)
-{
-	grows_region(h, true);
 }
 
 /* What the program moves away while it is registered stays what it is; the peer may be told so. */
@@ -114,7 +89,6 @@ static void moves_registered(struct host *h)
 	host_want_all(moved, 2 * half, OLD, "what has moved, deregistered");
 }
 
-/* realloc and calloc in a program with threads that begin at any time. */
 static void allocator_case(struct host *h)
 {
 	size_t bytes = HOST_BYTES / 2;
@@ -127,8 +101,6 @@ static void allocator_case(struct host *h)
 		memset(at, OLD, bytes);
 		mr = host_reg(h, at, bytes);
 		host_exchange(h, at, mr, bytes, PEER);
-		if (i == 4 || i == 8)
-			host_add_thread();
 		host_dereg(mr);
 		at = realloc(at, 4 * bytes);
 		host_want(at, "no more memory");
@@ -151,22 +123,12 @@ static void want_advice(void *at, int advice, const char *name)
 	host_want(!madvise(at, HOST_BYTES, advice), "madvise(%s): %m", name);
 }
 
-static void forgets_pages(struct host *h, bool thread)
+static void forgets_pages(struct host *h)
 {
-	uint8_t *at = pages_used(h, HOST_BYTES, thread);
+	uint8_t *at = pages_used(h, HOST_BYTES);
 
 	want_advice(at, MADV_DONTNEED, "MADV_DONTNEED");
 	host_want_all(at, HOST_BYTES, 0, "memory that was given up");
-}
-
-static void forgets_alone(struct host *h)
-{
-	forgets_pages(h, false);
-}
-
-static void forgets_threads(struct host *h)
-{
-	forgets_pages(h, true);
 }
 
 static void forgets_registered(struct host *h)
@@ -182,25 +144,15 @@ static void forgets_registered(struct host *h)
 	host_want_all(at, HOST_BYTES, NEW, "memory that was written again");
 }
 
-static void frees_pages(struct host *h, bool thread)
+static void frees_pages(struct host *h)
 {
-	uint8_t *at = pages_used(h, HOST_BYTES, thread);
+	uint8_t *at = pages_used(h, HOST_BYTES);
 
 	want_advice(at, MADV_FREE, "MADV_FREE");
 	host_want(side_count(at, HOST_BYTES, 0) + side_count(at, HOST_BYTES, PEER) == HOST_BYTES,
 		  "freed memory holds what was never in it");
 	memset(at, NEW, HOST_BYTES);
 	host_want_all(at, HOST_BYTES, NEW, "freed memory, written again");
-}
-
-static void frees_alone(struct host *h)
-{
-	frees_pages(h, false);
-}
-
-static void frees_threads(struct host *h)
-{
-	frees_pages(h, true);
 }
 
 static void frees_registered(struct host *h)
@@ -247,15 +199,7 @@ static void wiped_registered(struct host *h)
 
 static void wiped_in_child(struct host *h)
 {
-	uint8_t *at = pages_used(h, HOST_BYTES, false);
-
-	wipes_page(at);
-	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
-}
-
-static void wiped_threads(struct host *h)
-{
-	uint8_t *at = pages_used(h, HOST_BYTES, true);
+	uint8_t *at = pages_used(h, HOST_BYTES);
 
 	wipes_page(at);
 	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
@@ -458,27 +402,13 @@ static void file_given_back(struct host *h)
 
 #define SECOND_ROUNDS 100
 
-static void *stays_a_while(void *barrier)
-{
-	pthread_barrier_wait(barrier);
-	return NULL;
-}
-
-/* The second one's pages may move to where peers map them, and back; the first was registered when
- * they could not. */
+/* The second one begins and ends all the time, and takes nothing of the first with it. */
 static void written_meanwhile(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
-	pthread_barrier_t barrier;
+	struct ibv_mr *first = host_reg(h, at, HOST_BYTES);
 	struct peer_answer a;
-	struct ibv_mr *first;
-	pthread_t thread;
 
-	pthread_barrier_init(&barrier, NULL, 2);
-	host_want(!pthread_create(&thread, NULL, stays_a_while, &barrier), "a thread");
-	first = host_reg(h, at, HOST_BYTES);
-	pthread_barrier_wait(&barrier);
-	pthread_join(thread, NULL);
 	peer_count(&h->peer, at, first->rkey);
 	for (int i = 0; i < SECOND_ROUNDS; i++)
 		host_dereg(host_reg(h, at, HOST_BYTES));
@@ -491,7 +421,7 @@ static void written_meanwhile(struct host *h)
 
 /* ---- a region over others ---- */
 
-/* What was moved for two regions goes back with them; the one over both stays within reach. */
+/* A region over two others stays within reach when these end. */
 static void over_two(struct host *h)
 {
 	size_t half = HOST_BYTES / 2;
@@ -512,20 +442,14 @@ static void over_two(struct host *h)
 
 const struct host_case page_cases[] = {
 	{"memory stays private", stays_private, NULL},
-	{"memory is private again", becomes_private, NULL},
-	{"memory is private again, threads", becomes_private_threads, NULL},
-	{"mremap", grows_alone, NULL},
-	{"mremap, threads", grows_threads, NULL},
+	{"mremap", grows_region, NULL},
 	{"mremap while registered", moves_registered, NULL},
 	{"realloc and calloc", allocator_case, NULL},
-	{"MADV_DONTNEED", forgets_alone, NULL},
-	{"MADV_DONTNEED, threads", forgets_threads, NULL},
+	{"MADV_DONTNEED", forgets_pages, NULL},
 	{"MADV_DONTNEED while registered", forgets_registered, NULL},
-	{"MADV_FREE", frees_alone, NULL},
-	{"MADV_FREE, threads", frees_threads, NULL},
+	{"MADV_FREE", frees_pages, NULL},
 	{"MADV_FREE while registered", frees_registered, NULL},
 	{"MADV_WIPEONFORK", wiped_in_child, NULL},
-	{"MADV_WIPEONFORK, threads", wiped_threads, NULL},
 	{"MADV_WIPEONFORK while registered", wiped_registered, NULL},
 	{"mprotect", protects_pages, NULL},
 	{"munmap of a half", unmapped_half, NULL},

@@ -3,7 +3,6 @@
 #include "host.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,22 +127,6 @@ void host_messages_in(struct host *h, void *at, const struct ibv_mr *mr, size_t 
 void host_messages(struct host *h, void *at, const struct ibv_mr *mr)
 {
 	host_messages_in(h, at, mr, HOST_BYTES);
-}
-
-static void *sleep_for_ever(void *arg)
-{
-	(void)arg;
-	for (;;)
-		pause();
-	return NULL;
-}
-
-void host_add_thread(void)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
-		device_die("no thread");
 }
 
 /* ---- shared memory of this process ---- */

@@ -213,8 +213,6 @@ def cases(programs):
     devices = ("mlx5_0", "mlx5_1")
     return [
         *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
-        *((f"fork with other memory in a region's place {d}", program(programs, "replaced", d))
-          for d in devices),
         *((f"peer stopped, {how} {d}", program(programs, "stopped", d, how)) for d in devices
           for how in ("retries", "error", "reset", "destroy", "dereg", "datagrams")),
         *((f"no new threads {d}", program(programs, "confined", d)) for d in devices),
@@ -239,9 +237,6 @@ def cases(programs):
           for d in devices),
         *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "knocked", d, how))
           for d in devices for how in ("poll", "select", "epoll")),
-        *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
-        *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
-          for d in devices),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
         *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))

@@ -176,7 +176,7 @@ def limited(session):
 
 def cases():
     yield "explain: nothing to say", silent
-    for memory in ("kernel", "mapped", "packets"):
+    for memory in ("kernel", "packets"):
         yield (f"explain: access to memory, {memory}",
                mistakes([n for n in MISTAKES if n.startswith("remote")], "--explain", "--memory",
                         memory))

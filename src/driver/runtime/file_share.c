@@ -49,8 +49,7 @@ static struct file_share *file_share_add(struct expose *e, const struct shared_r
 		file_refusals++;
 		return NULL;
 	}
-	*f = (struct file_share){
-		.share.is_file = true, .id = r->id, .owner = getpid(), .next = files};
+	*f = (struct file_share){.id = r->id, .owner = getpid(), .next = files};
 	if (segment_table_add(&e->segments, file, size, &f->segment) < 0) {
 		free(f);
 		file_refusals++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens to peers the files that the program itself has mapped shared and registered, as they are:
- * no page moves.  share.c calls all of these functions under its lock. */
+/* Opens to peers the files that the program itself has mapped shared and registered.  share.c calls
+ * all of these functions under its lock. */
 #pragma once
 
 #include "driver/runtime/share_kind.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Opens registered memory to peers, so that an RDMA WRITE from another process is a copy and
- * nothing more.  Shared files of the program are opened as they are (file_share.h).  Private memory
- * moves into the process's arena if SOFTHCA_MEMORY asks for that (moved.h).
- *
- * The program sees no change: addresses and content stay the same, and a forked child gets a
- * private copy of private memory as ever.  If memory is not open to peers, packets carry the data,
- * or the kernel copies it.
+ * nothing more.  Shared files of the program are opened as they are (file_share.h).  If memory is not
+ * open to peers, packets carry the data, or the kernel copies it.
  */
 #pragma once
 
@@ -30,11 +26,9 @@ struct shared_at {
 /* False: the memory is not open to peers, and out->why says why. */
 bool share_begin(struct process *p, uint64_t addr, uint64_t bytes,
 		 struct shared_at *out) must_check;
-/* Drops the reference.  With the last one moved pages go back, unless a thread might notice.  Does
- * nothing for NULL. */
+/* Drops the reference.  Does nothing for NULL. */
 void share_end(struct share *s);
 
-/* Called around fork(2).  In the child private copies replace all shared pages. */
-void share_fork_prepare(void);
-void share_fork_parent(void);
-void share_fork_child(void);
+/* Called around fork(2). */
+void share_fork_lock(void);
+void share_fork_unlock(void);

@@ -13,7 +13,7 @@ struct umr {
 	struct mkey_attr attr;
 	uint32_t dm_handle;  /* the device memory under it, or 0 */
 	struct uobj *icm;    /* the steering memory under it, or NULL */
-	struct share *share; /* its pages in the arena, or NULL */
+	struct share *share; /* the file under it that peers may map, or NULL */
 	/* List of the regions that peers reach; NULL: it is not in the list (share.c). */
 	struct umr *open_next, **open_at;
 	/* List of those that peers have mapped. */
