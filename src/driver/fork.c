@@ -11,7 +11,6 @@
 #include "driver/file/cdev_file.h"
 #include "driver/hooks/hooks.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/share.h"
 #include "driver/uverbs/core/event.h"
 
 void cdev_fork_prepare(void)
@@ -19,7 +18,6 @@ void cdev_fork_prepare(void)
 	no_cancellation();
 
 	hooks_fork_prepare();
-	share_fork_lock();
 	process_fork_prepare();
 	uverbs_event_fork_lock();
 	dpa_debugger_fork_lock();
@@ -29,7 +27,6 @@ void cdev_fork_parent(void)
 {
 	no_cancellation();
 
-	share_fork_unlock();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_unlock();
 	process_fork_parent();
@@ -43,7 +40,6 @@ void cdev_fork_child(void)
 	explain_fork_child();
 	/* First, as a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
-	share_fork_unlock();
 	hazard_fork_child();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();

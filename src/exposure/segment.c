@@ -97,10 +97,12 @@ bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
 	return false;
 }
 
-void segment_table_drop(struct segment_table *s, struct segment_ref ref)
+bool segment_table_drop(struct segment_table *s, struct segment_ref ref)
 {
-	if (s->rows && !--s->own[ref.row].users)
-		segment_table_free_row(s, ref.row);
+	if (--s->own[ref.row].users)
+		return false;
+	segment_table_free_row(s, ref.row);
+	return true;
 }
 
 /* ---- both ---- */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of shared memory that a process lays open to its peers: its arena, and memory that its
- * program shares already.  The owner keeps a table of them in its exposure (exposure/expose.h); a
- * key names a file there and an offset in it.  A peer opens the file through /proc and maps it in
- * chunks: at connect the chunks that have pages then, and each other chunk when a request first
- * needs it.
+ * Files of shared memory that a process lays open to its peers, because its program has registered
+ * memory in them.  The owner keeps a table of them in its exposure (exposure/expose.h); a key names
+ * a file there and an offset in it.  A peer opens the file through /proc and maps it in chunks: at
+ * connect the chunks that have pages then, and each other chunk when a request first needs it.
  *
  *   owner   segment_table_*   rows come and go with the keys that need them
  *   peer    segment_view_*    which chunks are mapped; segment_at is the data path
@@ -69,8 +68,8 @@ int segment_table_add(struct segment_table *s, struct hidden file, uint64_t byte
 /* Adds a user to a file that is in the table with at least this many bytes; false: it is not. */
 bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
 			struct segment_ref *out) must_check;
-/* Drops a user; the last one frees the row. */
-void segment_table_drop(struct segment_table *s, struct segment_ref ref);
+/* Drops a user.  True: it was the last one, and the row is free. */
+bool segment_table_drop(struct segment_table *s, struct segment_ref ref);
 
 /* ---- the peer ---- */
 

@@ -23,7 +23,9 @@ bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
 	*out = (struct shared_range){0};
 	if (end < addr || !vma_at(addr, &v))
 		return false;
-	*out = (struct shared_range){vma_file_id(&v), v.offset + (addr - v.start), v};
+	*out = (struct shared_range){
+		.id = vma_file_id(&v), .offset = v.offset + (addr - v.start), .first = v};
+	out->end = out->offset + bytes;
 	/* System V segments have numbers of their own beside those of memfds on the same device. */
 	if (v.perms[3] != 's' || !v.inode || !strncmp(v.name, "/SYSV", 5))
 		return false;
@@ -83,7 +85,7 @@ struct hidden shared_file_open(const struct shared_range *r, uint64_t *bytes)
 		fd = open_among_descriptors(r->id);
 	if (fd < 0)
 		return HIDDEN_NONE;
-	if (fstat(fd, &st) || !segment_file_fits(fd, 0)) {
+	if (fstat(fd, &st) || !segment_file_fits(fd, r->end)) {
 		close(fd);
 		return HIDDEN_NONE;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that the program itself has mapped shared, from a file that a peer may open as well:
- * memfd, POSIX shared memory, files of hugetlbfs, device memory.  We open the file to peers as it
- * is (exposure/segment.h), so no page moves, whatever threads run.
+ * memfd, POSIX shared memory, files of hugetlbfs, device memory.  The file is opened to peers as it is
+ * (exposure/segment.h).
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "base/vma.h"
 #include "exposure/segment.h"
 
-/* The file of a mapping, and where the first byte of a range lies in the file. */
+/* The file of a mapping, and where a range begins and ends in the file. */
 struct shared_range {
 	uint64_t id; /* the value of hidden_id for the file */
-	uint64_t offset;
+	uint64_t offset, end;
 	struct vma first; /* the mapping where it begins */
 };
 
@@ -24,5 +24,6 @@ struct shared_range {
  * is set in any case, if there is a mapping at addr. */
 bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out) must_check;
 /* Returns a descriptor of that file, and its size; the program need not have the file open any
- * more.  Negative fd: the file cannot be opened, or is one that peers do not map. */
+ * more.  Negative fd: the file cannot be opened, is one that peers do not map, or does not hold the
+ * whole range. */
 struct hidden shared_file_open(const struct shared_range *r, uint64_t *bytes);

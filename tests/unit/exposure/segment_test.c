@@ -191,9 +191,9 @@ static void test_users(void)
 	/* longer than it was */
 	CHECK(!segment_table_hold(&table, id, 8193, &three));
 	CHECK(!segment_table_hold(&table, id + 1, 1, &three));
-	segment_table_drop(&table, one);
+	CHECK(!segment_table_drop(&table, one));
 	CHECK(mapped_at(two, 0, 1));
-	segment_table_drop(&table, two);
+	CHECK(segment_table_drop(&table, two));
 	CHECK(!segment_table_hold(&table, id, 1, &three));
 	both_close();
 	close(fd);

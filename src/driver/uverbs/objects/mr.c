@@ -14,7 +14,6 @@
 #include "base/explain.h"
 #include "base/log.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/share.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/share.h"
@@ -133,7 +132,7 @@ static void umr_free(struct uobj *obj)
 
 	ushare_end(mr);
 	mkey_destroy(obj->file->hca->adapter, mr->mkey);
-	share_end(mr->share);
+	ushare_release(mr);
 	mr->pd->uobj.users--;
 	if (mr->dm_handle)
 		dm_release(&obj->file->dm, mr->dm_handle);
@@ -252,8 +251,7 @@ static int umr_rereg(struct ureq *req, struct umr *mr, const struct mkey_attr *a
 	ret = mkey_modify(req->file->hca->adapter, mr->mkey, attr);
 	if (!ret)
 		mr->attr = *attr;
-	share_end(mr->share);
-	mr->share = NULL;
+	ushare_release(mr);
 	ushare_region(req->file, mr);
 	if (ret < 0)
 		return ret;

@@ -3,17 +3,18 @@
 #pragma once
 
 #include "adapter/adapter.h"
-#include "driver/runtime/share.h"
 #include "driver/uverbs/objects/pd.h"
+#include "exposure/segment.h"
 
 struct umr {
 	struct uobj uobj;
 	struct upd *pd;
 	struct mkey *mkey;
 	struct mkey_attr attr;
-	uint32_t dm_handle;  /* the device memory under it, or 0 */
-	struct uobj *icm;    /* the steering memory under it, or NULL */
-	struct share *share; /* the file under it that peers may map, or NULL */
+	uint32_t dm_handle; /* the device memory under it, or 0 */
+	struct uobj *icm;   /* the steering memory under it, or NULL */
+	/* The file under it that peers may map; generation 0: none. */
+	struct segment_ref segment;
 	/* List of the regions that peers reach; NULL: it is not in the list (share.c). */
 	struct umr *open_next, **open_at;
 	/* List of those that peers have mapped. */

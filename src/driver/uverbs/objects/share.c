@@ -7,28 +7,21 @@
 #include "base/trace.h"
 #include "driver/runtime/may_block.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/share.h"
+#include "driver/runtime/shared_file.h"
 #include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/mr.h"
 #include "exposure/expose.h"
 
 #define PAGE 4096u
 
+static void note_refusal(const struct umr *mr, enum key_why why)
+{
+	trace(share, refused, (uintptr_t)mr->attr.addr, mr->attr.length, key_why_name(why));
+}
+
 static bool may_be_reached(uint32_t access)
 {
 	return access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
-}
-
-/* The memory is in a file that peers map, or where the program has it. */
-static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t addr)
-{
-	struct shared_at at = {.why = KEY_WHY_ASKED};
-
-	if (p->memory == MEMORY_KERNEL || !share_begin(p, addr, mr->attr.length, &at))
-		return (struct key_place){.way = KEY_KERNEL, .why = at.why, .addr = addr};
-	mr->share = at.share;
-	return (struct key_place){
-		.way = KEY_MAPPED, .why = at.why, .segment = at.segment, .offset = at.offset};
 }
 
 /*
@@ -38,6 +31,11 @@ static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *open_regions;
+
+/* Files of the program that could not be opened to peers.  Each attempt costs something, so after
+ * this many nobody tries any more. */
+#define MOST_REFUSALS 256u
+static uint32_t refusals; /* under 'lock' */
 
 /*
  * A thread that unmaps memory may hold locks that a registration waits for, above all those of an
@@ -92,6 +90,52 @@ static void region_mapped_end(struct umr *mr)
 	pthread_mutex_unlock(&mapped_lock);
 }
 
+static struct segment_table *segments_of(struct process *p)
+{
+	return &wire_process_expose(p->wire_process)->segments;
+}
+
+/* Opens the file under a region to peers, at least for that range, unless it is open already.
+ * False: that is not possible. */
+static bool file_open(struct process *p, const struct shared_range *r, struct segment_ref *out)
+{
+	struct hidden file;
+	uint64_t bytes = 0;
+
+	if (segment_table_hold(segments_of(p), r->id, r->end, out))
+		return true;
+	if (refusals >= MOST_REFUSALS)
+		return false;
+	file = shared_file_open(r, &bytes);
+	if (!segment_table_add(segments_of(p), file, bytes, out))
+		return true;
+	refusals++;
+	return false;
+}
+
+/* The memory is in a file that peers map, or where the program has it. */
+static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t addr)
+{
+	struct key_place kernel = {.way = KEY_KERNEL, .why = KEY_WHY_ASKED, .addr = addr};
+	struct shared_range r;
+
+	if (p->memory == MEMORY_KERNEL)
+		return kernel;
+	if (!shared_file_find(addr, mr->attr.length, &r)) {
+		kernel.why = r.first.perms[3] == 's' ? KEY_WHY_CLOSED : KEY_WHY_PRIVATE;
+		return kernel;
+	}
+	if (!file_open(p, &r, &mr->segment)) {
+		kernel.why = KEY_WHY_CLOSED;
+		note_refusal(mr, kernel.why);
+		return kernel;
+	}
+	return (struct key_place){.way = KEY_MAPPED,
+				  .why = KEY_WHY_SHARED,
+				  .segment = mr->segment,
+				  .offset = r.offset};
+}
+
 /* Publishes a region that cannot be reached as well, with the reason. */
 static void region_place(struct process *p, struct umr *mr, struct key_place *place)
 {
@@ -102,7 +146,7 @@ static void region_place(struct process *p, struct umr *mr, struct key_place *pl
 		return;
 	if (memory_may_block(addr, mr->attr.length)) {
 		place->why = KEY_WHY_MAY_WAIT;
-		trace(share, refused, addr, mr->attr.length, key_why_name(place->why));
+		note_refusal(mr, place->why);
 		return;
 	}
 	*place = memory_place(p, mr, addr);
@@ -113,7 +157,7 @@ void ushare_region(const struct ufile *f, struct umr *mr)
 	struct process *p = process_current();
 	struct key_place place;
 
-	if (!p || mr->share || !mr->attr.length)
+	if (!p || !mr->attr.length)
 		return;
 	if (p->memory == MEMORY_PACKETS || !may_be_reached(mr->attr.access)) {
 		mkey_note(f->hca->adapter, mr->mkey,
@@ -138,6 +182,19 @@ void ushare_end(struct umr *mr)
 	pthread_mutex_unlock(&lock);
 }
 
+void ushare_release(struct umr *mr)
+{
+	struct process *p = process_current();
+
+	if (!mr->segment.generation)
+		return;
+	pthread_mutex_lock(&lock);
+	if (segment_table_drop(segments_of(p), mr->segment))
+		wire_process_files_ended(p->wire_process);
+	pthread_mutex_unlock(&lock);
+	mr->segment = (struct segment_ref){0};
+}
+
 /* A forked child does not withdraw the parent's regions. */
 static bool region_is_of(const struct umr *mr, uint64_t addr, uint64_t end)
 {
@@ -156,7 +213,7 @@ static void region_withdraw(struct umr *mr, enum key_why why)
 	region_mapped_end(mr);
 	mkey_conceal(a, mr->mkey);
 	mkey_expose(a, mr->mkey, &packets);
-	trace(share, refused, (uintptr_t)mr->attr.addr, mr->attr.length, key_why_name(why));
+	note_refusal(mr, why);
 }
 
 void ushare_serving_begin(uint64_t addr, uint64_t bytes)

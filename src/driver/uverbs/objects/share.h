@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regions whose memory peers may reach without us (driver/runtime/share.h). */
+/*
+ * Regions whose memory peers may reach without us (exposure/expose.h).  Memory that the program has
+ * mapped shared from a file (driver/runtime/shared_file.h) is opened to peers as that file; other
+ * memory they reach by the kernel.
+ */
 #pragma once
 
 #include "driver/uverbs/core/file.h"
@@ -10,6 +14,8 @@ struct umr;
 void ushare_region(const struct ufile *f, struct umr *mr);
 /* Called before the region's key changes or goes: nobody else withdraws it afterwards. */
 void ushare_end(struct umr *mr);
+/* Called when no peer reaches the memory by the region's key any more. */
+void ushare_release(struct umr *mr);
 
 /*
  * The driver calls these around the moment at which the program begins to serve faults of memory

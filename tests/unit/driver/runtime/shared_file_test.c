@@ -68,6 +68,24 @@ static void test_memfd(void)
 	close(fd);
 }
 
+/* The program may map more than the file has: peers get no range that ends behind the file. */
+static void test_short_file(void)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	uint64_t size;
+	struct shared_range r;
+	uint8_t *p;
+
+	CHECK(fd >= 0 && !ftruncate(fd, 4 * PAGE));
+	p = map_memory(fd, MAP_SHARED, 0);
+	CHECK(find_shared(p + PAGE, 3 * PAGE, &r) && r.offset == PAGE && r.end == 4 * PAGE);
+	is_file(&r, fd, 4 * PAGE);
+	CHECK(find_shared(p + PAGE, 3 * PAGE + 1, &r));
+	CHECK(shared_file_open(&r, &size).fd < 0);
+	munmap(p, BYTES);
+	close(fd);
+}
+
 /* A name, as shm_open gives, and no descriptor any more. */
 static void test_named(void)
 {
@@ -148,6 +166,7 @@ static void test_system_v(void)
 int main(void)
 {
 	test_memfd();
+	test_short_file();
 	test_named();
 	test_others();
 	test_system_v();
