@@ -76,14 +76,6 @@ void fabric_client_forget(struct fabric_client *c)
 	(void)c;
 }
 
-void fabric_client_pause(void)
-{
-}
-
-void fabric_client_resume(void)
-{
-}
-
 const struct registry *fabric_registry(const struct fabric_client *c)
 {
 	return c->registry;

@@ -16,13 +16,13 @@
  * The word is 'wake' of our slot; its protocol with senders is in registry/registry.h.  Moves:
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
- *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
+ *   POLLED -> AWAKE and wake                         by engine_yield, engine_stop
  *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings (ringer.h)
- *   RINGER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
+ *   RINGER -> AWAKE and wake                         by engine_kick, engine_stop, the engine
  *   POLLED, ASLEEP -> READER, WAITER and back        by a thread that waits (stand_in.h)
  *   READER, WAITER -> POLLED and wake                by senders, reader_rouse (READER)
  *   ASLEEP -> POLLED and wake                        by a thread that looks first (stand_in.c)
- *   READER, WAITER -> AWAKE and wake                 by engine_kick, engine_ask, the engine
+ *   READER, WAITER -> AWAKE and wake                 by engine_kick, engine_stop, the engine
  */
 #include "driver/runtime/engine.h"
 
@@ -64,19 +64,9 @@
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
 
-static void state_wait(struct engine *e, enum engine_state state)
-{
-	futex_wait_until(&e->state, state, UINT64_MAX, FUTEX_OF_PROCESS);
-}
-
-static void state_wake(struct engine *e)
-{
-	futex_wake_all(&e->state, FUTEX_OF_PROCESS);
-}
-
 static bool engine_runs(struct engine *e)
 {
-	return atomic_load(&e->state) == ENGINE_RUN;
+	return atomic_load(&e->state) == ENGINE_RUNS;
 }
 
 /* Ends the engine's wait, whether it waits at the word or naps. */
@@ -368,21 +358,6 @@ static bool engine_look(struct engine *e)
 	return false;
 }
 
-/* Stays parked as long as others want that.  False: the engine has to end. */
-static bool engine_goes_on(struct engine *e)
-{
-	for (;;) {
-		uint32_t state = ENGINE_PARK;
-
-		if (atomic_compare_exchange_strong(&e->state, &state, ENGINE_PARKED))
-			state_wake(e);
-		else if (state == ENGINE_PARKED)
-			state_wait(e, ENGINE_PARKED);
-		else
-			return state == ENGINE_RUN;
-	}
-}
-
 static void *engine_main(void *arg)
 {
 	struct engine *e = arg;
@@ -392,7 +367,9 @@ static void *engine_main(void *arg)
 	own_thread_short_slices();
 	dpa_place_does_not_matter();
 	expose_alive_begin(wire_process_expose(e->process->wire_process));
-	while (engine_goes_on(e)) {
+	atomic_store(&e->state, ENGINE_RUNS);
+	futex_wake_all(&e->state, FUTEX_OF_PROCESS);
+	while (engine_runs(e)) {
 		if (engine_look(e))
 			engine_nap(e);
 		else
@@ -414,18 +391,6 @@ static int engine_spawn(struct engine *e)
 	return own_thread_start(&e->thread, &attr, engine_main, e);
 }
 
-static void engine_await_parked(struct engine *e)
-{
-	while (atomic_load(&e->state) != ENGINE_PARKED)
-		state_wait(e, ENGINE_PARK);
-}
-
-void engine_resume(struct process *p)
-{
-	atomic_store(&p->engine->state, ENGINE_RUN);
-	state_wake(p->engine);
-}
-
 static void kick_process(void *user)
 {
 	engine_kick(user);
@@ -444,7 +409,7 @@ int engine_start(struct process *p)
 		.waker_plus_1 = &p->slot->waker_plus_1,
 		.at_plus_1 = &p->slot->engine_at_plus_1,
 		.distrust_ns = DISTRUST_MIN_NS,
-		.state = ENGINE_PARK,
+		.state = ENGINE_STARTS,
 		.place.leaves = p->engine_leaves,
 		.door = HIDDEN_NONE,
 		.patience.elsewhere = true,
@@ -461,8 +426,8 @@ int engine_start(struct process *p)
 		goto stop_feeder;
 	/* Peers reach into our memory by that thread, so it has to be there before they hear of any
 	 * memory. */
-	engine_await_parked(e);
-	engine_resume(p);
+	while (!engine_runs(e))
+		futex_wait_until(&e->state, ENGINE_STARTS, UINT64_MAX, FUTEX_OF_PROCESS);
 	return 0;
 
 stop_feeder:
@@ -473,26 +438,15 @@ free_engine:
 	return ret;
 }
 
-static void engine_ask(struct engine *e, enum engine_state state)
-{
-	atomic_store(&e->state, state);
-	/* The engine looks at 'state' after each of its stores to the word, and waits only while
-	 * the word is what it stored. */
-	engine_rouse(e);
-}
-
-void engine_pause(struct process *p)
-{
-	engine_ask(p->engine, ENGINE_PARK);
-	engine_await_parked(p->engine);
-}
-
 void engine_stop(struct process *p)
 {
 	struct engine *e = p->engine;
 
 	stand_in_await_none();
-	engine_ask(e, ENGINE_END);
+	atomic_store(&e->state, ENGINE_ENDS);
+	/* The engine looks at 'state' after each of its stores to the word, and waits only while
+	 * the word is what it stored. */
+	engine_rouse(e);
 	pthread_join(e->thread, NULL);
 	/* The word says AWAKE from now on, so nobody enters the engine's place any more. */
 	doorbell_await_none();

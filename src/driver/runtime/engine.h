@@ -16,10 +16,6 @@ struct process;
 int engine_start(struct process *p);
 /* Waits for the thread's end. */
 void engine_stop(struct process *p);
-/* Between the two calls the engine touches no memory at all; engine_pause waits until the engine
- * has stopped.  There is one pause at a time. */
-void engine_pause(struct process *p);
-void engine_resume(struct process *p);
 /* The caller has made work, or a deadline for work, and perhaps no thread polls, so the engine has
  * to look.  The call is cheap when the engine is awake. */
 void engine_kick(struct process *p);

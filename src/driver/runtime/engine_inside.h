@@ -23,13 +23,9 @@ struct process;
 /* A thread whose empty polls come at most this far apart on the average is a poller. */
 #define ENGINE_POLL_APART_NS 4000u
 
-/*
- * What others want of the thread; PARKED is its answer to PARK.  A pause does not end the thread,
- * because the program may have forbidden itself to start another.  A parked thread stores nothing,
- * so even the memory under this structure may be replaced; the futex is private, hence the same
- * wherever the page comes from.
- */
-enum engine_state { ENGINE_RUN, ENGINE_PARK, ENGINE_PARKED, ENGINE_END };
+/* The thread makes it ENGINE_RUNS when it is ready to serve peers; engine_stop makes it
+ * ENGINE_ENDS. */
+enum engine_state { ENGINE_STARTS, ENGINE_RUNS, ENGINE_ENDS };
 
 struct engine {
 	struct process *process;

@@ -5,8 +5,7 @@
  * while no link has one.
  *
  * The engine arms the descriptors before it sleeps.  Each reports once, so it disturbs nobody while
- * the engine or a thread of the program looks at the links anyway.  The thread stores only to the
- * word of the slot and to its own stack, so it need not pause when the engine does.
+ * the engine or a thread of the program looks at the links anyway.
  */
 #pragma once
 

@@ -529,20 +529,6 @@ int process_ensure_fabric(void)
 	return n < 0 && n != -ENOENT ? (int)n : 0;
 }
 
-/* Pauses the engine first, because it may be waiting for an answer that the control thread
- * brings. */
-void process_pause(struct process *p)
-{
-	engine_pause(p);
-	fabric_client_pause();
-}
-
-void process_resume(struct process *p)
-{
-	fabric_client_resume();
-	engine_resume(p);
-}
-
 /* ---- fork ---- */
 
 void process_fork_prepare(void)

@@ -73,11 +73,6 @@ bool process_owes_patiently(const struct process *p);
 /* Receives and does nothing else. */
 bool process_deliver(struct process *p);
 
-/* Between the two calls no thread of ours touches memory of the program, or stores to the heap.
- * The caller resumes soon, waits for nothing meanwhile, and never pauses twice at once. */
-void process_pause(struct process *p);
-void process_resume(struct process *p);
-
 /* From now on fn gets the port events of the fabric (the uverbs files listen); the control thread
  * calls it. */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));

@@ -62,11 +62,6 @@ void fabric_client_close(struct fabric_client *c);
  * lives on. */
 void fabric_client_forget(struct fabric_client *c);
 
-/* Between these two calls, control threads hear nothing and touch no memory; fabric_client_pause
- * waits for an upcall under way. */
-void fabric_client_pause(void);
-void fabric_client_resume(void);
-
 const struct registry *fabric_registry(const struct fabric_client *c);
 const struct subnet *fabric_subnet(const struct fabric_client *c);
 struct slot *fabric_slots(const struct fabric_client *c);      /* array of REGISTRY_SLOTS */

@@ -18,10 +18,6 @@
 /* How often we ask again for channels that we had no descriptor for. */
 #define MISSED_RETRY_MS 50
 
-/* A control thread holds this while it does more than wait for a message.  It is not part of the
- * client, because its other holder may replace the pages that the client lies in. */
-static pthread_mutex_t hearing = PTHREAD_MUTEX_INITIALIZER;
-
 /* ---- channels that could not be taken ---- */
 
 static void missed_set(struct fabric_client *c, uint32_t peer, bool missed)
@@ -162,16 +158,6 @@ static void clean_up(const char *dir, void (*remove)(const char *dir))
 	close(lock);
 }
 
-void fabric_client_pause(void)
-{
-	pthread_mutex_lock(&hearing);
-}
-
-void fabric_client_resume(void)
-{
-	pthread_mutex_unlock(&hearing);
-}
-
 /* Waits a moment until the kernel has memory again.  False: the connection is closing. */
 static bool kernel_wait(struct fabric_client *c)
 {
@@ -195,9 +181,7 @@ static int control_hear(struct fabric_client *c)
 			continue;
 		if (ret && ret != -EMFILE)
 			return ret;
-		pthread_mutex_lock(&hearing);
 		on_message(c, &m, fds, ret);
-		pthread_mutex_unlock(&hearing);
 	}
 }
 
@@ -208,7 +192,6 @@ static void *control_thread(void *arg)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	ret = control_hear(c);
-	pthread_mutex_lock(&hearing);
 	if (!client_calls_end(c)) {
 		trace(fabric, lost, trace_errno(ret));
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
@@ -216,7 +199,6 @@ static void *control_thread(void *arg)
 		c->ops.lost(c->ops.user);
 		clean_up(c->dir, rundir_clear);
 	}
-	pthread_mutex_unlock(&hearing);
 	return NULL;
 }
 
@@ -249,6 +231,4 @@ void fabric_client_forget(struct fabric_client *c)
 	/* Descriptors that the child inherited may lie in mappings, so it closes this one.  A
 	 * shutdown would hit the parent's connection. */
 	hidden_close(&c->sock);
-	/* The control thread, which may hold it, does not exist in the child. */
-	hearing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }

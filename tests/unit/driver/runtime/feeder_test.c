@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A link with a descriptor: what arrives there wakes the engine, also after a pause, a fork, and when
+ * A link with a descriptor: what arrives there wakes the engine, also after a fork, and when
  * a program has closed descriptors that it does not know.
  */
 #include <dirent.h>
@@ -236,27 +236,6 @@ static void test_any_moment(void)
 	fed_down(&f);
 }
 
-/* A paused engine drains nothing, and afterwards what arrived meanwhile. */
-static void test_pause(void)
-{
-	struct fed f;
-
-	fed_up(&f, true);
-	CHECK(!engine_start(&f.process));
-	for (uint32_t i = 0; i < 20; i++) {
-		if (i % 2)
-			wait_asleep(&f);
-		engine_pause(&f.process);
-		send_bytes(&f, 5);
-		usleep(2000);
-		CHECK(atomic_load(&f.socket.drained) == 5 * i);
-		engine_resume(&f.process);
-		wait_drained(&f, 5 * i + 5);
-	}
-	engine_stop(&f.process);
-	fed_down(&f);
-}
-
 /* A child has none of the descriptors, and its end changes nothing for the parent. */
 static void test_fork(void)
 {
@@ -312,10 +291,9 @@ static void test_link_ends(void)
 	fed_up(&f, true);
 	CHECK(!engine_start(&f.process));
 	wait_asleep(&f);
-	engine_pause(&f.process);
 	close(f.socket.link.fd);
 	f.socket.link.fd = -1;
-	engine_resume(&f.process);
+	engine_kick(&f.process);
 	wait_asleep(&f);
 	engine_stop(&f.process);
 	fed_down(&f);
@@ -349,7 +327,6 @@ int main(void)
 	test_no_descriptor();
 	test_wakes();
 	test_any_moment();
-	test_pause();
 	test_fork();
 	test_closed_behind_its_back();
 	test_link_ends();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The client's control thread without descriptors, without memory, and while it is held back.
+ * The client's control thread without descriptors and without memory.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -131,66 +130,11 @@ static void test_recv_fails(void)
 	test_daemon_await_end();
 }
 
-/* The control thread of this process: 'softhca-control', and what it waits in. */
-static bool control_waits_in(long call)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *e;
-	bool found = false;
-
-	CHECK(tasks);
-	while ((e = readdir(tasks))) {
-		char path[320], text[64] = "";
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
-		f = fopen(path, "r");
-		if (f && fgets(text, sizeof(text), f) && !strcmp(text, "softhca-control\n")) {
-			fclose(f);
-			snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", e->d_name);
-			f = fopen(path, "r");
-			found |= f && fgets(text, sizeof(text), f) && atol(text) == call;
-		}
-		if (f)
-			fclose(f);
-	}
-	closedir(tasks);
-	return found;
-}
-
-/* Between pause and resume nothing of a message is acted upon. */
-static void test_pause(void)
-{
-	struct fabric_client *c;
-	struct client_told t;
-	uint16_t slot;
-	int peer;
-
-	if (access("/proc/self/syscall", R_OK)) {
-		fprintf(stderr, "no /proc/self/syscall here: pause is not tested\n");
-		return;
-	}
-	c = test_client_open(&t);
-	peer = stranger_hello("host2", &slot);
-	fabric_client_pause();
-	CHECK(stranger_channel(peer, fabric_slot(c)) == 0);
-	for (int i = 0; i < TEST_DAEMON_WAIT_MS && !control_waits_in(SYS_futex); i++)
-		usleep(1000);
-	CHECK(control_waits_in(SYS_futex) && t.channels == 0);
-	fabric_client_resume();
-	test_client_await(&t.channels, 1);
-	close(t.fd);
-	close(peer);
-	fabric_client_close(c);
-	test_daemon_await_end();
-}
-
 int main(int argc, char **argv)
 {
 	test_daemon_begin(argc, argv);
 	test_no_descriptors();
 	test_recv_fails();
-	test_pause();
 	test_daemon_end();
 	return 0;
 }
