@@ -12,8 +12,6 @@
 #include "base/sparse.h"
 #include "reach/proc_file.h"
 
-#define PAGE 4096u
-
 /* Opens shared memory of a fixed size, so that a peer can map all of it safely. */
 static struct hidden open_shared(const char *name, uint64_t bytes)
 {
@@ -26,12 +24,6 @@ static struct hidden open_shared(const char *name, uint64_t bytes)
 		return hidden_keep(fd);
 	close(fd);
 	return HIDDEN_NONE;
-}
-
-static int open_arena(struct expose *e)
-{
-	return segment_table_add(&e->segments, open_shared("softhca-arena", EXPOSE_ARENA_BYTES),
-				 EXPOSE_ARENA_BYTES, &e->arena);
 }
 
 int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
@@ -56,9 +48,6 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
 	e->mem->keys_open = keys;
 	alive_place(&e->mem->alive);
 	segment_table_open(&e->segments, e->mem->segments);
-	ret = open_arena(e);
-	if (ret < 0)
-		goto unmap;
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
 		atomic_store(&slots[slot].remote_shard[i], 0);
 	atomic_store(&slots[slot].expose_id, e->file.id);
@@ -66,10 +55,6 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
 	atomic_store(&slots[slot].expose_fd_plus_1, e->file.fd + 1);
 	return 0;
 
-unmap:
-	munmap(e->mem, sizeof(*e->mem));
-	e->mem = NULL;
-	e->keys = false;
 close_file:
 	hidden_close(&e->file);
 free_stack:
@@ -91,11 +76,6 @@ void expose_close(struct expose *e)
 	hidden_close(&e->file);
 	free(e->row_stack);
 	e->row_stack = NULL;
-}
-
-const struct hidden *expose_arena_file(const struct expose *e)
-{
-	return &e->segments.own[e->arena.row].file;
 }
 
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type)
@@ -179,18 +159,6 @@ void expose_revoke(struct expose *e)
 		access_revoke(&e->mem->access);
 }
 
-void expose_hold(struct expose *e)
-{
-	if (e->mem)
-		access_hold(&e->mem->access);
-}
-
-void expose_go_on(struct expose *e)
-{
-	if (e->mem)
-		access_go_on(&e->mem->access);
-}
-
 void expose_alive_begin(struct expose *e)
 {
 	int ret = e->mem ? alive_begin(&e->mem->alive) : 0;
@@ -203,20 +171,6 @@ void expose_alive_end(struct expose *e)
 {
 	if (e->mem)
 		alive_end(&e->mem->alive);
-}
-
-int64_t expose_arena_take(struct expose *e, uint64_t bytes)
-{
-	uint64_t at = atomic_load(&e->arena_used);
-
-	if (bytes > EXPOSE_ARENA_BYTES)
-		return -ENOSPC;
-	bytes = align_up(bytes, PAGE);
-	do {
-		if (!e->mem || !range_inside(at, bytes, EXPOSE_ARENA_BYTES))
-			return -ENOSPC;
-	} while (!atomic_compare_exchange_weak(&e->arena_used, &at, at + bytes));
-	return (int64_t)at;
 }
 
 /* ---- the peer's side ---- */

@@ -4,13 +4,10 @@
  * them a copy and nothing else: no packet, no system call, and no processor time of the target, as
  * on hardware.
  *
- * Two shared segments of each process:
- *   exposure   a block per responder (whom it listens to, which PSN comes next) and per memory key
- *              (what it covers)
- *   arena      the memory behind exposed keys (the driver places pages there)
- *
- * A peer maps both through /proc.  Where it may not, or something is not exposed, packets through
- * the channel do the same more slowly.
+ * The exposure is shared memory of each process, with a block per responder (whom it listens to,
+ * which PSN comes next) and per memory key (what it covers, and in which file or at which address
+ * the memory lies).  A peer maps it through /proc.  Where it may not, or something is not exposed,
+ * packets through the channel do the same more slowly.
  *
  * The owner does not trust what lies here.  It reads back only counters (PSN, MSN), and masks them.
  */
@@ -31,8 +28,7 @@
 #include "exposure/segment.h"
 #include "exposure/srq_word.h"
 
-#define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
-#define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
+#define EXPOSE_BLOCKS 65536u /* of each kind; numbers that collide are not exposed */
 
 /* What a request must match before the peer may execute it at a responder. */
 struct qp_view {
@@ -65,10 +61,10 @@ enum key_way {
 /* Why a key has its way; for people who ask. */
 enum key_why {
 	KEY_WHY_UNSAID,
-	KEY_WHY_ASKED,	 /* kernel, packets: --memory says so */
-	KEY_WHY_PRIVATE, /* kernel: memory of the program alone */
-	KEY_WHY_CLOSED,	 /* kernel: shared, but peers cannot map it: System V, other files */
-	KEY_WHY_SHARED,	 /* mapped: a file, or device memory, that others may map */
+	KEY_WHY_ASKED,	   /* kernel, packets: --memory says so */
+	KEY_WHY_PRIVATE,   /* kernel: memory of the program alone */
+	KEY_WHY_CLOSED,	   /* kernel: shared, but peers cannot map it: System V, other files */
+	KEY_WHY_SHARED,	   /* mapped: a file, or device memory, that others may map */
 	KEY_WHY_ON_DEMAND, /* packets: the memory's pages need not be present */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
 	/* Packets: the program has unmapped the memory, which peers had mapped, too. */
@@ -149,8 +145,6 @@ struct expose {
 	bool keys; /* it lays keys and responders open */
 	struct spin key_lock;
 	struct segment_table segments; /* the caller of segment_table_* serializes them */
-	struct segment_ref arena;      /* the arena's row */
-	_Atomic(uint64_t) arena_used;
 	_Atomic(uint64_t) objects_made;
 	/* Rows for objects: those that none has had yet, and a stack of those given back.  A peer
 	 * could change what lies in the shared memory, so the stack does not lie there. */
@@ -224,19 +218,10 @@ bool expose_revoke_over(struct expose *e, uint64_t ticket);
 /* Called when keys or responders have ended: when it returns, no peer is in an access that they
  * allowed.  Waits for peers in such an access; the caller holds no lock of the data path. */
 void expose_revoke(struct expose *e);
-/* Between expose_hold and expose_go_on no peer is in this process's memory, because its pages
- * move. */
-void expose_hold(struct expose *e);
-void expose_go_on(struct expose *e);
 /* The calling thread lives while peers may reach this process by the kernel.  It calls
  * expose_alive_end before it ends. */
 void expose_alive_begin(struct expose *e);
 void expose_alive_end(struct expose *e);
-/* Takes page-aligned room in the arena.  Nobody gets the same room again, so a late writer harms
- * nobody.  Negative errno if the arena is used up. */
-int64_t expose_arena_take(struct expose *e, uint64_t bytes);
-/* The file of the arena; a closed one if there is no arena. */
-const struct hidden *expose_arena_file(const struct expose *e);
 
 /* Lists a key or queue pair that has no block of its own, or updates its entry; does not list it if
  * another one has its place. */

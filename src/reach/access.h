@@ -52,7 +52,6 @@ struct access_slot {
 
 struct access_table {
 	cacheline_aligned _Atomic(uint64_t) revocations; /* revocations that were begun */
-	_Atomic(uint32_t) held;				 /* while it is not 0 nobody enters */
 	/* The homes come first. */
 	struct access_slot slots[ACCESS_HOMES + ACCESS_SLOTS];
 };
@@ -114,18 +113,6 @@ static inline void access_release(const struct access *a)
 	atomic_store_explicit(&a->slot->owner, a->after, memory_order_release);
 }
 
-/* Claims a slot for an access that a key allows.  False also while the target holds all of them
- * (access_hold). */
-static inline must_check bool access_enter(struct access_table *t, struct access *out)
-{
-	if (unlikely(!access_claim(t, out)))
-		return false;
-	if (likely(!atomic_load_explicit(&t->held, memory_order_relaxed)))
-		return true;
-	access_release(out);
-	return false;
-}
-
 /* Has the target revoked since the claim? */
 static inline bool access_is_revoked(const struct access *a)
 {
@@ -140,11 +127,6 @@ static inline bool access_is_revoked(const struct access *a)
  * it; see revoke.c.
  */
 void access_revoke(struct access_table *t);
-
-/* Does the same for all that enter, whatever keys say, until access_go_on, because pages of the
- * target move. */
-void access_hold(struct access_table *t);
-void access_go_on(struct access_table *t);
 
 /* A forked child calls this: the thread has another number there, and the process is another
  * one. */

@@ -283,14 +283,3 @@ void access_revoke(struct access_table *t)
 			usleep(1000);
 	}
 }
-
-void access_hold(struct access_table *t)
-{
-	atomic_store(&t->held, 1);
-	access_revoke(t);
-}
-
-void access_go_on(struct access_table *t)
-{
-	atomic_store(&t->held, 0);
-}

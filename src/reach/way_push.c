@@ -58,7 +58,7 @@ static enum way_verdict push_claimed(const struct push *p, const struct push_par
 {
 	enum way_verdict v = WAY_REVOKED;
 
-	if (!access_enter(p->to->table, &a->hold))
+	if (!access_claim(p->to->table, &a->hold))
 		return WAY_INTERRUPTED;
 	/* This look comes after the claim: see access.h. */
 	if (!push_is_withdrawn(p)) {

@@ -110,7 +110,6 @@ static void round_walk(struct walk *w)
 
 struct remains {
 	size_t memory, descriptors, mappings;
-	size_t exposed; /* regions that stay in the arena, each with a record */
 };
 
 /* Printing says which are there since the last count. */
@@ -139,18 +138,15 @@ static size_t descriptors_count(bool print)
 	return n;
 }
 
-/*
- * Those of the device: anonymous ones are the C library's to keep, as stacks for further threads.
- * Regions that were exposed may stay in the arena: docs/exposed-memory.md.
- */
-static size_t mappings_count(bool exposed, bool print)
+/* Those of the device: anonymous ones are the C library's to keep, as stacks for further threads. */
+static size_t mappings_count(bool print)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
 	char line[512];
 	size_t n = 0;
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, "/memfd:") || exposed != !!strstr(line, "softhca-arena"))
+		if (!strstr(line, "/memfd:"))
 			continue;
 		n++;
 		if (print)
@@ -166,16 +162,13 @@ static struct remains remains_count(void)
 	return (struct remains){
 		.memory = inject_live ? inject_live() : 0,
 		.descriptors = descriptors_count(false),
-		.mappings = mappings_count(false, false),
-		.exposed = mappings_count(true, false),
+		.mappings = mappings_count(false),
 	};
 }
 
 static void remains_compare(const struct remains *measure, const struct remains *is)
 {
-	size_t exposed = is->exposed > measure->exposed ? is->exposed - measure->exposed : 0;
-
-	if (is->memory > measure->memory + exposed) {
+	if (is->memory > measure->memory) {
 		fprintf(stderr, "%zu pieces of memory more\n", is->memory - measure->memory);
 		inject_live_print();
 		wrong = STATUS_WRONG;
@@ -187,7 +180,7 @@ static void remains_compare(const struct remains *measure, const struct remains 
 	}
 	if (is->mappings > measure->mappings) {
 		fprintf(stderr, "%zu mappings more\n", is->mappings - measure->mappings);
-		mappings_count(false, true);
+		mappings_count(true);
 		wrong = STATUS_WRONG;
 	}
 }

@@ -10,7 +10,7 @@
 #include "test_subnet.h"
 
 #define CHANNEL_BYTES (1u << 20)
-#define ARENA_OFFSET  8192u
+#define TARGET_OFFSET 8192u /* of the target in its file */
 #define LID	      7u
 
 static int64_t chunk_alloc(void *user, enum number_kind kind)
@@ -92,13 +92,31 @@ uint32_t exposed_pair_msn(struct exposed_pair *p)
 	return qp_word_msn(qp_word_load(&exposed_pair_block(p)->word));
 }
 
+static void target_file_up(struct exposed_pair *p)
+{
+	int fd = memfd_create("target", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, EXPOSED_PAIR_FILE_BYTES));
+	CHECK(!segment_table_add(&exposed_pair_expose(p)->segments, hidden_keep(fd),
+				 EXPOSED_PAIR_FILE_BYTES, &p->file));
+}
+
+void *exposed_pair_map(struct exposed_pair *p, uint64_t offset, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			exposed_pair_expose(p)->segments.own[p->file.row].file.fd, (off_t)offset);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
 void exposed_pair_data(struct exposed_pair *p, struct mkey *key)
 {
 	const struct key_place place = {
 		.way = p->way,
 		.addr = (uintptr_t)p->to->data,
-		.segment = exposed_pair_expose(p)->arena,
-		.offset = ARENA_OFFSET + (uint64_t)(p->to->data - (const uint8_t *)p->to),
+		.segment = p->file,
+		.offset = TARGET_OFFSET + (uint64_t)(p->to->data - (const uint8_t *)p->to),
 	};
 
 	mkey_expose(p->target.device.adapter[0], key, &place);
@@ -135,9 +153,8 @@ struct exposed_pair *exposed_pair_up_of(enum key_way way, enum ib_qp_type type)
 	side_up(p, &p->initiator, 0);
 	side_up(p, &p->target, 1);
 
-	p->to = mmap(NULL, sizeof(*p->to), PROT_READ | PROT_WRITE, MAP_SHARED,
-		     expose_arena_file(exposed_pair_expose(p))->fd, ARENA_OFFSET);
-	CHECK(p->to != MAP_FAILED);
+	target_file_up(p);
+	p->to = exposed_pair_map(p, TARGET_OFFSET, sizeof(*p->to));
 	device_qp_up(&p->initiator.device, 0, &p->from, type);
 	device_qp_up(&p->target.device, 0, &p->to->qp, type);
 	p->source_key = device_mr(&p->initiator.device, 0, p->from.pdn, p->source,

@@ -13,6 +13,8 @@
 
 #define EXPOSED_PAIR_BYTES 4096u
 #define EXPOSED_PAIR_PORTS 2u
+/* Of the target's file, whose first chunk alone has pages. */
+#define EXPOSED_PAIR_FILE_BYTES (2ull << SEGMENT_CHUNK_SHIFT)
 #define EXPOSED_PAIR_RIGHTS                                                       \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 	 IB_ACCESS_REMOTE_ATOMIC)
@@ -23,7 +25,7 @@ struct exposed_side {
 	uint16_t slot;
 };
 
-/* The target's queue pair and data, in its arena. */
+/* The target's queue pair and data, in a file that it lays open. */
 struct exposed_target {
 	struct device_qp qp;
 	uint8_t data[EXPOSED_PAIR_BYTES];
@@ -39,6 +41,7 @@ struct exposed_pair {
 	uint8_t takes_reads; /* so many at once, who is connected from now on */
 	struct exposed_side initiator, target;
 	struct device_qp from;
+	struct segment_ref file; /* that holds 'to' */
 	struct exposed_target *to;
 	uint8_t source[EXPOSED_PAIR_BYTES];
 	uint32_t source_key, target_key;
@@ -57,6 +60,8 @@ void exposed_pair_connect(struct exposed_pair *p, struct device_qp *q, struct de
 /* Lays open the target's data under a key. */
 void exposed_pair_data(struct exposed_pair *p, struct mkey *key);
 struct expose *exposed_pair_expose(struct exposed_pair *p);
+/* Maps a part of the target's file. */
+void *exposed_pair_map(struct exposed_pair *p, uint64_t offset, size_t bytes);
 /* What the target's responder says of itself, and how many messages it has executed. */
 struct qp_block *exposed_pair_block(struct exposed_pair *p);
 uint32_t exposed_pair_msn(struct exposed_pair *p);

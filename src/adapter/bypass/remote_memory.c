@@ -162,7 +162,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 
 	m->done = 0;
 	to->missing = false;
-	if (!access_enter(p->table, &a.hold)) {
+	if (!access_claim(p->table, &a.hold)) {
 		m->why = "no-slot";
 		return true;
 	}
@@ -244,7 +244,7 @@ static bool atomic_once(const struct bypass_peer *r, const struct remote_move *m
 	bool done = false;
 
 	to->missing = false;
-	if (!access_enter(r->remote->reach.table, &hold))
+	if (!access_claim(r->remote->reach.table, &hold))
 		return false;
 	if (responder_stands(r, m->right)) {
 		ranges_find(r, m, &hold, to);

@@ -70,7 +70,7 @@ static inline bool remote_move_plain(const struct bypass_peer *r, uint32_t right
 	if (unlikely(!memo_covers(memo, right, at)))
 		return false;
 	bring_in_piece(local, right == IB_ACCESS_REMOTE_READ);
-	if (unlikely(!access_enter(p->table, &hold)))
+	if (unlikely(!access_claim(p->table, &hold)))
 		return false;
 	/* The looks at the word and at the count come after the claim: see reach/access.h. */
 	done = responder_stands(r, right) && likely(memo_holds(memo, r, &hold)) &&

@@ -2,7 +2,7 @@
 /*
  * What one process lays open and another maps:
  *
- *     parent, slot 0: exposure and arena      child, slot 1: looks and copies
+ *     parent, slot 0: exposure and a file     child, slot 1: looks and copies
  *
  * The child finds keys and responders by number, never a half-written key; what is taken back is
  * not found any more; a process that exposes nothing is no error.
@@ -22,8 +22,9 @@
 #include "exposure/expose.h"
 #include "test_slots.h"
 
-#define KEY   0x12345600u
-#define BYTES 8192u
+#define KEY    0x12345600u
+#define BYTES  8192u
+#define OFFSET 4096u /* of the memory in its file */
 
 static struct slot *slots_new(void)
 {
@@ -36,8 +37,7 @@ static struct slot *slots_new(void)
 	return s;
 }
 
-static struct key_block key_of(const struct expose *e, uint32_t key, uint64_t offset,
-			       uint64_t length)
+static struct key_block key_of(uint32_t key, uint64_t offset, uint64_t length)
 {
 	return (struct key_block){
 		.key = key,
@@ -45,7 +45,7 @@ static struct key_block key_of(const struct expose *e, uint32_t key, uint64_t of
 		.access = 7,
 		.iova = 0x10000,
 		.length = length,
-		.place = {.way = KEY_MAPPED, .segment = e->arena, .offset = offset},
+		.place = {.way = KEY_MAPPED, .offset = offset},
 	};
 }
 
@@ -88,26 +88,21 @@ static int child_writes(struct slot *slots)
 static void test_write(void)
 {
 	struct slot *slots = slots_new();
+	int fd = memfd_create("file", MFD_CLOEXEC);
 	struct expose e;
-	struct key_block k;
-	int64_t offset;
+	struct key_block k = key_of(KEY, OFFSET, BYTES);
 	uint8_t *mine;
 
 	CHECK(!remote_open(slots, 0, 1));
 	CHECK(!expose_open(&e, slots, 0, true));
-	CHECK(expose_arena_take(&e, 1) == 0);
-	offset = expose_arena_take(&e, BYTES);
-	CHECK(offset == 4096);
-	CHECK(expose_arena_take(&e, EXPOSE_ARENA_BYTES) < 0 &&
-	      expose_arena_take(&e, UINT64_MAX) < 0);
-	k = key_of(&e, KEY, (uint64_t)offset, BYTES);
+	CHECK(fd >= 0 && !ftruncate(fd, OFFSET + BYTES));
+	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, OFFSET);
+	CHECK(mine != MAP_FAILED);
+	CHECK(!segment_table_add(&e.segments, hidden_keep(fd), OFFSET + BYTES, &k.place.segment));
 	CHECK(expose_key(&e, &k));
 	/* the same place, another key: the first stays */
-	k = key_of(&e, KEY + (EXPOSE_BLOCKS << 8), 0, 1);
+	k = key_of(KEY + (EXPOSE_BLOCKS << 8), 0, 1);
 	CHECK(!expose_key(&e, &k));
-	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, expose_arena_file(&e)->fd,
-		    offset);
-	CHECK(mine != MAP_FAILED);
 	CHECK(in_child(child_writes, slots) == 0);
 	CHECK(mine[99] == 0 && mine[100] == 0x5a && mine[1099] == 0x5a && mine[1100] == 0);
 	expose_key_end(&e, KEY + (EXPOSE_BLOCKS << 8)); /* not its own: no effect */
@@ -189,7 +184,7 @@ static struct {
 static void *registers_loop(void *arg)
 {
 	uint32_t key = KEY + ((uint32_t)(uintptr_t)arg * EXPOSE_BLOCKS << 8);
-	struct key_block k = key_of(&racing.e, key, 0, (uint64_t)key);
+	struct key_block k = key_of(key, 0, (uint64_t)key);
 	const struct key_block *b = &racing.e.mem->keys[(key >> 8) % EXPOSE_BLOCKS];
 
 	k.pdn = k.access = key;
@@ -256,7 +251,7 @@ static void test_snapshot(void)
 	int fd;
 
 	CHECK(!expose_open(&e, slots, 0, true));
-	k = key_of(&e, KEY, 0, BYTES);
+	k = key_of(KEY, 0, BYTES);
 	CHECK(expose_key(&e, &k));
 	before = bytes_read();
 	fd = expose_snapshot_open(&slots[0]);
@@ -278,7 +273,7 @@ static void test_nonsense(void)
 	struct key_block k;
 
 	CHECK(!expose_open(&e, slots, 0, true));
-	k = key_of(&e, KEY, SEGMENT_MAX_BYTES - 10, 11);
+	k = key_of(KEY, SEGMENT_MAX_BYTES - 10, 11);
 	CHECK(expose_key(&e, &k));
 	f = remote_open(slots, 0, 1);
 	CHECK(f && !remote_key(f, KEY, &k));
@@ -365,7 +360,7 @@ static void *changer_loop(void *arg)
 {
 	(void)arg;
 	for (uint64_t i = 1; !atomic_load(&over); i++) {
-		struct key_block k = key_of(&shared, KEY, i % 1000 * 4096, i % 1000 * 4096 + 4096);
+		struct key_block k = key_of(KEY, i % 1000 * 4096, i % 1000 * 4096 + 4096);
 
 		CHECK(expose_key(&shared, &k));
 		expose_key_end(&shared, KEY);

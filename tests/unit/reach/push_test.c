@@ -68,10 +68,6 @@ static int child_odd(struct way_pair *p)
 	CHECK(way_push(&to, &at, 1, 64, &src, 1, &stays) == WAY_FAULT);
 	CHECK(way_push(&to, &at, 1, UINT64_MAX, &src, 1, &stays) == WAY_FAULT);
 	CHECK(way_push(&to, &at, 1, 0, &src, 1, &withdrawn) == WAY_REVOKED);
-	/* while pages move nobody enters */
-	atomic_store(&p->table.held, 1);
-	CHECK(way_push(&to, &at, 1, 0, &src, 1, &stays) == WAY_INTERRUPTED);
-	atomic_store(&p->table.held, 0);
 	/* memory that is not there, and what no memory is */
 	at.addr = (void *)16;
 	CHECK(way_push(&to, &at, 1, 0, &src, 1, &stays) == WAY_FAULT);

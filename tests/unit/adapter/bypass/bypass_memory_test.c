@@ -30,7 +30,7 @@ static void post_deep(struct exposed_pair *p, uint8_t opcode, uint32_t key, uint
 	device_ring(&p->from);
 }
 
-/* A file of the target's that holds its data at an offset. */
+/* Memory in a file of the target's. */
 struct late_memory {
 	uint8_t *data; /* as the target has mapped it */
 	struct segment_ref ref;
@@ -38,22 +38,27 @@ struct late_memory {
 	uint32_t number;
 };
 
-static void late_memory_up(struct exposed_pair *p, struct late_memory *l, struct hidden file,
-			   const struct segment_ref *row, uint64_t offset)
+/* Registers l->data, which lies at that offset of the file l->ref. */
+static void late_memory_open(struct exposed_pair *p, struct late_memory *l, uint64_t offset)
 {
-	struct key_place place = {.way = KEY_MAPPED, .offset = offset};
+	const struct key_place place = {.way = KEY_MAPPED, .segment = l->ref, .offset = offset};
 
-	l->data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)offset);
-	CHECK(l->data != MAP_FAILED);
-	if (row)
-		l->ref = *row;
-	else
-		CHECK(!segment_table_add(&exposed_pair_expose(p)->segments, file, offset + 4096,
-					 &l->ref));
-	place.segment = l->ref;
 	l->number = device_mr(&p->target.device, 0, p->to->qp.pdn, l->data, 4096,
 			      EXPOSED_PAIR_RIGHTS, &l->key);
 	mkey_expose(p->target.device.adapter[0], l->key, &place);
+}
+
+/* In a file of its own. */
+static void late_memory_up(struct exposed_pair *p, struct late_memory *l)
+{
+	int fd = memfd_create("late", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, 8192));
+	l->data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096);
+	CHECK(l->data != MAP_FAILED);
+	CHECK(!segment_table_add(&exposed_pair_expose(p)->segments, hidden_keep(fd), 8192,
+				 &l->ref));
+	late_memory_open(p, l, 4096);
 }
 
 static void late_memory_down(struct exposed_pair *p, struct late_memory *l)
@@ -79,22 +84,21 @@ static void deep_alone(struct exposed_pair *p, const struct late_memory *l)
 }
 
 /*
- * Memory that was registered after the connection was made, in a part of the arena where nothing
- * was before, or in a file of its own: the first request already goes the right way.
+ * Memory that was registered after the connection was made, in a part of a file where nothing was
+ * before, or in a file of its own: the first request already goes the right way.
  */
 static void test_not_mapped_yet(void)
 {
 	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
-	struct expose *e = exposed_pair_expose(p);
-	int fd = memfd_create("late", MFD_CLOEXEC);
-	struct late_memory arena, file;
+	const uint64_t next_chunk = 1ull << SEGMENT_CHUNK_SHIFT;
+	struct late_memory part = {.ref = p->file}, file;
 
-	late_memory_up(p, &arena, *expose_arena_file(e), &e->arena, 5ull << SEGMENT_CHUNK_SHIFT);
-	deep_alone(p, &arena);
-	late_memory_down(p, &arena);
+	part.data = exposed_pair_map(p, next_chunk, 4096);
+	late_memory_open(p, &part, next_chunk);
+	deep_alone(p, &part);
+	late_memory_down(p, &part);
 
-	CHECK(fd >= 0 && !ftruncate(fd, 8192));
-	late_memory_up(p, &file, hidden_keep(fd), NULL, 4096);
+	late_memory_up(p, &file);
 	memset(file.data, 0x5a, 4096);
 	post_deep(p, WQE_OP_RDMA_READ, file.number, (uintptr_t)file.data, 2500);
 	exposed_pair_sent(p, CQE_OP_REQ);
@@ -108,11 +112,9 @@ static void test_not_mapped_yet(void)
 static void test_never_mapped(void)
 {
 	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
-	int fd = memfd_create("never", MFD_CLOEXEC);
 	struct late_memory l;
 
-	CHECK(fd >= 0 && !ftruncate(fd, 8192));
-	late_memory_up(p, &l, hidden_keep(fd), NULL, 4096);
+	late_memory_up(p, &l);
 	atomic_store(&exposed_pair_expose(p)->mem->segments[l.ref.row].fd, -1);
 	post_deep(p, WQE_OP_RDMA_WRITE, l.number, (uintptr_t)l.data, 100);
 	CHECK(!device_cq_poll(&p->from.cq));

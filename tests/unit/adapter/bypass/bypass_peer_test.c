@@ -288,7 +288,7 @@ static void test_port_down(enum key_way way)
 	exposed_pair_down(p);
 }
 
-/* A key that is not in the arena is reached by packets; a key of another domain by nobody. */
+/* A key that is not laid open is reached by packets; a key of another domain by nobody. */
 static void test_other_keys(enum key_way way)
 {
 	struct exposed_pair *p = exposed_pair_up(way);
