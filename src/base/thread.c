@@ -88,12 +88,3 @@ void own_thread_short_slices(void)
 	attr.runtime = SLICE_NS;
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
-
-bool own_thread_is(const char *comm)
-{
-	/* A DPA's thread does not count as ours: it stores where its program wants. */
-	for (size_t i = 0; i < OWN_THREAD_DPA; i++)
-		if (!strcmp(comm, own_thread_names[i]))
-			return true;
-	return false;
-}

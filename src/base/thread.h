@@ -11,13 +11,13 @@
 
 #include "base/compiler.h"
 
-/* The name of a thread of ours, which own_thread_is and readers of /proc recognize. */
+/* The name of a thread of ours, which readers of /proc see. */
 enum own_thread {
 	OWN_THREAD_ENGINE,
 	OWN_THREAD_CONTROL,
 	OWN_THREAD_KEEPER,
 	OWN_THREAD_FEEDER,
-	OWN_THREAD_DPA, /* runs code of the program, so own_thread_is says no */
+	OWN_THREAD_DPA,
 	OWN_THREADS,
 };
 
@@ -40,6 +40,3 @@ int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void
  * CPU.  Elsewhere it makes no difference.
  */
 void own_thread_short_slices(void);
-/* True if a thread of that name (comm, without the newline) is one of ours.  Threads inherit the
- * name of their creator, so only the whole name counts. */
-bool own_thread_is(const char *comm);

@@ -2,92 +2,26 @@
 #include "driver/runtime/mapping.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define LINE_BYTES 512
-
-#define POLICY_OF_ADDRESS 2ul /* MPOL_F_ADDR */
-#define POLICY_DEFAULT	  0   /* MPOL_DEFAULT */
-
-bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, const void *arg),
-		  const void *arg)
-{
-	struct vma_reader list;
-	uint64_t at = addr;
-	struct vma v;
-
-	vma_reader_open(&list);
-	while (at < end && vma_reader_next(&list, &v)) {
-		if (v.end <= at)
-			continue;
-		if (v.start > at || !ok(&v, arg))
-			break;
-		at = v.end;
-	}
-	vma_reader_close(&list);
-	return at >= end;
-}
-
-static bool is_private(const struct vma *v, const void *arg)
-{
-	(void)arg;
-	return strcmp(v->perms, "rw-p") == 0 && !v->inode &&
-	       (!v->name[0] || strcmp(v->name, "[heap]") == 0 ||
-		strncmp(v->name, "[anon:", 6) == 0);
-}
-
-/* Does the mapping have only flags that every mapping may have: permissions, accounting, and that
- * it was not written since a checkpoint? */
-static bool flags_are_plain(char *flags)
-{
-	static const char *const plain[] = {"rd", "wr", "mr", "mw", "me", "ac", "nr", "sd"};
-	char *rest;
-
-	for (char *flag = strtok_r(flags, " \n", &rest); flag;
-	     flag = strtok_r(NULL, " \n", &rest)) {
-		size_t i = 0;
-
-		while (i < array_size(plain) && strcmp(flag, plain[i]) != 0)
-			i++;
-		if (i == array_size(plain))
-			return false;
-	}
-	return true;
-}
-
-/* If the system cannot tell the policy, nobody can have set one. */
-static bool policy_is_plain(const struct vma *v)
-{
-	int mode;
-
-	return syscall(SYS_get_mempolicy, &mode, NULL, 0, v->start, POLICY_OF_ADDRESS) < 0 ||
-	       mode == POLICY_DEFAULT;
-}
 
 /* A mapping as smaps describes it. */
 struct smaps_entry {
 	struct vma v;
-	bool described; /* we could read the fields below */
-	int protection_key;
+	bool described; /* we could read its flags */
 	char flags[LINE_BYTES];
 };
 
 /* Reads the rest of a mapping, up to its flags, which come last. */
 static void smaps_describe(FILE *f, struct smaps_entry *e)
 {
-	static const char key[] = "ProtectionKey:", flags[] = "VmFlags:";
+	static const char flags[] = "VmFlags:";
 	char line[LINE_BYTES];
 
 	e->described = false;
-	e->protection_key = 0;
-	while (!e->described && fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, key, sizeof(key) - 1))
-			e->protection_key = atoi(line + sizeof(key) - 1);
+	while (!e->described && fgets(line, sizeof(line), f))
 		e->described = !strncmp(line, flags, sizeof(flags) - 1);
-	}
 	snprintf(e->flags, sizeof(e->flags), "%s", e->described ? line + sizeof(flags) - 1 : "");
 }
 
@@ -114,28 +48,6 @@ static bool smaps_walk(uint64_t addr, uint64_t end, bool (*look)(struct smaps_en
 	if (f)
 		fclose(f);
 	return f;
-}
-
-/* Extends the plain part by this mapping, if that is plain, too.  *arg: where the part ends so
- * far. */
-static bool plain_goes_on(struct smaps_entry *e, void *arg)
-{
-	uint64_t *at = arg;
-
-	if (e->v.start > *at || !is_private(&e->v, NULL) || !e->described || e->protection_key ||
-	    !flags_are_plain(e->flags) || !policy_is_plain(&e->v))
-		return false;
-	*at = e->v.end;
-	return true;
-}
-
-bool mappings_plain(uint64_t addr, uint64_t end)
-{
-	uint64_t at = addr;
-
-	/* Looking into maps first costs little, and refuses most ranges. */
-	return mappings_all(addr, end, is_private, NULL) &&
-	       smaps_walk(addr, end, plain_goes_on, &at) && at >= end;
 }
 
 /* Notes whether missing pages, or stores to pages, wait for the program. */

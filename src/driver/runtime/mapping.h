@@ -8,17 +8,6 @@
 #include "base/compiler.h"
 #include "base/vma.h"
 
-/* Do all mappings that overlap [addr, end) satisfy ok, and leave no gap? */
-bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, const void *arg),
-		  const void *arg) must_check;
-
-/*
- * Is all of [addr, end) memory as mmap or the heap gives it: private, of no file, and without
- * further settings?  Locks (mlock), advice (madvise), policies (mbind) and protection keys belong
- * to the mapping, and would be lost if other pages took its place.  This reads much.
- */
-bool mappings_plain(uint64_t addr, uint64_t end) must_check;
-
 /* Calls look for each mapping of the process, with its flags as smaps has them, until look returns
  * false.  False: the mappings cannot be read.  This reads much. */
 bool mappings_each(bool (*look)(const struct vma *v, const char *flags, void *arg), void *arg);
