@@ -205,16 +205,12 @@ static void side_run(struct lanes_side *s, const struct lanes_program *program, 
 	struct lane lanes[LANES_MOST];
 	pthread_t thread;
 
-	bool sleeps = !strcmp(shape, "sleeper"), late = !strcmp(memory, "moved");
-
 	s->lanes = strcmp(shape, "pairs") ? 1 : LANES_MOST;
 	s->memory = strcmp(memory, "stack") ? NULL : stack;
 	s->crowded = !pin(!s->first, s->lanes);
-	if (sleeps && !late && pthread_create(&thread, NULL, sleeper, NULL))
+	if (!strcmp(shape, "sleeper") && pthread_create(&thread, NULL, sleeper, NULL))
 		device_die("pthread_create");
 	side_open(s, lanes, program, device, memory);
-	if (sleeps && late && pthread_create(&thread, NULL, sleeper, NULL))
-		device_die("pthread_create");
 	for (const struct lanes_measure *m = program->measures;
 	     m < program->measures + program->count; m++) {
 		side_measure(s, lanes, m, program->mover, "");
@@ -231,8 +227,7 @@ int lanes_main(int argc, char **argv, const struct lanes_program *program)
 	pid_t child;
 
 	if (argc != 4) {
-		fprintf(stderr,
-			"Usage: %s DEVICE single|sleeper|pairs private|shared|moved|stack\n",
+		fprintf(stderr, "Usage: %s DEVICE single|sleeper|pairs private|shared|stack\n",
 			program->name);
 		return 2;
 	}

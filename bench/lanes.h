@@ -10,8 +10,6 @@
  *   MEMORY  private   anonymous memory of the program
  *           stack     the same, of the main thread's stack
  *           shared    a memfd that the program has mapped
- *           moved     anonymous memory, registered before there are other threads: with
- *                     --memory=mapped it becomes shared
  */
 #pragma once
 

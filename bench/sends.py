@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows of SENDs between two processes, in the shapes that programs have: one thread, another one that
-sleeps, two that each have a queue pair; from and to memory of three kinds (bench/sends).  Rates stand beside
-those of WRITEs to mapped memory in the same round."""
+sleeps, two that each have a queue pair; from and to memory of two kinds (bench/sends).  Rates stand beside
+those of WRITEs to shared memory in the same round."""
 import shapes
 from table import Row
 
 THREADS = {"single": "1 thread", "sleeper": "and 1 asleep", "pairs": "2 threads, 2 QPs"}
-MEMORIES = ("private", "shared", "moved")
+MEMORIES = ("private", "shared")
 
 
 def rows(bench):
@@ -14,7 +14,7 @@ def rows(bench):
         return lambda: bench.lanes("sends", threads, memory)[name]
 
     def writes(name):
-        return lambda: bench.lanes("onesided", "single", "moved")[name]
+        return lambda: bench.lanes("onesided", "single", "shared")[name]
 
     def floor(measure):
         return lambda: measure(bench)
@@ -23,9 +23,9 @@ def rows(bench):
         for threads, text in THREADS.items():
             for name, what, unit, peer, measure, target in (
                     ("lat", "SEND 8 B", "us", tcp, floor(spin), ("<=", 1)),
-                    ("list", "SEND 8 B, lists of 16", "Mmsg/s", "WRITEs, moved, 1 thread", writes("list"),
+                    ("list", "SEND 8 B, lists of 16", "Mmsg/s", "WRITEs, shared, 1 thread", writes("list"),
                      (">=", 0.5)),
-                    ("single", "SEND 8 B, one by one", "Mmsg/s", "WRITEs, moved, 1 thread",
+                    ("single", "SEND 8 B, one by one", "Mmsg/s", "WRITEs, shared, 1 thread",
                      writes("single"), (">=", 0.5)),
                     ("block", "SEND 64 KiB", "MiB/s", "the kernel's copy",
                      floor(shapes.floor("copy_64")), (">=", 0.8)),

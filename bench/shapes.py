@@ -19,16 +19,15 @@ BLOCKS = {65536: 40000, 1 << 20: 8000}
 RANKS = 16
 ALLTOALLS = 200, 500  # the first rounds, as many as the OSU benchmarks warm up with, and the others
 FILE_BYTES = 1 << 24
+SHARED = "/dev/shm"  # files there are memory that peers map
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """How a program of perftest is run.  memory: what --memory says; sleeper: it has a second thread,
-    which sleeps; spinner: a third process wants a processor all the time; directory: its buffers are
-    a file there."""
+    """How a program of perftest is run.  sleeper: it has a second thread, which sleeps; spinner: a
+    third process wants a processor all the time; directory: its buffers are a file there."""
     argv: tuple
     column: int
-    memory: str = "auto"
     sleeper: bool = False
     spinner: bool = False
     directory: str = ""
@@ -48,7 +47,7 @@ class Shape:
                         with open(f"{files}/{role}", "wb") as file:
                             file.truncate(FILE_BYTES)
                     argv.append(f"--mmap={files}/{{role}}")
-                return bench.perftest(argv, None, self.memory, self.sleeper)
+                return bench.perftest(argv, self.sleeper)
         return bench.once(dataclasses.replace(self, column=0), run)[self.column]
 
 
@@ -99,7 +98,7 @@ FUTEX_BOTH_WAYS = ("a futex, there and back", floor("futex", 2))
 # ---- the tables: key, what, how, peer, target ----
 
 SLEEPERS = {"": False, "-sleeper": True}
-MEMORIES = {"private": "auto", "mapped": "mapped"}
+MEMORIES = {"private": "", "shared": SHARED}
 
 
 def words(sleeper):
@@ -109,15 +108,15 @@ def words(sleeper):
 def kinds():
     """Writes of other transports beside those of RC to the same memory; what else they can."""
     for kind in ("UC", "XRC", "DC"):
-        for memory, option in MEMORIES.items():
+        for memory, directory in MEMORIES.items():
             yield (f"{kind.lower()}-{memory}", f"ib_write_lat 8 B, {kind}, {memory}", "us",
-                   latency("write", "-c", kind, memory=option), "RC, the same memory",
-                   latency("write", memory=option), ("<=", 2))
+                   latency("write", "-c", kind, directory=directory), "RC, the same memory",
+                   latency("write", directory=directory), ("<=", 2))
     for kind in ("UC", "XRC", "DC"):
         for name, options, text in (("", (), ""), ("-list", ("-l", "16"), ", lists of 16")):
-            yield (f"{kind.lower()}-rate{name}", f"ib_write_bw 8 B, {kind}, mapped{text}", "Mmsg/s",
-                   rate("write", "-c", kind, *options, memory="mapped"), "RC, the same memory",
-                   rate("write", *options, memory="mapped"), (">=", 0.5))
+            yield (f"{kind.lower()}-rate{name}", f"ib_write_bw 8 B, {kind}, shared memory{text}", "Mmsg/s",
+                   rate("write", "-c", kind, *options, directory=SHARED), "RC, the same memory",
+                   rate("write", *options, directory=SHARED), (">=", 0.5))
     for kind in ("UC", "UD", "XRC", "DC"):
         yield (f"{kind.lower()}-send", f"ib_send_lat 8 B, {kind}", "us",
                latency("send", "-c", kind), *TCP, ("<=", 1))
@@ -146,8 +145,8 @@ def rates():
     for suffix, sleeper in SLEEPERS.items():
         for name, options in (("", ()), ("-list", ("-l", "16"))):
             text = f"{', lists of 16' if name else ''}{words(sleeper)}"
-            write = rate("write", *options, memory="mapped")
-            peer = "ib_write_bw, mapped"
+            write = rate("write", *options, directory=SHARED)
+            peer = "ib_write_bw, shared memory"
             yield (f"rate-send{name}{suffix}", f"ib_send_bw 8 B{text}", "Mmsg/s",
                    rate("send", *options, sleeper=sleeper), peer, write, (">=", 0.5))
             yield (f"rate-srq{name}{suffix}", f"ib_send_bw 8 B, SRQ{text}", "Mmsg/s",
@@ -155,9 +154,9 @@ def rates():
                    (">=", 0.35))
     # What a ring in shared memory comes to, as libmlx5 takes a lock for each request and completion.
     yield ("floor-send", "lines between two processes, a lock for each", "Mmsg/s", floor("single"),
-           "ib_write_bw, mapped", rate("write", memory="mapped"), None)
+           "ib_write_bw, shared memory", rate("write", directory=SHARED), None)
     yield ("floor-send-unlocked", "the same without locks", "Mmsg/s", floor("single_unlocked"),
-           "ib_write_bw, mapped", rate("write", memory="mapped"), None)
+           "ib_write_bw, shared memory", rate("write", directory=SHARED), None)
 
 
 def blocks():
@@ -173,7 +172,7 @@ def atomics():
     """While the target polls, in the shapes of its threads."""
     def of(shape, memory, name):
         return lambda bench: bench.onesided(shape, memory, name)
-    for memory in ("private", "shared", "moved"):
+    for memory in ("private", "shared"):
         for shape, text in (("single", ""), ("sleeper", words(True)), ("pairs", ", 2 threads, 2 QPs")):
             for name, polls, peer in (
                     ("atomic_lat", "CQ", "the kernel's READ alone"),
@@ -214,7 +213,7 @@ def memories():
     """Kinds of memory besides the plain private one."""
     for key, text, options, directory in (
             ("huge", "huge pages", ("--use_hugepages",), ""),
-            ("shm", "a file of shared memory", (), "/dev/shm"),
+            ("shm", "a file of shared memory", (), SHARED),
             ("file", "a file of a disk", (), "/var/tmp")):
         yield (f"{key}-write", f"ib_write_lat 8 B, {text}", "us",
                latency("write", *options, directory=directory), *TCP, ("<=", 1))
@@ -247,8 +246,8 @@ def thirds():
             ("write", "ib_write_lat 8 B", latency("write", column=MEAN)),
             ("write-sleeper", "ib_write_lat 8 B, and 1 asleep",
              latency("write", column=MEAN, sleeper=True)),
-            ("write-mapped", "ib_write_lat 8 B, mapped",
-             latency("write", column=MEAN, memory="mapped")),
+            ("write-shared", "ib_write_lat 8 B, shared memory",
+             latency("write", column=MEAN, directory=SHARED)),
             ("send", "ib_send_lat 8 B", latency("send", column=MEAN)),
             ("uc", "ib_write_lat 8 B, UC", latency("write", "-c", "UC", column=MEAN))):
         yield (f"third-{key}", f"a third process spins: {text}", "x", slowdown(shape),

@@ -12,8 +12,9 @@
  *		(process_vm_writev): what two processes can do that share no memory; far alone
  *	crc, memcpy	one of the two passes alone
  *
- * signed [DEVICE [near|far]]: near (the default) both sides are in this process, far in two, on
- * processors of their own where there are so many.  Stock libibverbs and libmlx5.  Prints "name value
+ * signed [DEVICE [near|far|shared]]: near (the default) both sides are in this process, far in two,
+ * on processors of their own where there are so many; shared is far, with the data in memory of files,
+ * which the two map.  Stock libibverbs and libmlx5.  Prints "name value
  * unit" lines.  All columns of a row take turns in short slices, so that whatever else the machine
  * does meets all of them alike.
  */
@@ -35,8 +36,7 @@
 #include "verbs_devx.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
-/* In large pages, as far as the kernel has any, but for memory that is to move: the rows are to differ
- * by what is measured. */
+/* In large pages, as far as the kernel has any. */
 enum { LARGE = 2 << 20, MEMORY = (2 * ROOM + DEPTH * DATA + LARGE - 1) / LARGE * LARGE };
 
 #define SLICE_NS 10000000u
@@ -101,24 +101,34 @@ static struct ibv_qp *qp_create(struct side *s)
 	return mlx5dv_create_qp(s->port.ctx, &attr, &dv);
 }
 
-static void side_open(struct side *s, const char *device)
+static uint8_t *memory_new(bool shared)
+{
+	int fd = shared ? memfd_create("data", MFD_CLOEXEC) : -1;
+	uint8_t *p;
+
+	if (!shared)
+		return aligned_alloc(LARGE, MEMORY);
+	if (fd < 0 || ftruncate(fd, MEMORY))
+		return NULL;
+	p = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void side_open(struct side *s, const char *device, bool shared)
 {
 	struct mlx5dv_mkey_init_attr attr = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 				MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 		.max_entries = 4,
 	};
-	const char *memory = getenv("SOFTHCA_MEMORY");
 
 	device_port_open_by(&s->port, device, -1, open_devx);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 128, NULL, NULL, 0);
-	s->data = aligned_alloc(LARGE, MEMORY);
+	s->data = memory_new(shared);
 	if (!s->pd || !s->cq || !s->data)
 		device_die("set-up: %m");
-	/* Memory of which the program says so much does not move (docs/exposed-memory.md). */
-	if (!memory || strcmp(memory, "mapped") != 0)
-		(void)madvise(s->data, MEMORY, MADV_HUGEPAGE);
+	(void)madvise(s->data, MEMORY, MADV_HUGEPAGE);
 	memset(s->data, 0, MEMORY);
 	s->mr = ibv_reg_mr(s->pd, s->data, MEMORY, ACCESS);
 	s->plain = s->data + ROOM;
@@ -430,11 +440,11 @@ static void prepare(struct side *s, const struct order *o)
 	key_configure(s, 1, o->kind, o->block);
 }
 
-static struct hello meet(struct side *s, const char *device, int fd)
+static struct hello meet(struct side *s, const char *device, bool shared, int fd)
 {
 	struct hello mine, theirs;
 
-	side_open(s, device);
+	side_open(s, device, shared);
 	mine = side_hello(s);
 	talk_put(fd, &mine, sizeof(mine));
 	talk_get(fd, &theirs, sizeof(theirs));
@@ -444,13 +454,13 @@ static struct hello meet(struct side *s, const char *device, int fd)
 	return theirs;
 }
 
-static void serve(const char *device, int fd)
+static void serve(const char *device, bool shared, int fd)
 {
 	static struct side s;
 	struct order o;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)meet(&s, device, fd);
+	(void)meet(&s, device, shared, fd);
 	for (;;) {
 		talk_get(fd, &o, sizeof(o));
 		prepare(&s, &o);
@@ -458,7 +468,7 @@ static void serve(const char *device, int fd)
 	}
 }
 
-static int fork_server(const char *device, pid_t *pid)
+static int fork_server(const char *device, bool shared, pid_t *pid)
 {
 	int fd[2];
 
@@ -470,7 +480,7 @@ static int fork_server(const char *device, pid_t *pid)
 	if (!*pid) {
 		close(fd[0]);
 		talk_pin(1);
-		serve(device, fd[1]);
+		serve(device, shared, fd[1]);
 	}
 	close(fd[1]);
 	talk_pin(0);
@@ -481,18 +491,19 @@ int main(int argc, char **argv)
 {
 	static const uint32_t blocks[] = {512, 4096};
 	const char *device = argc > 1 ? argv[1] : NULL;
-	bool far = argc > 2 && !strcmp(argv[2], "far");
+	bool shared = argc > 2 && !strcmp(argv[2], "shared");
+	bool far = shared || (argc > 2 && !strcmp(argv[2], "far"));
 	static struct bench b;
-	int fd = far ? fork_server(device, &b.other) : -1;
+	int fd = far ? fork_server(device, shared, &b.other) : -1;
 	static struct side other;
 
 	if (far) {
-		b.peer = meet(&b.me, device, fd);
+		b.peer = meet(&b.me, device, shared, fd);
 	} else {
 		struct hello mine;
 
-		side_open(&b.me, device);
-		side_open(&other, device);
+		side_open(&b.me, device, false);
+		side_open(&other, device, false);
 		mine = side_hello(&b.me);
 		b.peer = side_hello(&other);
 		side_connect(&b.me, &b.peer);
