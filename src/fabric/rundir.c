@@ -28,6 +28,7 @@ static bool uid_outside(unsigned uid, unsigned *out)
 	FILE *map = fopen("/proc/self/uid_map", "re");
 	bool found = false;
 
+	*out = uid;
 	while (map && !found && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3) {
 		found = uid >= inside && uid - inside < count;
 		*out = outside + (uid - inside);
