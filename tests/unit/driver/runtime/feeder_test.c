@@ -28,7 +28,16 @@ struct socket_link {
 	struct link link;
 	int far; /* the other end */
 	_Atomic(uint32_t) drained;
+	_Atomic(bool) ended;
 };
+
+/* As links do, by the thread that drains it. */
+static void socket_end(struct socket_link *s)
+{
+	close(s->link.fd);
+	s->link.fd = -1;
+	atomic_store(&s->ended, true);
+}
 
 static bool socket_drain(struct link *l)
 {
@@ -36,6 +45,8 @@ static bool socket_drain(struct link *l)
 	char bytes[256];
 	ssize_t n = l->fd < 0 ? 0 : recv(l->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
+	if (!n && l->fd >= 0)
+		socket_end(s);
 	if (n <= 0)
 		return false;
 	atomic_fetch_add(&s->drained, (uint32_t)n);
@@ -291,9 +302,11 @@ static void test_link_ends(void)
 	fed_up(&f, true);
 	CHECK(!engine_start(&f.process));
 	wait_asleep(&f);
-	close(f.socket.link.fd);
-	f.socket.link.fd = -1;
-	engine_kick(&f.process);
+	close(f.socket.far);
+	f.socket.far = -1;
+	for (unsigned i = 0; i < WAIT_S * 1000 && !atomic_load(&f.socket.ended); i++)
+		usleep(1000);
+	CHECK(atomic_load(&f.socket.ended));
 	wait_asleep(&f);
 	engine_stop(&f.process);
 	fed_down(&f);
