@@ -262,7 +262,8 @@ try:
         same(fts, option | NOCHDIR, children(NAMEONLY))
         same(fts, option | NOCHDIR, instruct(SKIP, (D,)))
         same(fts, option | NOCHDIR, instruct(AGAIN, (D, DEFAULT, SL, 8)))
-        same(fts, option | NOCHDIR, instruct(FOLLOW, (SL, SLNONE)))
+        if not option & XDEV:  # glibc compares with the device of a link at the start, which it has not set
+            same(fts, option | NOCHDIR, instruct(FOLLOW, (SL, SLNONE)))
         same(fts, option | NOCHDIR, skip_children)
     assert sorted(fts([f"{ours}/zoo"], PHYSICAL, order=None)) == sorted(fts([f"{ours}/zoo"], PHYSICAL | NOCHDIR))
     for flags in 0, 1, 8, 9, 4, 5, 12, 13:
