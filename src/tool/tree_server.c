@@ -33,8 +33,9 @@ struct served_tree {
 
 /* An attribute as an open file. */
 struct open_attr {
-	int fd;	   /* the file of the tree, or the stream that takes a new text; -1: live */
-	ssize_t n; /* of a live attribute: length of the text, or a negative errno */
+	bool live; /* it has the text that the daemon knows, and no descriptor */
+	int fd;	   /* the file of the tree, or the stream that takes a new text */
+	ssize_t n; /* length of the text, or a negative errno */
 	char text[FABRIC_TEXT_BYTES];
 };
 
@@ -100,33 +101,33 @@ static int tree_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	return 0;
 }
 
-/* As in sysfs, nobody opens a file without write permission for writing, root included. */
-static int attr_fd(const char *path, int flags, const struct attr *live)
+static int attr_fd(const char *path, bool writes)
 {
 	int fd;
 
-	if ((flags & O_ACCMODE) != O_RDONLY) {
-		if (!live || !device_tree_is_written(path))
-			return -EACCES;
+	if (writes)
 		return fabric_write_attr(path);
-	}
-	if (live)
-		return -1;
 	fd = openat(served_tree()->dir, path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
+/* As in sysfs, nobody opens a file without write permission for writing, root included. */
 static int tree_open(const char *path, struct fuse_file_info *fi)
 {
-	struct open_attr *a = calloc(1, sizeof(*a));
-	struct attr live;
-	bool is_live;
+	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	struct open_attr *a;
+	struct attr attr;
+	bool known;
 
+	known = attr_parse(path_below(path), &attr);
+	if (writes && !(known && device_tree_is_written(path)))
+		return -EACCES;
+	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	is_live = attr_parse(path_below(path), &live);
-	a->fd = attr_fd(path_below(path), fi->flags, is_live ? &live : NULL);
-	if (a->fd < -1 || (a->fd == -1 && !is_live)) {
+	a->live = known && !writes;
+	a->fd = a->live ? -1 : attr_fd(path_below(path), writes);
+	if (!a->live && a->fd < 0) {
 		int ret = a->fd;
 
 		free(a);
@@ -145,7 +146,7 @@ static int tree_read(const char *path, char *buf, size_t size, off_t offset,
 	struct open_attr *a = attr_of(fi);
 	ssize_t n;
 
-	if (a->fd >= 0) {
+	if (!a->live) {
 		n = pread(a->fd, buf, size, offset);
 		return n < 0 ? -errno : (int)n;
 	}
@@ -184,7 +185,7 @@ static int tree_release(const char *path, struct fuse_file_info *fi)
 	struct open_attr *a = attr_of(fi);
 
 	(void)path;
-	if (a->fd >= 0)
+	if (!a->live)
 		close(a->fd);
 	free(a);
 	return 0;
