@@ -252,38 +252,21 @@ exported int execle(const char *path, const char *first, ...)
 
 /* ---- programs beside this one ---- */
 
-exported int posix_spawn(pid_t *restrict pid, const char *restrict path,
-			 const posix_spawn_file_actions_t *restrict actions,
-			 const posix_spawnattr_t *restrict attr, char *const *restrict argv,
-			 char *const *restrict envp)
-{
-	return real(posix_spawn)(pid, path, actions, attr, argv, WITH_LIBRARY(envp));
-}
+/* They give an ID or a descriptor of the process, both of which are an int. */
+#define SPAWNS(name)                                                                          \
+	exported int name(int *restrict id, const char *restrict program,                     \
+			  const posix_spawn_file_actions_t *restrict actions,                 \
+			  const posix_spawnattr_t *restrict attr, char *const *restrict argv, \
+			  char *const *restrict envp)                                         \
+	{                                                                                     \
+		return real(name)(id, program, actions, attr, argv, WITH_LIBRARY(envp));      \
+	}
 
-exported int posix_spawnp(pid_t *restrict pid, const char *restrict file,
-			  const posix_spawn_file_actions_t *restrict actions,
-			  const posix_spawnattr_t *restrict attr, char *const *restrict argv,
-			  char *const *restrict envp)
-{
-	return real(posix_spawnp)(pid, file, actions, attr, argv, WITH_LIBRARY(envp));
-}
-
+SPAWNS(posix_spawn)
+SPAWNS(posix_spawnp)
 #if __GLIBC_PREREQ(2, 39)
-exported int pidfd_spawn(int *restrict pidfd, const char *restrict path,
-			 const posix_spawn_file_actions_t *restrict actions,
-			 const posix_spawnattr_t *restrict attr, char *const *restrict argv,
-			 char *const *restrict envp)
-{
-	return real(pidfd_spawn)(pidfd, path, actions, attr, argv, WITH_LIBRARY(envp));
-}
-
-exported int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
-			  const posix_spawn_file_actions_t *restrict actions,
-			  const posix_spawnattr_t *restrict attr, char *const *restrict argv,
-			  char *const *restrict envp)
-{
-	return real(pidfd_spawnp)(pidfd, file, actions, attr, argv, WITH_LIBRARY(envp));
-}
+SPAWNS(pidfd_spawn)
+SPAWNS(pidfd_spawnp)
 #endif
 
 /* A relative path is the new program's, which may have another directory by then. */
