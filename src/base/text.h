@@ -24,6 +24,12 @@ static inline const char *text_file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* The two entries that each directory has for itself and its parent. */
+static inline bool text_is_dots(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
 /* Parses a decimal number from 1 to max (at most 2^28) with nothing around it. */
 static inline bool text_number(const char *s, uint32_t max, uint32_t *out)
 {

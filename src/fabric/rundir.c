@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "fabric/protocol.h"
 
 #define PARENT_PREFIX	  "softhca-"
@@ -236,7 +237,7 @@ static void remove_below(int fd, unsigned depth)
 		return;
 	}
 	while ((e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+		if (text_is_dots(e->d_name))
 			continue;
 		if (e->d_type != DT_DIR && !unlinkat(fd, e->d_name, 0))
 			continue;

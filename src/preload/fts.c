@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "preload/tree.h"
 
 static_assert(sizeof(FTS) == sizeof(FTS64) && sizeof(FTSENT) == sizeof(FTSENT64),
@@ -80,14 +81,9 @@ static void list_drop(FTSENT *e)
 		e = entry_drop(e);
 }
 
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 static unsigned short directory_kind(FTSENT *e)
 {
-	if (e->fts_level > FTS_ROOTLEVEL && is_dots(e->fts_name))
+	if (e->fts_level > FTS_ROOTLEVEL && text_is_dots(e->fts_name))
 		return FTS_DOT;
 	for (FTSENT *up = e->fts_parent; up->fts_level >= FTS_ROOTLEVEL; up = up->fts_parent)
 		if (up->fts_ino == e->fts_ino && up->fts_dev == e->fts_dev) {
@@ -163,7 +159,7 @@ static bool children_read(FTS *f, FTSENT *parent)
 		return false;
 	errno = 0;
 	while ((d = tree_readdir(dir))) {
-		if (is_dots(d->d_name) && !(f->fts_options & FTS_SEEDOT))
+		if (text_is_dots(d->d_name) && !(f->fts_options & FTS_SEEDOT))
 			continue;
 		*end = entry_make(parent, d->d_name);
 		if (!*end)

@@ -97,11 +97,6 @@ static DIR *machine_opendir(const char *path)
 	return dir;
 }
 
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 /* ---- layers ---- */
 
 static void bind_to(struct mount_view *v, const char *from, const char *to)
@@ -177,7 +172,7 @@ static void directory_fill(struct mount_view *v, const char *path, DIR *tree, DI
 	struct layer l;
 
 	while ((e = readdir(machine)) && !v->failed) {
-		if (is_dots(e->d_name))
+		if (text_is_dots(e->d_name))
 			continue;
 		layer_entry(v, &l, path, e->d_name);
 		if (!machine_type(l.tree) || entry_kind(l.tree, l.machine) == ENTRY_BOTH)
@@ -185,7 +180,7 @@ static void directory_fill(struct mount_view *v, const char *path, DIR *tree, DI
 	}
 	while ((e = readdir(tree)) && !v->failed) {
 		layer_entry(v, &l, path, e->d_name);
-		if (!is_dots(e->d_name) && entry_kind(l.tree, l.machine) != ENTRY_BOTH)
+		if (!text_is_dots(e->d_name) && entry_kind(l.tree, l.machine) != ENTRY_BOTH)
 			entry_add(v, l.tree, l.new);
 	}
 }
@@ -231,7 +226,7 @@ static void directory_lay(struct mount_view *v, const char *path)
 	while (!v->failed && (e = readdir(tree))) {
 		enum entry kind;
 
-		if (is_dots(e->d_name))
+		if (text_is_dots(e->d_name))
 			continue;
 		layer_entry(v, &l, path, e->d_name);
 		kind = entry_kind(l.tree, l.machine);
@@ -244,7 +239,7 @@ static void directory_lay(struct mount_view *v, const char *path)
 		directory_replace(v, path, tree);
 	while (!v->failed && !replaced && (e = readdir(tree))) {
 		layer_entry(v, &l, path, e->d_name);
-		if (!is_dots(e->d_name) && entry_kind(l.tree, l.machine) == ENTRY_WHOLE)
+		if (!text_is_dots(e->d_name) && entry_kind(l.tree, l.machine) == ENTRY_WHOLE)
 			bind_to(v, l.tree, l.machine);
 	}
 	closedir(tree);
