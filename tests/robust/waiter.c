@@ -14,7 +14,8 @@
  *	beside       by epoll, on two processors; a second thread polls a queue of its own for a while, computes,
  *	             sleeps, and so on
  *	jumped       by poll; a handler leaves waits by siglongjmp
- *	cancelled    by epoll; threads are cancelled that wait in poll and in epoll
+ *	cancelled    by epoll; threads are cancelled that wait in poll and in epoll, and at the very moment
+ *	             when a wait ends
  *	forking      by epoll; another thread makes processes, which wait for the same set
  */
 #include <errno.h>
@@ -38,6 +39,8 @@
 #define DISTURBANCE 300 /* us */
 #define SHORT_MS    3
 #define PHASE_US    5000
+/* In each round. */
+#define CANCELS_AT_END 20u
 
 enum { CHANNEL = 1, TICKS = 2 }; /* what is there, as a set */
 
@@ -56,6 +59,7 @@ struct listener {
 	struct ibv_comp_channel *channel, *silent;
 	const struct how *how;
 	int ticks[2], set, other_set;
+	int byte[2]; /* of cancelled_at_end */
 	pthread_mutex_t lock;
 	unsigned messages, answered, wanted, ticked, told;
 	_Atomic(unsigned) written;
@@ -311,6 +315,35 @@ static void disturb_by_cancel(struct listener *l, void *(*body)(void *))
 		device_die("a thread was not cancelled");
 }
 
+/* Its wait ends because the pipe becomes readable, just before the thread is cancelled. */
+static void *cancelled_at_end(void *arg)
+{
+	const struct listener *l = arg;
+	struct pollfd fds[] = {{.fd = l->silent->fd, .events = POLLIN},
+			       {.fd = l->byte[0], .events = POLLIN}};
+
+	if (poll(fds, 2, -1) != 1)
+		device_die("a wait for a pipe: %m");
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void disturb_by_cancel_at_end(struct listener *l)
+{
+	pthread_t thread;
+	void *result;
+	char byte = 0;
+
+	if (pthread_create(&thread, NULL, cancelled_at_end, l))
+		device_die("a thread: %m");
+	usleep(DISTURBANCE);
+	if (write(l->byte[1], &byte, 1) != 1 || pthread_cancel(thread) ||
+	    pthread_join(thread, &result) || result != PTHREAD_CANCELED ||
+	    read(l->byte[0], &byte, 1) != 1)
+		device_die("a thread was not cancelled at the end of its wait");
+}
+
 /* ---- the one that listens ---- */
 
 static void member(struct listener *l, int op, int fd, uint64_t name)
@@ -471,7 +504,8 @@ static void thread_start(struct listener *l, void *(*body)(void *))
 
 static void listener_sets(struct listener *l)
 {
-	if (pipe2(l->ticks, O_NONBLOCK) || fcntl(l->channel->fd, F_SETFL, O_NONBLOCK))
+	if (pipe2(l->ticks, O_NONBLOCK) || pipe(l->byte) ||
+	    fcntl(l->channel->fd, F_SETFL, O_NONBLOCK))
 		device_die("pipe: %m");
 	l->set = epoll_create1(EPOLL_CLOEXEC);
 	if (l->set < 0)
@@ -533,6 +567,8 @@ static void listen_round(struct listener *l, unsigned burst)
 	if (l->how->cancels) {
 		disturb_by_cancel(l, cancelled_in_poll);
 		disturb_by_cancel(l, cancelled_in_epoll);
+		for (unsigned i = 0; i < CANCELS_AT_END; i++)
+			disturb_by_cancel_at_end(l);
 	}
 	l->wanted += burst;
 	answers_ask(&l->pair, burst);
