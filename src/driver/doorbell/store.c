@@ -9,11 +9,20 @@
 
 #if defined(__x86_64__)
 
+#include <asm/sigcontext.h>
+#include <cpuid.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "prm/uar.h"
 #include "usermem/usermem.h"
+
+/* Vector registers 16 to 31, of 64 bytes each, which glibc's memcpy copies with (evex): a component of
+ * the saved state with a place of its own. */
+#define UPPER_VECTORS	     16u
+#define UPPER_VECTOR_BYTES   64u
+#define XSTATE_UPPER_VECTORS 7u
 
 /* Bits of the opcode tables: in which encodings the opcode is such a store. */
 enum {
@@ -29,6 +38,7 @@ enum {
 	OF_WIDE_VECTOR = 1 << 8, /* only with REX.W */
 	OF_GENERAL = 1 << 9,	 /* likewise */
 	F3_LESS = 1 << 10,	 /* with 0xf3 it stores less */
+	OF_MEMORY = 1 << 11, /* the address is that of the source; a register has the target's */
 };
 
 static const uint16_t one_byte[256] = {
@@ -55,7 +65,7 @@ static const uint16_t two_bytes[256] = {
 
 /* Opcodes behind 0x0f 0x38. */
 static const uint16_t three_bytes[256] = {
-	[0xf8] = P66,		     /* MOVDIR64B */
+	[0xf8] = P66 | OF_MEMORY,    /* MOVDIR64B */
 	[0xf9] = PLAIN | OF_GENERAL, /* MOVDIRI */
 };
 
@@ -66,7 +76,8 @@ struct cursor {
 	struct store_target to;
 	uint8_t selects;    /* the column of the tables that the prefixes choose */
 	bool wide;	    /* REX.W, or what stands for it */
-	bool partial;	    /* a mask selects what is stored, or the register is beyond the 16th */
+	bool partial;	    /* a mask selects what is stored */
+	uint8_t high;	    /* 16: the register is one of the upper 16 vectors */
 	uint8_t extend;	    /* REX.R, REX.X and REX.B, or what stands for them: bits 2 to 0 */
 	uint8_t compressed; /* one-byte displacements count in this unit; 0: not known */
 };
@@ -195,7 +206,8 @@ static uint16_t take_vector(struct cursor *c)
 	}
 	if (kind == 0x62) {
 		last = cursor_next(c);
-		c->partial = !(first & 0x10) || last & 7;
+		c->partial = last & 7;
+		c->high = first & 0x10 ? 0 : 16;
 	}
 	opcode = cursor_next(c);
 	if (kind == 0x62)
@@ -217,7 +229,6 @@ static uint16_t take_opcode(struct cursor *c)
 		if (cursor_peek(c) == 0x38) {
 			cursor_next(c);
 			table = three_bytes;
-			c->to.known = false; /* the address of MOVDIR64B is that of its source */
 		}
 	}
 	row = table[cursor_next(c)];
@@ -227,6 +238,8 @@ static uint16_t take_opcode(struct cursor *c)
 /* Where the first 8 bytes come from. */
 static enum store_source source_of(const struct cursor *c, uint16_t row)
 {
+	if (row & OF_MEMORY)
+		return STORE_OF_MEMORY;
 	if (c->partial || (row & F3_LESS && c->selects == PF3))
 		return STORE_OF_OTHER;
 	if (row & OF_VECTOR || (row & OF_WIDE_VECTOR && c->wide))
@@ -265,7 +278,12 @@ size_t store_decode(const uint8_t *code, size_t len, struct store *out)
 	/* with another register field these opcodes are no moves */
 	if (row & (IMM8 | IMM32) && reg & 7)
 		return 0;
-	*out = (struct store){.to = c.to, .source = source_of(&c, row), .reg = reg};
+	*out = (struct store){
+		.to = c.to, .source = source_of(&c, row), .reg = (uint8_t)(reg | c.high)};
+	if (row & OF_MEMORY) {
+		out->from = c.to;
+		out->to.known = false;
+	}
 	if (row & IMM8)
 		c.at += 1;
 	if (row & IMM32)
@@ -292,31 +310,75 @@ static uintptr_t register_value(const greg_t *regs, uint8_t number)
 	return number == STORE_NO_REGISTER ? 0 : (uintptr_t)regs[registers[number]];
 }
 
+static uintptr_t address_of(const struct store_target *at, const greg_t *regs)
+{
+	return register_value(regs, at->base) + (register_value(regs, at->index) << at->scale) +
+	       (uintptr_t)(intptr_t)at->offset;
+}
+
 static bool is_in_block(const struct store_target *to, const greg_t *regs, uintptr_t block)
 {
-	uintptr_t addr = register_value(regs, to->base) +
-			 (register_value(regs, to->index) << to->scale) +
-			 (uintptr_t)(intptr_t)to->offset;
+	return to->known && address_of(to, regs) - block < STORE_BLOCK;
+}
 
-	return to->known && addr - block < STORE_BLOCK;
+/* Where the upper 16 vector registers lie in what the kernel saves; 0: the processor has none. */
+static uint32_t upper_vectors_at(void)
+{
+	static _Atomic(uint32_t) known; /* CPUID is slow in a virtual machine; 1: there are none */
+	uint32_t at = atomic_load_explicit(&known, memory_order_relaxed), size, ecx, edx;
+
+	if (unlikely(!at)) {
+		if (!__get_cpuid_count(0xd, XSTATE_UPPER_VECTORS, &size, &at, &ecx, &edx) || !at)
+			at = 1;
+		atomic_store_explicit(&known, at, memory_order_relaxed);
+	}
+	return at > 1 ? at : 0;
+}
+
+/* The low half of the low 16 bytes of a vector register (Intel SDM volume 1, 13.4: the format of
+ * XSAVE; asm/sigcontext.h: what is in it). */
+static bool vector_value(const ucontext_t *uc, uint8_t reg, uint64_t *value)
+{
+	const struct _xstate *saved = (const struct _xstate *)uc->uc_mcontext.fpregs;
+	const uint64_t upper = UINT64_C(1) << XSTATE_UPPER_VECTORS;
+	uint32_t at;
+
+	if (!saved)
+		return false;
+	if (reg < UPPER_VECTORS) {
+		memcpy(value, &uc->uc_mcontext.fpregs->_xmm[reg], sizeof(*value));
+		return true;
+	}
+	at = upper_vectors_at();
+	if (!at || saved->fpstate.sw_reserved.magic1 != FP_XSTATE_MAGIC1 ||
+	    !(saved->fpstate.sw_reserved.xfeatures & upper))
+		return false;
+	*value = 0; /* registers that were never written to are not saved */
+	if (saved->xstate_hdr.xfeatures & upper)
+		memcpy(value,
+		       (const uint8_t *)saved + at +
+			       (size_t)(reg - UPPER_VECTORS) * UPPER_VECTOR_BYTES,
+		       sizeof(*value));
+	return true;
 }
 
 /* False: the instruction does not show it. */
 static bool store_value(const struct store *s, const ucontext_t *uc, uint64_t *value)
 {
-	const struct _libc_fpstate *vectors = uc->uc_mcontext.fpregs;
-
 	switch (s->source) {
 	case STORE_OF_GENERAL:
 		*value = register_value(uc->uc_mcontext.gregs, s->reg);
 		return true;
 	case STORE_OF_VECTOR:
-		if (vectors)
-			memcpy(value, &vectors->_xmm[s->reg], sizeof(*value));
-		return vectors;
+		return vector_value(uc, s->reg, value);
 	case STORE_OF_CONSTANT:
 		*value = (uint64_t)(int64_t)s->constant;
 		return true;
+	case STORE_OF_MEMORY:
+		return s->from.known &&
+		       usermem_copy(value,
+				    (const void *)address_of(&s->from, uc->uc_mcontext.gregs),
+				    sizeof(*value));
 	case STORE_OF_OTHER:
 		break;
 	}

@@ -18,7 +18,7 @@
 #define STORE_NO_REGISTER 0xffu
 
 /*
- * Where a store goes: base + (index << scale) + offset; registers by their numbers in instructions.
+ * An address that an instruction names: base + (index << scale) + offset; registers by their numbers in instructions.
  */
 struct store_target {
 	bool known;
@@ -30,12 +30,13 @@ struct store_target {
 enum store_source {
 	STORE_OF_OTHER,	  /* it writes less, or we do not know */
 	STORE_OF_GENERAL, /* a general register */
-	STORE_OF_VECTOR,  /* the low half of one of the first 16 vector registers */
+	STORE_OF_VECTOR,  /* the low half of a vector register */
 	STORE_OF_CONSTANT,
+	STORE_OF_MEMORY, /* MOVDIR64B, which UCX copies work requests with */
 };
 
 struct store {
-	struct store_target to;
+	struct store_target to, from; /* from: of STORE_OF_MEMORY */
 	enum store_source source;
 	uint8_t reg;
 	int32_t constant;

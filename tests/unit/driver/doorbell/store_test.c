@@ -5,6 +5,7 @@
  */
 #include "driver/doorbell/store.h"
 
+#include <cpuid.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -169,7 +170,7 @@ static const struct source_sample source_samples[] = {
 	{"movnti %rax,(%rdx)", STORE_OF_GENERAL, 0, 0, {0x48, 0x0f, 0xc3, 0x02}},
 	{"movnti %eax,(%rdx)", STORE_OF_OTHER, 0, 0, {0x0f, 0xc3, 0x02}},
 	{"movdiri %rax,(%rdx)", STORE_OF_GENERAL, 0, 0, {0x48, 0x0f, 0x38, 0xf9, 0x02}},
-	{"movdir64b (%rdx),%rax", STORE_OF_OTHER, 0, 0, {0x66, 0x0f, 0x38, 0xf8, 0x02}},
+	{"movdir64b (%rdx),%rax", STORE_OF_MEMORY, 0, 0, {0x66, 0x0f, 0x38, 0xf8, 0x02}},
 	{"movl $1,(%rdx)", STORE_OF_OTHER, 0, 1, {0xc7, 0x02, 0x01}},
 	{"movq $-2,8(%rdx)",
 	 STORE_OF_CONSTANT,
@@ -188,7 +189,12 @@ static const struct source_sample source_samples[] = {
 	{"vmovups %ymm9,(%r12)", STORE_OF_VECTOR, 9, 0, {0xc4, 0x41, 0x7c, 0x11, 0x0c, 0x24}},
 	{"vmovss %xmm1,(%rdx)", STORE_OF_OTHER, 1, 0, {0xc5, 0xfa, 0x11, 0x0a}},
 	{"vmovdqu64 %zmm0,(%rdx)", STORE_OF_VECTOR, 0, 0, {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x02}},
-	{"vmovdqu64 %ymm17,(%rdx)", STORE_OF_OTHER, 1, 0, {0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x0a}},
+	{"vmovdqu64 %ymm17,(%rdx)", STORE_OF_VECTOR, 17, 0, {0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x0a}},
+	{"vmovdqu64 %ymm17,(%rdx){%k1}",
+	 STORE_OF_OTHER,
+	 17,
+	 0,
+	 {0x62, 0xe1, 0xfe, 0x29, 0x7f, 0x0a}},
 	{"vmovdqu64 %zmm0,(%rdx){%k1}", STORE_OF_OTHER, 0, 0, {0x62, 0xf1, 0xfe, 0x49, 0x7f, 0x02}},
 };
 
@@ -283,6 +289,59 @@ static void test_copies(void)
 	CHECK(seen == value + 1 && skipped == before + 5);
 }
 
+static bool cpu_has_movdir64b(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & bit_MOVDIR64B;
+}
+
+/* A work request that is copied in one instruction. */
+static void test_direct_copy(void)
+{
+	uint64_t request[8] = {0x8877665544332211};
+	uint64_t seen = 0;
+
+	if (!cpu_has_movdir64b())
+		return;
+	wanted = &seen;
+	/* movdir64b -8(%rdx),%rax */
+	__asm__ volatile(".byte 0x66, 0x0f, 0x38, 0xf8, 0x42, 0xf8"
+			 :
+			 : "a"(REGISTER), "d"(request + 1)
+			 : "memory");
+	CHECK(seen == request[0] && !repeated);
+	wanted = NULL;
+}
+
+/* A copy by one of the registers that glibc's memcpy takes on processors with AVX-512. */
+static void test_upper_vector(void)
+{
+	uint64_t request[8] = {0x8877665544332211};
+	uint64_t seen = 0;
+
+	if (!__builtin_cpu_supports("avx512f"))
+		return;
+	wanted = &seen;
+	/* vmovdqu64 (%rdx),%zmm16; vmovdqu64 %zmm16,(%rax); vpxord %zmm16,%zmm16,%zmm16 */
+	__asm__ volatile(".byte 0x62, 0xe1, 0xfe, 0x48, 0x6f, 0x02\n\t"
+			 ".byte 0x62, 0xe1, 0xfe, 0x48, 0x7f, 0x00\n\t"
+			 ".byte 0x62, 0xa1, 0x7d, 0x40, 0xef, 0xc0"
+			 :
+			 : "a"(REGISTER), "d"(request)
+			 : "memory");
+	CHECK(seen == request[0] && !repeated);
+	/* the last of them: vmovdqu64 (%rdx),%zmm31; vmovdqu64 %zmm31,(%rax) */
+	request[0]++;
+	__asm__ volatile(".byte 0x62, 0x61, 0xfe, 0x48, 0x6f, 0x3a\n\t"
+			 ".byte 0x62, 0x61, 0xfe, 0x48, 0x7f, 0x38"
+			 :
+			 : "a"(REGISTER), "d"(request)
+			 : "memory");
+	CHECK(seen == request[0] && !repeated);
+	wanted = NULL;
+}
+
 /* What the instruction stores; one that does not show 8 bytes is executed. */
 static void test_values(void)
 {
@@ -339,6 +398,8 @@ static void test_skip(void)
 	CHECK(!memcmp(refuses, zeros, PAGE));
 
 	test_copies();
+	test_direct_copy();
+	test_upper_vector();
 	skipped = 6;
 	test_values();
 	CHECK(!memcmp(refuses, zeros, PAGE));
