@@ -83,9 +83,6 @@ void adapter_batch_end(struct adapter *a);
 /* True if work is left for the next adapter_progress (acknowledgements owed, queues that
  * waited). */
 bool adapter_owes(const struct adapter *a);
-/* True if work is left, and all of it is such as the program's next request takes along
- * (acknowledgements). */
-bool adapter_owes_patiently(const struct adapter *a);
 /* True if a receive of the program was completed since the last call. */
 bool adapter_has_received(struct adapter *a);
 

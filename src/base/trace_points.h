@@ -97,9 +97,6 @@ TRACE_POINT(prm, refused, "a command of the PRM ends with a status", (NAME, comm
 TRACE_POINT(doorbell, noticed, "a doorbell is noticed", (NAME, how), (NAME, queue), (HEX, number))
 TRACE_POINT(engine, sleep, "the engine thread goes to sleep", (NAME, how), (NUM, timer_us))
 TRACE_POINT(engine, wake, "the engine thread is awake", (NAME, from))
-TRACE_POINT(engine, yielded,
-	    "a thread that has rung makes way for an engine that waits for its processor",
-	    (NAME, whose))
 TRACE_POINT(engine, lingered, "a thread that has rung has waited for an answer", (NAME, how),
 	    (NUM, rings_to_skip))
 TRACE_POINT(share, refused, "peers reach registered memory by a slower way", (HEX, addr),

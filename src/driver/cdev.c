@@ -19,13 +19,11 @@
 #include "driver/doorbell/doorbell.h"
 #include "driver/emulation/function.h"
 #include "driver/emulation/uio.h"
+#include "driver/runtime/drive.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/reader.h"
-#include "driver/runtime/stand_in.h"
 #include "driver/runtime/userfault.h"
-#include "driver/runtime/waiter.h"
 #include "driver/umad/umad.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/share.h"
@@ -322,7 +320,7 @@ void cdev_moved(void *from, size_t len, void *to)
 
 void cdev_cancelled(void)
 {
-	reader_cancelled();
+	drive_cancelled();
 }
 
 bool cdev_any_channel(void)
@@ -337,19 +335,19 @@ bool cdev_is_channel(int fd)
 
 uint32_t cdev_completion_events(void)
 {
-	return stand_in_events(STAND_IN_ALL_CHANNELS);
+	return drive_events(DRIVE_ALL_CHANNELS);
 }
 
-int cdev_wait_begin(uint64_t deadline_ns, uint32_t events)
+int cdev_wait_begin(uint32_t events)
 {
-	int fd = waiter_begin(deadline_ns, events);
+	int fd = drive_wait_begin(events);
 
-	return fd == WAITER_ASK ? CDEV_WAIT_ASK : fd;
+	return fd == DRIVE_ASK ? CDEV_WAIT_ASK : fd;
 }
 
 void cdev_wait_end(bool knocked)
 {
-	waiter_end(knocked);
+	drive_wait_end(knocked);
 }
 
 int cdev_lock_all(int flags)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * pthread_cancel: a thread that sleeps in the place of libc's read (driver/runtime/reader.h) has to
+ * pthread_cancel: a thread that sleeps in the place of libc's read (driver/runtime/drive.h) has to
  * hear of it.
  */
 #include "preload/libc.h"

@@ -51,7 +51,6 @@ int wait_ask(struct wait_call *c)
 
 static int wait_on(struct wait_call *c)
 {
-	uint64_t deadline_ns = c->deadline_ns;
 	bool knocked;
 	int knock, n;
 
@@ -59,20 +58,15 @@ static int wait_on(struct wait_call *c)
 		knocked = false;
 		/* A child of vfork is another process with our memory, so the device is not its
 		 * own. */
-		knock = tree_device_owner() ? cdev_wait_begin(deadline_ns, c->events) : -1;
-		if (knock == CDEV_WAIT_ASK) {
-			/* It may be another channel's, and a second look would find none. */
-			deadline_ns = 0;
-			n = wait_ask(c);
-			continue;
+		knock = tree_device_owner() ? cdev_wait_begin(c->events) : -1;
+		if (knock != CDEV_WAIT_ASK) {
+			n = c->wait(c, knock, &knocked);
+			if (knock < 0)
+				return n;
+			cdev_wait_end(knocked);
+			if (n || !knocked)
+				return n;
 		}
-		deadline_ns = c->deadline_ns;
-		n = c->wait(c, knock, &knocked);
-		if (knock < 0)
-			return n;
-		cdev_wait_end(knocked);
-		if (n || !knocked)
-			return n;
 		n = wait_ask(c);
 	} while (!n);
 	return n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files that interpose poll, select and epoll have in common for a wait in which one of
- * the descriptors is a completion channel (driver/runtime/waiter.h).
+ * the descriptors is a completion channel (driver/runtime/drive.h).
  *
  * We first ask the kernel, without waiting, whether there is something, so the kernel says what is
  * wrong with a call.  Then we wait for all descriptors and the further one at once.  We pass on

@@ -27,7 +27,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 22u
+#define REGISTRY_VERSION 23u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -141,35 +141,23 @@ struct slot_flow {
 };
 
 /*
- * Wake-up protocol of a slot (its engine thread and the threads of the program that poll):
- *   SLOT_AWAKE   the engine is looking; a sender does nothing more
- *   SLOT_POLLED  a thread of the program polls; the engine naps and checks on it
- *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex, in one call
- *   SLOT_RINGER  a thread of the program rings, in the handler of its fault, and looks for what has
- *                come before it leaves (driver/runtime/ringer.h); the engine sleeps.  A sender does
- *                nothing more
- *   SLOT_READER  a thread of the program sleeps there in the engine's place
- *                (driver/runtime/reader.h): a sender changes the word to SLOT_POLLED and wakes the
- *                futex, in one call
- *   SLOT_WAITER  a thread of the program waits for descriptors in the engine's place
- *                (driver/runtime/waiter.h): a sender does the same and then knocks (wire/knock.h),
- *                which wakes that thread
+ * Who drives the device of a slot's process (docs/design/progress.md), and so what a sender does after
+ * it has stored a packet and set its inbox bit, behind a full fence:
+ *   SLOT_NOBODY   changes the word and wakes the engine by the futex, in one call: to SLOT_ENGINE, or, if
+ *                 a thread is registered in 'waiter', to SLOT_PROGRAM, and then wakes that thread, too
+ *   SLOT_PROGRAM  wakes the thread that is registered in 'waiter', if one is (knock_waiter); a thread
+ *                 that polls finds the packet itself
+ *   SLOT_ENGINE   nothing
  *
- * Any other thread that takes SLOT_READER away wakes the futex, too.  SLOT_READER has a value that
- * other memory, if it came to lie in the place of the word, would hardly hold.
- *
- * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word.  The
- * engine stores SLOT_ASLEEP, then (after a full fence) looks at the inbox once more before it
- * waits.
+ * The engine stores SLOT_NOBODY, then (after a full fence) looks at the inbox once more before it
+ * sleeps.  A thread stores 'waiter', then does the same.
  */
-enum slot_wake {
-	SLOT_AWAKE,
-	SLOT_POLLED,
-	SLOT_ASLEEP,
-	SLOT_RINGER,
-	SLOT_WAITER,
-	SLOT_READER = 0x5ead5ead,
-};
+enum slot_driver { SLOT_ENGINE, SLOT_PROGRAM, SLOT_NOBODY };
+
+/* How the registered thread sleeps: at the slot's FIFO, or at 'waiter' itself, a futex.  The other bits
+ * are the thread's number. */
+#define SLOT_WAITS_AT_FIFO 0x40000000u
+#define SLOT_WAITS_AT_WORD 0x80000000u
 
 /* What a carrier counts: frames. */
 enum carried {
@@ -182,22 +170,15 @@ enum carried {
 };
 
 struct slot {
-	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */
-	_Atomic(uint32_t) alive; /* generation; 0 while the slot is free */
+	_Atomic(uint32_t) driver; /* enum slot_driver; futex */
+	_Atomic(uint32_t) waiter; /* 0: no thread is registered */
+	_Atomic(uint32_t) alive;  /* generation; 0 while the slot is free */
 	int32_t pid;
 	_Atomic(uint32_t) observers; /* number of those who see its packets (wire/tap.h) */
-	/* The processor from which somebody woke the engine, plus 1; 0: nobody has since it
-	 * looked. */
-	_Atomic(uint32_t) waker_plus_1;
-	/* The processor on which the engine was when it last began to look, plus 1.  If the engine
-	 * is awake and another thread runs there, the engine waits for the processor. */
-	_Atomic(uint32_t) engine_at_plus_1;
 	/* The descriptor at which peers knock (wire/knock.h), plus 1; 0: none. */
 	_Atomic(int32_t) knock_fd_plus_1;
 	_Atomic(uint64_t) knock_id;	  /* of the file that must be there */
 	_Atomic(uint32_t) knocks_in_vain; /* a peer could not knock, so nobody relies on knocks */
-	/* CLOCK_MONOTONIC: when a sender last woke a thread that slept in the engine's place. */
-	_Atomic(uint64_t) roused_ns;
 	/* The descriptor of what the process lays open (exposure/expose.h), plus 1; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

@@ -50,8 +50,8 @@ struct carrier {
 static void carrier_kick(struct carrier *c)
 {
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&c->slot->wake, memory_order_relaxed) == SLOT_ASLEEP)
-		futex_store_and_wake(&c->slot->wake, SLOT_AWAKE);
+	if (atomic_load_explicit(&c->slot->driver, memory_order_relaxed) == SLOT_NOBODY)
+		futex_store_and_wake(&c->slot->driver, SLOT_ENGINE);
 }
 
 /* ---- what the daemon tells; on the control thread ---- */
@@ -193,7 +193,7 @@ static void progress_tell(struct carrier *c)
 static void *carrier_drain(void *arg)
 {
 	struct carrier *c = arg;
-	_Atomic(uint32_t) *wake = &c->slot->wake;
+	_Atomic(uint32_t) *driver = &c->slot->driver;
 
 	while (!atomic_load(&c->stop)) {
 		if (wire_process_progress(c->process)) {
@@ -201,13 +201,13 @@ static void *carrier_drain(void *arg)
 			continue;
 		}
 		carrier_idle(c);
-		atomic_store(wake, SLOT_ASLEEP);
+		atomic_store(driver, SLOT_NOBODY);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (wire_process_progress(c->process))
 			progress_tell(c);
 		else if (!atomic_load(&c->stop))
-			futex_wait_until(wake, SLOT_ASLEEP, UINT64_MAX, FUTEX_OF_ALL);
-		atomic_store(wake, SLOT_AWAKE);
+			futex_wait_until(driver, SLOT_NOBODY, UINT64_MAX, FUTEX_OF_ALL);
+		atomic_store(driver, SLOT_ENGINE);
 	}
 	carrier_idle(c);
 	return NULL;

@@ -2,23 +2,8 @@
 /* See inbox.h. */
 #include "wire/inbox.h"
 
-#include <sched.h>
-
-#include "base/clock.h"
 #include "base/futex.h"
 #include "wire/knock.h"
-
-static _Thread_local struct slot *last_raised __attribute__((tls_model("initial-exec")));
-
-struct slot *inbox_last_raised(void)
-{
-	return last_raised;
-}
-
-void inbox_forget_last(void)
-{
-	last_raised = NULL;
-}
 
 /* The bits of the summary that stand for words; others set other bits there, too. */
 #define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
@@ -40,23 +25,19 @@ static uint64_t bit_of(unsigned n)
 
 static void wake_up(struct slot *to)
 {
-	last_raised = to;
-	switch (atomic_load_explicit(&to->wake, memory_order_relaxed)) {
-	case SLOT_ASLEEP:
-		atomic_store_explicit(&to->waker_plus_1, (uint32_t)(sched_getcpu() + 1),
-				      memory_order_relaxed);
-		futex_store_and_wake(&to->wake, SLOT_AWAKE);
+	switch (atomic_load_explicit(&to->driver, memory_order_relaxed)) {
+	case SLOT_NOBODY:
+		/* The engine is woken in any case, because the thread may not come back. */
+		if (!atomic_load_explicit(&to->waiter, memory_order_relaxed)) {
+			futex_store_and_wake(&to->driver, SLOT_ENGINE);
+			break;
+		}
+		futex_store_and_wake(&to->driver, SLOT_PROGRAM);
+		knock_waiter(to);
 		break;
-	case SLOT_READER:
-		atomic_store_explicit(&to->roused_ns, clock_ns(), memory_order_relaxed);
-		futex_store_and_wake(&to->wake, SLOT_POLLED);
-		break;
-	case SLOT_WAITER:
-		atomic_store_explicit(&to->roused_ns, clock_ns(), memory_order_relaxed);
-		/* In this order, because a sender that is stopped in between leaves an engine that
-		 * looks. */
-		futex_store_and_wake(&to->wake, SLOT_POLLED);
-		knock_at(to);
+	case SLOT_PROGRAM:
+		if (atomic_load_explicit(&to->waiter, memory_order_relaxed))
+			knock_waiter(to);
 		break;
 	default:
 		break;

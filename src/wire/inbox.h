@@ -10,13 +10,9 @@
 
 #define INBOX_WORDS (REGISTRY_SLOTS / 64)
 
-/* Tells slot "to" that slot "from" has stored something for it, and wakes its engine if that
- * sleeps. */
+/* Tells slot "to" that slot "from" has stored something for it, and wakes a thread there if
+ * none drives. */
 void inbox_raise(struct slot *to, uint16_t from);
-
-/* Returns the slot that the calling thread told last, since inbox_forget_last; or NULL. */
-struct slot *inbox_last_raised(void);
-void inbox_forget_last(void);
 
 /* Does the same for a slot that controls flows: rows of slot "from" have changed. */
 void inbox_raise_flows(struct slot *to, uint16_t from);

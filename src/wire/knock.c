@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/futex.h"
 #include "base/spin.h"
 
 /* A thread looks so often whether another one has done with the door. */
@@ -132,7 +133,7 @@ static bool door_take(struct knock_door *d)
 	return false;
 }
 
-void knock_at(struct slot *peer)
+static void knock_at(struct slot *peer)
 {
 	uint64_t id = atomic_load(&peer->knock_id);
 	struct knock_door *d = &doors[id % KNOCK_DOORS];
@@ -146,6 +147,18 @@ void knock_at(struct slot *peer)
 	if (!knocked)
 		atomic_store_explicit(&peer->knocks_in_vain, 1, memory_order_relaxed);
 	errno = saved_errno;
+}
+
+void knock_waiter(struct slot *peer)
+{
+	/* One sender wakes the thread; if that sender is stopped in between, the peer's engine finds
+	 * what lies there. */
+	uint32_t waiter = atomic_exchange(&peer->waiter, 0);
+
+	if (waiter & SLOT_WAITS_AT_WORD)
+		futex_wake_all(&peer->waiter, FUTEX_OF_ALL);
+	else if (waiter)
+		knock_at(peer);
 }
 
 void knock_forget_all(void)

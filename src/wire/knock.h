@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wakes a thread of a peer that waits for descriptors in its engine's place (SLOT_WAITER in
- * registry/registry.h).
+ * Wakes the thread of a peer that is registered in its slot (enum slot_driver in
+ * registry/registry.h), because that thread drives the peer's device.
  *
  * The kernel lets no thread wait for a word and for descriptors at once.  So such a process has a
  * FIFO without a name, waits for it as well, and says in its slot which descriptor that is.  A peer
@@ -28,8 +28,8 @@ void knock_close(struct slot *own, struct hidden *door);
 
 /* ---- who wakes ---- */
 
-/* Knocks.  Any thread may call this, also in a handler of a signal. */
-void knock_at(struct slot *peer);
-/* Closes all FIFOs that knock_at has opened. */
+/* Wakes the thread, if one is registered.  Any thread may call this, also in a handler of a signal. */
+void knock_waiter(struct slot *peer);
+/* Closes all FIFOs that knock_waiter has opened. */
 void knock_forget_all(void);
 void knock_fork_child(void);

@@ -90,16 +90,6 @@ struct traffic *wire_traffic(const struct wire *w)
 	return w->traffic;
 }
 
-bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqpn)
-{
-	const struct wire_process_attr *attr = &w->host->attr;
-	uint32_t owner = route_owner_plus_1(w, path, dqpn);
-
-	return owner && owner <= REGISTRY_SLOTS &&
-	       atomic_load_explicit(&attr->slots[owner - 1].wake, memory_order_relaxed) ==
-		       SLOT_RINGER;
-}
-
 /* True for the numbers of QP 0 and QP 1 of every port, and of all members of a group. */
 static inline bool is_no_queue_pair(uint32_t qpn)
 {

@@ -153,9 +153,6 @@ struct traffic *wire_traffic(const struct wire *w);
  * or the places back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
-/* True if the peer of a connection polls at this moment, so that it sees at once what it gets and
- * need not be woken.  Only a hint. */
-bool wire_peer_looks(const struct wire *w, const struct path *path, uint32_t dqpn);
 
 /*
  * Takes back what queue pair sqpn has sent to dqpn by reference.  The peer takes for lost what it

@@ -53,7 +53,7 @@ void target_init(void)
 	MUST(!expose_open(&peer_exposure, device.device.slots, PEER, false));
 	test_life_begin(&peer_life, &peer_exposure.mem->alive);
 	/* No futex calls for a peer that is not there. */
-	atomic_store(&device.device.slots[PEER].wake, SLOT_AWAKE);
+	atomic_store(&device.device.slots[PEER].driver, SLOT_ENGINE);
 }
 
 static void channel_up(void)

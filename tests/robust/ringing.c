@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * ringing DEVICE HOW SEED: two processes send a number to and fro, now and then by a WRITE.  Both ring by bare stores and look
- * for it in memory, so each is in the handler of such a store for most of its time: there it takes
- * the place of its device's engine (driver/runtime/ringer.h).  Meanwhile, by HOW:
+ * for it in memory, so each is in the handler of such a store for most of its time: there it drives
+ * its device (drive_after_fault).  Meanwhile, by HOW:
  *
  *   interrupted  a signal of the program arrives in each round, soon after its beginning
  *   jumped	  its handler leaves by a jump; what it has interrupted is rung for again

@@ -18,38 +18,14 @@ static void runq_append(struct runq *q, struct run_entry *e)
 	atomic_store(&q->any, true);
 }
 
-static void runq_press(struct runq *q)
-{
-	if (!atomic_load_explicit(&q->pressing, memory_order_relaxed))
-		atomic_store_explicit(&q->pressing, true, memory_order_relaxed);
-}
-
-static void runq_note(struct runq *q, struct run_entry *e, bool pressing)
-{
-	if (atomic_exchange(&e->queued, true)) {
-		if (pressing) /* it may have been patient so far */
-			runq_press(q);
-		return;
-	}
-	spin_lock(&q->lock);
-	if (likely(!e->removed)) {
-		if (pressing)
-			runq_press(q);
-		else if (!q->head)
-			atomic_store_explicit(&q->pressing, false, memory_order_relaxed);
-		runq_append(q, e);
-	}
-	spin_unlock(&q->lock);
-}
-
 void runq_add(struct runq *q, struct run_entry *e)
 {
-	runq_note(q, e, true);
-}
-
-void runq_add_patient(struct runq *q, struct run_entry *e)
-{
-	runq_note(q, e, false);
+	if (atomic_exchange(&e->queued, true))
+		return;
+	spin_lock(&q->lock);
+	if (likely(!e->removed))
+		runq_append(q, e);
+	spin_unlock(&q->lock);
 }
 
 void runq_add_later(struct runq *q, struct run_entry *e)
@@ -97,7 +73,6 @@ bool runq_wake_later(struct runq *q)
 	e = q->later;
 	q->later = NULL;
 	atomic_store(&q->later_any, false);
-	runq_press(q);
 	for (; e; e = next) {
 		next = e->next;
 		runq_append(q, e);

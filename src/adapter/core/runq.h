@@ -34,15 +34,12 @@ struct runq {
 	struct spin lock;
 	struct run_entry *head, *tail;
 	_Atomic(bool) any;
-	_Atomic(bool) pressing; /* runq_add has noted an entry since the list was last empty */
 	struct run_entry *later;
 	_Atomic(bool) later_any;
 };
 
 /* Notes that the entry has work. */
 void runq_add(struct runq *q, struct run_entry *e);
-/* The same for work that the program's next request may do on its way. */
-void runq_add_patient(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
 /* Takes the entry of an object that is destroyed out of both lists; nobody lists it again.  A
@@ -56,13 +53,6 @@ void runq_run_all(struct runq *q);
 static inline bool runq_ready(const struct runq *q)
 {
 	return atomic_load_explicit(&q->any, memory_order_relaxed);
-}
-
-/* True if there are entries and all of them are patient.  Only a hint, because it may miss one that
- * is noted meanwhile. */
-static inline bool runq_is_patient(const struct runq *q)
-{
-	return runq_ready(q) && !atomic_load_explicit(&q->pressing, memory_order_relaxed);
 }
 
 static inline bool runq_waiting(const struct runq *q)

@@ -82,11 +82,6 @@ bool adapter_owes(const struct adapter *a)
 	return runq_ready(&a->runq) || runq_waiting(&a->runq);
 }
 
-bool adapter_owes_patiently(const struct adapter *a)
-{
-	return runq_is_patient(&a->runq) && !runq_waiting(&a->runq);
-}
-
 bool adapter_has_received(struct adapter *a)
 {
 	return atomic_load_explicit(&a->received, memory_order_relaxed) &&

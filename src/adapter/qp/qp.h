@@ -329,12 +329,6 @@ static inline void qp_kick(struct qp *qp)
 	runq_add(&qp->adapter->runq, &qp->run);
 }
 
-/* The same for work that the program's next request may do on its way. */
-static inline void qp_kick_patiently(struct qp *qp)
-{
-	runq_add_patient(&qp->adapter->runq, &qp->run);
-}
-
 /* Called when the wire had no room: the QP tries again at the next progress call. */
 static inline void qp_kick_later(struct qp *qp)
 {

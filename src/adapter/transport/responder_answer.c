@@ -88,11 +88,7 @@ void resp_owe(struct qp *qp, uint32_t psn)
 	/* If an answer was owed already, somebody is noted to send it, and finds under the lock
 	 * which one it is. */
 	if (!owed)
-		qp_kick_patiently(qp);
-	/* A peer that polls gets it without a wakeup, so we need not wait for something that takes
-	 * it along. */
-	if (wire_peer_looks(qp->adapter->wire, &qp->path, qp->attr.dest_qpn))
-		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
+		qp_kick(qp);
 }
 
 /*

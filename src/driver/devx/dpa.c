@@ -20,6 +20,7 @@
 #include "driver/devx/dpa_pcc.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/file/cdev_file.h"
+#include "driver/runtime/drive.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/process.h"
@@ -110,17 +111,17 @@ static uint64_t dpa_congestion_table(void *user, uint32_t function)
 
 static bool dpa_poll_wanted(uint32_t *polls)
 {
-	return engine_wants_poller(process_current(), polls);
+	return drive_wants_poller(process_current(), polls);
 }
 
 static bool dpa_poll(uint32_t *polls)
 {
-	return engine_poll_for_it(process_current(), polls);
+	return drive_poll_for_it(process_current(), polls);
 }
 
 static void dpa_poll_leave(void)
 {
-	engine_yield(process_current());
+	engine_take_over(process_current());
 }
 
 static const struct dpa_stand_in dpa_engine = {

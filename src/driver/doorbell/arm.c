@@ -59,8 +59,6 @@ static struct {
 	bool opening;	   /* some thread is opening it */
 	bool never_arm;	   /* a child of fork has that stack, too */
 	struct uffd *abandoned;
-	_Atomic(uint64_t) keep_armed_until_ns;
-	_Atomic(bool) answered; /* something came since the last store: the next stands alone */
 	/* All mappings lie between these two: most munmap calls of a program end at this check. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -331,14 +329,12 @@ static bool let_go(struct doorbell_mapping *m)
 	return true;
 }
 
-static bool keeps_armed(uint64_t now)
+static bool stays_armed(void)
 {
-	return now < atomic_load_explicit(&maps.keep_armed_until_ns, memory_order_relaxed);
-}
+	const struct doorbell_engine *engine =
+		atomic_load_explicit(&doorbell_set.engine, memory_order_relaxed);
 
-void doorbell_keep_armed(uint64_t until_ns)
-{
-	atomic_store_explicit(&maps.keep_armed_until_ns, until_ns, memory_order_relaxed);
+	return engine && engine->stays_armed;
 }
 
 /*
@@ -381,8 +377,7 @@ static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void 
 	if (named && (addr - m->addr) % UAR_SQ_HALF)
 		return false;
 	now = clock_ns();
-	if (!atomic_exchange_explicit(&maps.answered, false, memory_order_relaxed) &&
-	    now - page->taken_ns < ALONE_NS && !keeps_armed(now))
+	if (now - page->taken_ns < ALONE_NS && !stays_armed())
 		return false;
 	if (!store_skip(ucontext, addr, named ? value : NULL))
 		return false;
@@ -400,23 +395,13 @@ static struct doorbell_mapping *mapping_at(uintptr_t addr)
 }
 
 /* The same order as in doorbell_tell_engine. */
-static const struct doorbell_engine *ringing_begin(bool *entered)
+static void drive_device(void)
 {
 	const struct doorbell_engine *engine;
 
 	atomic_fetch_add(&doorbell_set.telling, 1);
 	engine = atomic_load(&doorbell_set.engine);
-	*entered = engine && engine->enter && engine->enter(engine->user);
-	return engine;
-}
-
-static void ringing_end(const struct doorbell_engine *engine, bool entered, bool done)
-{
-	unsigned left = engine && engine->leave ? engine->leave(engine->user, entered, done) : 0;
-
-	if (left & DOORBELL_ANSWERED)
-		atomic_store_explicit(&maps.answered, true, memory_order_relaxed);
-	if (left & DOORBELL_UNDONE)
+	if (engine && engine->drive && !engine->drive(engine->user))
 		engine->kick(engine->user);
 	atomic_fetch_sub(&doorbell_set.telling, 1);
 }
@@ -439,9 +424,8 @@ bool doorbell_may_be_at(uintptr_t addr)
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 {
 	struct doorbell_page *page = NULL;
-	const struct doorbell_engine *engine = NULL;
 	struct doorbell_mapping *m;
-	bool serve, ours, done, entered = false;
+	bool serve, ours, done;
 	uint64_t value = 0;
 
 	if (out_of_bounds(addr, 1))
@@ -460,7 +444,6 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	if (ours)
 		trace(doorbell, noticed, done ? "fault-skipped" : "fault-opened", "page", addr);
 	if (page && ours) {
-		engine = ringing_begin(&entered);
 		if (value)
 			doorbell_serve_named(page, value);
 		done &= doorbell_serve_now(page);
@@ -468,7 +451,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	if (serve)
 		spin_unlock(&doorbell_set.lock);
 	if (page && ours)
-		ringing_end(engine, entered, done);
+		drive_device();
 	if (ours && !done)
 		doorbell_tell_engine();
 	return ours;
@@ -563,7 +546,7 @@ enum doorbell_sleep doorbell_arm(void)
 
 void doorbell_wake(void)
 {
-	if (keeps_armed(clock_ns()))
+	if (stays_armed())
 		return;
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {

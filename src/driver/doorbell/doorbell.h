@@ -145,22 +145,15 @@ enum doorbell_sleep {
 
 #define DOORBELL_POLL_NS 1000000u
 
-enum doorbell_left {
-	DOORBELL_ANSWERED = 1 << 0, /* something that the program waited for came meanwhile */
-	DOORBELL_UNDONE = 1 << 1,   /* the engine has to be woken */
-};
-
 struct doorbell_engine {
 	/* Wakes the engine; cheap when the engine is awake.  Any thread calls it. */
 	void (*kick)(void *user);
-	/*
-	 * A thread that serves queues in the handler of its fault calls enter before and leave
-	 * after that; both may be NULL.  It calls leave, which gets what enter returned, without a
-	 * lock.  done: the queues are served, and the store is behind us.  leave returns a set of
-	 * enum doorbell_left.
-	 */
-	bool (*enter)(void *user);
-	unsigned (*leave)(void *user, bool entered, bool done);
+	/* A thread that has served queues in the handler of its fault calls this without a lock, and
+	 * drives the device.  False: the engine has to be woken.  May be NULL. */
+	bool (*drive)(void *user);
+	/* The engine has no processor of its own, so pages stay protected while it is awake: each store
+	 * faults, and its thread serves the queues. */
+	bool stays_armed;
 	void *user;
 };
 
@@ -185,11 +178,6 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve);
 bool doorbell_may_be_at(uintptr_t addr);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
-/*
- * Until that time the pages stay armed also while the engine is awake, because it does not always
- * get to run.
- */
-void doorbell_keep_armed(uint64_t until_ns);
 /*
  * From now on no store faults, because a thread of the program cannot handle that.  The engine looks
  * at the registers now and then instead of sleeping (DOORBELL_POLL).

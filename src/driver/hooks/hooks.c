@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "base/explain.h"
 #include "driver/file/cdev_file.h"
-#include "driver/runtime/engine.h"
+#include "driver/runtime/drive.h"
 #include "driver/runtime/process.h"
 #include "driver/hooks/object_hooks.h"
 
@@ -28,16 +28,15 @@ static bool hook_drive_device(void)
 {
 	struct process *p = process_current();
 
-	return p && engine_poll(p);
+	return p && drive_poll(p);
 }
 
-/* A reader in the engine's place does not need the engine, so nobody tells the engine of it. */
-static void hook_going_to_wait(bool as_reader)
+static void hook_going_to_wait(bool by_read)
 {
 	struct process *p = process_current();
 
-	if (p && !(as_reader && engine_relies_on_readers(p)))
-		engine_yield(p);
+	if (p)
+		drive_before_wait(p, by_read);
 }
 
 /* ---- entry points of a context ---- */

@@ -33,7 +33,7 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle);
 /* The arm record may have changed: raises an event that is due.  True: as far as we know, the
- * program will wait for another event where a reader does (runtime/reader.h). */
+ * program will wait for another event by a read (runtime/drive.h). */
 bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
 /* The entry points of the context have hooks, which announce its doorbells. */
 void uverbs_hooked(int cmd_fd);

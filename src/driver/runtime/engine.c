@@ -1,65 +1,61 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The engine thread.
+ * The engine: the thread that drives the device when no thread of the program does.
  *
- * It goes through three stages, in this order, until there is work again:
+ * It goes round in three steps, which are the three values of the slot's word (enum slot_driver):
  *
- *   look    AWAKE: makes progress and spins for some microseconds.  The window grows while work
- *           keeps arriving inside it and shrinks while none does.
- *   nap     POLLED: a thread of the program polls and drives the device itself.  The engine only
- *           checks now and then (nap.h) that the count of polls still moves.  If it finds
- *           that work lay there instead (the program polls now and then and mostly spins on its
- *           memory), it takes no naps for a while.
- *   sleep   ASLEEP: waits on the futex until a peer, a hook or the feeder (feeder.h) wakes it, or
- *           the next timer is due.
+ *   look   SLOT_ENGINE   drives, until nothing has come for some microseconds
+ *   guard  SLOT_PROGRAM  a thread of the program drives: looks now and then whether it still does
+ *   sleep  SLOT_NOBODY   sleeps until a peer, a hook or the feeder (feeder.h) wakes it, or the next
+ *                        timer is due
  *
- * The word is 'wake' of our slot; its protocol with senders is in registry/registry.h.  Moves:
- *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
- *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
- *   POLLED -> AWAKE and wake                         by engine_yield, engine_stop
- *   ASLEEP -> RINGER, RINGER -> ASLEEP               by a thread that rings (ringer.h)
- *   RINGER -> AWAKE and wake                         by engine_kick, engine_stop, the engine
- *   POLLED, ASLEEP -> READER, WAITER and back        by a thread that waits (stand_in.h)
- *   READER, WAITER -> POLLED and wake                by senders, reader_rouse (READER)
- *   ASLEEP -> POLLED and wake                        by a thread that looks first (stand_in.c)
- *   READER, WAITER -> AWAKE and wake                 by engine_kick, engine_stop, the engine
+ * Anybody may change the word to SLOT_ENGINE and wake the engine.  A thread that polls all the time
+ * changes it to SLOT_PROGRAM, and so does a peer that finds SLOT_NOBODY and wakes a thread that
+ * waits; both wake the engine as well, which becomes the guard.  So a thread of the program never has
+ * to give anything back: it may be cancelled, stopped, or jump away by a handler, and the engine finds
+ * that out within ENGINE_GUARD_MAX_NS.
  */
 #include "driver/runtime/engine.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/spin.h"
 #include "base/thread.h"
 #include "base/trace.h"
 #include "dpa/place.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/runtime/beside.h"
-#include "driver/runtime/engine_inside.h"
+#include "driver/runtime/drive.h"
 #include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
-#include "driver/runtime/stand_in.h"
 #include "exposure/expose.h"
-#include "wire/knock.h"
+#include "reach/task_state.h"
 
 #define USEC 1000u
 
-#define LOOKS_AT_REGISTERS 4u
+/* The engine looks for so long before it sleeps, which is as long as it takes to wake a thread twice,
+ * or a fault of a program that rings by bare stores.  Where it takes its processor from the program
+ * it does not look at all, unless the program rings so. */
+#define SPIN_NS	 (20 * USEC)
+#define FEW_CPUS 4
 
-/* After so many naps in which nothing comes, the engine sleeps behind its stand-in. */
-#define NAPS_FOR_A_STAND_IN 8u
-#define DISTRUST_MIN_NS	    (10000 * USEC)
-#define DISTRUST_MAX_NS	    (1000000 * USEC)
+/* The first nap of the guard; the next are longer, up to ENGINE_GUARD_MAX_NS.  A thread that has run
+ * for so long without a poll does something else. */
+#define GUARD_MIN_NS (100 * USEC)
+/* The longest nap while the thread that polls waits for a processor: the guard would take it away.  Two
+ * ticks of the kernel. */
+#define GUARD_TURNS_NS (8000 * USEC)
+/* After so many looks in a row that found nothing the engine sleeps. */
+#define GUARD_LOOKS 8u
+/* A program that polled, and then left work lying, is not relied on for so long: it may look for
+ * its data in memory and poll only afterwards (ib_write_lat does). */
+#define DISTRUST_NS (100000 * USEC)
 
-/* Where processors are scarce, work that a request of the program may take along waits so long for
- * such a request. */
-#define PATIENT_NS (50 * USEC)
 /* The engine looks so often at links whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
@@ -69,298 +65,232 @@ static bool engine_runs(struct engine *e)
 	return atomic_load(&e->state) == ENGINE_RUNS;
 }
 
-/* Ends the engine's wait, whether it waits at the word or naps. */
-static void engine_rouse(struct engine *e)
+static void engine_wake(struct engine *e)
 {
-	futex_store_and_wake(e->wake, SLOT_AWAKE);
-	nap_end(&e->nap);
+	futex_store_and_wake(&e->slot->driver, SLOT_ENGINE);
 }
 
 void engine_kick(struct process *p)
 {
-	uint32_t word;
-
 	/* Orders the caller's store of work before our load of the word.  Its partner is the fence
-	 * in engine_sleep, between the store of ASLEEP and the last look for work. */
+	 * in engine_sleep, between the store of SLOT_NOBODY and the last look for work. */
 	atomic_thread_fence(memory_order_seq_cst);
-	word = atomic_load_explicit(p->wake, memory_order_relaxed);
-	if (word == SLOT_ASLEEP)
-		futex_store_and_wake(p->wake, SLOT_AWAKE);
-	else if (engine_is_stood_for(word) || word == SLOT_RINGER)
-		engine_rouse(p->engine);
+	switch (engine_driver(p->engine)) {
+	case SLOT_NOBODY:
+		engine_wake(p->engine);
+		break;
+	case SLOT_PROGRAM:
+		/* A thread that sleeps does not come to do the work. */
+		if (atomic_load_explicit(&p->slot->waiter, memory_order_relaxed))
+			engine_wake(p->engine);
+		break;
+	case SLOT_ENGINE:
+		break;
+	}
 }
 
-void engine_look_soon(struct process *p)
+void engine_take_over(struct process *p)
 {
-	engine_kick(p);
-	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
-		nap_shorten(&p->engine->nap);
-}
-
-void engine_yield(struct process *p)
-{
-	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
-		engine_rouse(p->engine);
-}
-
-/* Stores the engine's own state.  It wakes a reader whose place it takes, because that thread must
- * not sleep on.  A thread that waits for descriptors wakes for its event, whoever makes that. */
-static void engine_store_word(struct engine *e, uint32_t state)
-{
-	if (unlikely(atomic_exchange(e->wake, state) == SLOT_READER))
-		futex_wake_all(e->wake, FUTEX_OF_ALL);
-}
-
-/* Several looks at the registers cost less than one at all the rest, and find a doorbell sooner. */
-static bool look_for_doorbells(void)
-{
-	for (unsigned n = doorbell_any_direct() ? LOOKS_AT_REGISTERS : 1; n; n--)
-		if (doorbell_look(DOORBELL_WATCHED_PAGES))
-			return true;
-	return false;
+	if (engine_driver(p->engine) == SLOT_PROGRAM)
+		engine_wake(p->engine);
 }
 
 /* Serves doorbells that nobody announced, then does the rest. */
 static bool engine_progress(struct engine *e)
 {
-	bool done = doorbell_any_watched() && look_for_doorbells();
+	bool done = doorbell_any_watched() && doorbell_look(DOORBELL_WATCHED_PAGES);
 
 	return process_progress(e->process) | done;
 }
 
-/* The naps ended because nobody polled.  If work lay there by then, the engine distrusts naps. */
-static void judge_naps(struct engine *e, uint64_t now)
+static bool program_waits(const struct engine *e)
 {
-	if (!engine_progress(e)) {
-		e->distrust_ns = DISTRUST_MIN_NS;
-		return;
-	}
-	atomic_store_explicit(&e->trust_at, now + e->distrust_ns, memory_order_relaxed);
-	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
+	return atomic_load_explicit(&e->slot->waiter, memory_order_relaxed);
+}
+
+/* ---- look ---- */
+
+/* The guard would be late for a timer that is near. */
+static bool timer_is_near(struct engine *e, uint64_t now)
+{
+	uint64_t deadline = UINT64_MAX;
+
+	(void)process_progress_until(e->process, &deadline);
+	return deadline < now + ENGINE_GUARD_MAX_NS;
 }
 
 /*
- * Nothing has come for long: the engine sleeps behind the thread that sleeps in its place, until a
- * sender wakes both, somebody takes the place away, or the next timer is due.  False: the engine
- * waits for more than the word.
+ * Looks for work until there has been none for a while.  It leaves a device that a thread of the
+ * program drives even if there is work: the two would only take it from each other.
  */
-static bool engine_dozes(struct engine *e, uint32_t word)
+static enum slot_driver engine_look(struct engine *e)
 {
-	uint64_t deadline = UINT64_MAX;
+	uint64_t idle_since = clock_ns();
+	uint64_t spin_ns = e->few_cpus && !doorbell_any_direct() ? 0 : SPIN_NS;
+
+	while (engine_runs(e)) {
+		bool done = engine_progress(e);
+		uint64_t now = clock_ns();
+
+		if (engine_driver(e) == SLOT_PROGRAM)
+			return SLOT_PROGRAM;
+		if (done)
+			idle_since = now;
+		else if (program_waits(e))
+			return timer_is_near(e, now) ? SLOT_NOBODY : SLOT_PROGRAM;
+		else if (now - idle_since >= spin_ns)
+			break;
+		else
+			cpu_relax();
+	}
+	return SLOT_NOBODY;
+}
+
+/* ---- guard ---- */
+
+/* The program has left work behind. */
+static void engine_distrust(struct engine *e)
+{
+	atomic_store_explicit(&e->distrusts_until_ns, clock_ns() + DISTRUST_NS,
+			      memory_order_relaxed);
+}
+
+/* How long the thread has run on a processor; 0: there is none.  The kernel's names of such clocks
+ * hold the complement of the thread's number. */
+static uint64_t thread_ran_ns(pid_t thread)
+{
+	struct timespec t;
+
+	if (!thread || clock_gettime((clockid_t)(~(uint32_t)thread << 3 | 6), &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Does the thread that polled last wait for a processor?  Then it polls when it has one. */
+static bool poller_waits_its_turn(struct engine *e)
+{
+	pid_t poller = atomic_load_explicit(&e->poller, memory_order_relaxed);
+	uint64_t ran_ns = thread_ran_ns(poller);
+
+	return ran_ns && ran_ns - e->poller_ran_ns < GUARD_MIN_NS &&
+	       task_is_runnable(getpid(), poller);
+}
+
+/* Looks once.  True: the guard goes on, and its next nap takes *nap_ns at most. */
+static bool guard_look(struct engine *e, uint32_t polls, unsigned *looks, uint64_t *nap_ns)
+{
 	bool done;
 
-	if (e->feeder || doorbell_any_watched() || doorbell_any_direct())
-		return false;
-	/* Stored before the last look; the lock shows it to a thread that is in the device
-	 * meanwhile (engine_is_near). */
-	atomic_store(&e->watching, false);
-	if (spin_try(&e->polling)) {
-		done = process_progress_until(e->process, &deadline);
-		spin_unlock(&e->polling);
-		done |= wire_process_let_go(e->process->wire_process);
-		if (!done)
-			futex_wait_until(e->wake, word, deadline, FUTEX_OF_ALL);
-	}
-	atomic_store(&e->watching, true);
-	return true;
-}
-
-/* A thread sleeps in our place that may not come back when it is woken, because a handler of a
- * signal may have made it jump away.  Timers are ours in any case.  False: the watch has to end. */
-static bool engine_looks_for_stand_in(struct engine *e, uint32_t word, unsigned *naps)
-{
-	(void)engine_progress(e);
-	if (++*naps < NAPS_FOR_A_STAND_IN)
-		return true;
-	*naps = 0;
-	nap_start(&e->nap);
-	return engine_dozes(e, word);
-}
-
-/* Naps while threads of the program work in our place; polls: their count. */
-static void engine_naps(struct engine *e, uint32_t polls)
-{
-	/* A thread that has run for half of the last nap does not wait in turn with others. */
-	if (poller_mark(&e->poller, polls) >= e->nap.took_ns / 2)
-		nap_keep_short(&e->nap);
-	/* The partners change what we look at, and then shorten the nap: stand_in_takes and
-	 * engine_look_soon. */
-	nap_announce(&e->nap);
-	if (engine_is_stood_for(atomic_load(e->wake)) || doorbell_any_watched())
-		nap_keep_short(&e->nap);
-	nap_take(&e->nap);
-}
-
-/* Threads of the program work in our place, or one sleeps there: looks now and then whether they
- * still do, except while one sleeps there for long. */
-static void engine_watch(struct engine *e)
-{
-	bool moved = true, goes_on, woken;
-	uint32_t seen, polls, word;
-	unsigned naps = 0;
-
-	/* The partner of this store and the load is stand_in_give_back, which changes the word and
-	 * then looks whether we watch. */
-	atomic_store(&e->watching, true);
-	word = atomic_load(e->wake);
-	woken = word != SLOT_POLLED && !engine_is_stood_for(word);
-	nap_start(&e->nap);
-	while (moved && !woken && engine_runs(e)) {
-		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
-		engine_naps(e, seen);
+	*nap_ns = ENGINE_GUARD_MAX_NS;
+	(void)wire_process_let_go(e->process->wire_process);
+	if (atomic_load_explicit(&e->polls, memory_order_relaxed) != polls) {
 		/* Threads that poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
-		(void)wire_process_let_go(e->process->wire_process);
-		polls = atomic_load_explicit(&e->polls, memory_order_relaxed) - seen;
-		moved = polls;
-		if (moved)
-			naps = 0;
-		word = atomic_load_explicit(e->wake, memory_order_relaxed);
-		/* Each long nap wants another look at the poller, which takes a call of the
-		 * kernel. */
-		goes_on = word == SLOT_POLLED && (!moved || nap_was_long(&e->nap)) &&
-			  engine_poller_goes_on(e, polls);
-		/* The poller has had no processor.  Nobody needs to be awake for it, as it polls
-		 * when it has one. */
-		if (!moved && goes_on) {
-			(void)engine_progress(e);
-			moved = true;
-			nap_may_be_long(&e->nap);
-		} else if (!goes_on) {
-			nap_keep_short(&e->nap);
-		}
-		if (engine_is_stood_for(word)) {
-			moved |= engine_looks_for_stand_in(e, word, &naps);
-			word = atomic_load(e->wake);
-		}
-		woken = (word != SLOT_POLLED && !engine_is_stood_for(word)) || nap_is_over(&e->nap);
+		*looks = 0;
+		return true;
 	}
-	atomic_store_explicit(&e->watching, false, memory_order_relaxed);
-	engine_store_word(e, SLOT_AWAKE);
-	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
-	/* A thread that was woken and waits for a processor does not show that the engine can rely
-	 * on none. */
-	if (!woken && word == SLOT_POLLED &&
-	    !atomic_load_explicit(&e->stand_in_sleeps, memory_order_relaxed))
-		judge_naps(e, clock_ns());
+	done = engine_progress(e);
+	if (atomic_load_explicit(&e->waiter_sleeps, memory_order_relaxed)) {
+		/* If it was woken and has no processor yet, the next look finds nothing. */
+		*looks += done ? GUARD_LOOKS / 2 : 1;
+		return *looks < GUARD_LOOKS;
+	}
+	if (poller_waits_its_turn(e)) {
+		*nap_ns = GUARD_TURNS_NS;
+		return true;
+	}
+	if (done)
+		engine_distrust(e);
+	return false;
 }
 
-/* A poller is at work, so the engine leaves the device to it until it stops. */
-static void engine_nap(struct engine *e)
+/* Leaves the device to the program for as long as that drives it, and something comes. */
+static enum slot_driver engine_guard(struct engine *e)
 {
-	trace(engine, sleep, "program-polls", NAP_MAX_NS / USEC);
-	nap_allow(&e->nap);
-	engine_store_word(e, SLOT_POLLED);
-	engine_watch(e);
+	uint64_t nap_ns = GUARD_MIN_NS, most_ns = ENGINE_GUARD_MAX_NS;
+	unsigned looks = 0;
+	bool goes_on;
+	uint32_t polls;
+
+	trace(engine, sleep, "program-drives", ENGINE_GUARD_MAX_NS / USEC);
+	atomic_exchange(&e->slot->driver, SLOT_PROGRAM);
+	/* A sender that came before found us awake and has not woken the thread that waits. */
+	if (program_waits(e) && engine_progress(e))
+		goto done;
+	do {
+		e->poller_ran_ns =
+			thread_ran_ns(atomic_load_explicit(&e->poller, memory_order_relaxed));
+		polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
+		futex_wait_for(&e->slot->driver, SLOT_PROGRAM, (uint32_t)nap_ns, FUTEX_OF_ALL);
+		if (engine_driver(e) != SLOT_PROGRAM || !engine_runs(e))
+			break;
+		goes_on = guard_look(e, polls, &looks, &most_ns);
+		nap_ns = min_u64(2 * nap_ns, most_ns);
+	} while (goes_on);
+done:
+	trace(engine, wake, engine_driver(e) == SLOT_PROGRAM ? "program-stopped-driving" : "kick");
+	atomic_store(&e->slot->driver, SLOT_ENGINE);
+	return looks >= GUARD_LOOKS ? SLOT_NOBODY : SLOT_ENGINE;
 }
 
-/* Sleeps until somebody changes the word, or the deadline.  True: a thread has taken our place
- * meanwhile. */
+/* ---- sleep ---- */
+
+/* Sleeps until somebody changes the word, or the deadline.  True: a sender has woken a thread of the
+ * program as well. */
 static bool engine_wait(struct engine *e, uint64_t deadline)
 {
 	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
-	uint32_t word;
 
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
-	futex_wait_until(e->wake, SLOT_ASLEEP, deadline, FUTEX_OF_ALL);
-	engine_woken(e);
-	word = atomic_load(e->wake);
-	trace(engine, wake, word == SLOT_ASLEEP ? "timer" : "kick");
-	return engine_is_stood_for(word) || word == SLOT_POLLED;
+	futex_wait_until(&e->slot->driver, SLOT_NOBODY, deadline, FUTEX_OF_ALL);
+	trace(engine, wake, engine_driver(e) == SLOT_NOBODY ? "timer" : "kick");
+	return engine_driver(e) == SLOT_PROGRAM;
 }
 
-/* Looks before the sleep.  Where processors are scarce it sends no acknowledgement by itself, which
- * would wake the peer, too. */
-static bool engine_last_look(struct engine *e, uint64_t *deadline_ns)
-{
-	if (!engine_is_scarce(e, e->seen_ns) || !process_owes_patiently(e->process))
-		return process_progress_until(e->process, deadline_ns);
-	*deadline_ns = clock_ns() + PATIENT_NS;
-	return process_deliver(e->process);
-}
-
-static void engine_sleep(struct engine *e)
+static enum slot_driver engine_sleep(struct engine *e)
 {
 	enum doorbell_sleep bells = DOORBELL_SLEEP;
 	uint64_t deadline = UINT64_MAX;
 	bool done, heard;
 
 	/*
-	 * While another thread is inside the device its queues and timers are busy, and we should
-	 * not learn the time of the next timer.  It polls, so this is a nap.
+	 * While a thread of the program is inside the device its queues and timers are busy, and we
+	 * should not learn the time of the next timer.
 	 */
-	if (!spin_try(&e->polling)) {
-		engine_nap(e);
-		return;
-	}
-	nap_allow(&e->nap);
-	engine_store_word(e, SLOT_ASLEEP);
-	/* Orders our store of ASLEEP before the last look for work.  Its partners are engine_kick
-	 * and every sender, between their store of work and their load of the word. */
+	if (!spin_try(&e->driving))
+		return SLOT_PROGRAM;
+	atomic_store(&e->slot->driver, SLOT_NOBODY);
+	/* Orders our store before the last look for work.  Its partners are engine_kick and every
+	 * sender, between their store of work and their load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (doorbell_any_watched())
 		bells = doorbell_arm();
 	heard = feeder_arm(e->feeder);
-	done = engine_last_look(e, &deadline);
-	spin_unlock(&e->polling);
+	done = process_progress_until(e->process, &deadline);
+	spin_unlock(&e->driving);
 	done |= wire_process_let_go(e->process->wire_process);
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
 	if (unlikely(!heard))
 		deadline = min_u64(deadline, clock_ns() + UNHEARD_NS);
-	if (!done && bells != DOORBELL_STAY && engine_runs(e) && engine_wait(e, deadline)) {
-		engine_watch(e);
-		return;
-	}
-	engine_store_word(e, SLOT_AWAKE);
+	if (!done && bells != DOORBELL_STAY && engine_runs(e) && engine_wait(e, deadline))
+		return SLOT_PROGRAM;
+	atomic_store(&e->slot->driver, SLOT_ENGINE);
 	if (bells == DOORBELL_STAY)
 		sched_yield(); /* the thread whose store is to come may wait for this CPU */
 	else if (doorbell_any_direct())
 		doorbell_wake();
+	return SLOT_ENGINE;
 }
 
-/*
- * Looks for work until there has been none for the spin window.  True: a thread of the program
- * polls, so leave even if there is work: the two would only take it from each other.
- */
-static bool engine_look(struct engine *e)
-{
-	uint64_t idle_since = clock_ns(), window_ns = engine_window_open(e, idle_since);
-	uint32_t at = beside_here_plus_1();
-	unsigned batches = 0;
-	bool idle = true;
-
-	if (atomic_load_explicit(e->at_plus_1, memory_order_relaxed) != at)
-		atomic_store_explicit(e->at_plus_1, at, memory_order_relaxed);
-
-	while (engine_runs(e)) {
-		bool done = engine_progress(e);
-		uint64_t now = clock_ns();
-
-		engine_looked(e, now, done);
-		if (engine_is_polled_for(e, now))
-			return true;
-		if (done && engine_is_scarce(e, now) && process_owes_patiently(e->process))
-			break;
-		if (done) {
-			batches += idle;
-			idle_since = now;
-		} else if (now - idle_since >= window_ns) {
-			break;
-		} else {
-			cpu_relax();
-		}
-		idle = !done;
-	}
-	engine_window_close(e, batches);
-	return false;
-}
+/* ---- the thread ---- */
 
 static void *engine_main(void *arg)
 {
 	struct engine *e = arg;
+	enum slot_driver next;
 
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
@@ -369,11 +299,18 @@ static void *engine_main(void *arg)
 	expose_alive_begin(wire_process_expose(e->process->wire_process));
 	atomic_store(&e->state, ENGINE_RUNS);
 	futex_wake_all(&e->state, FUTEX_OF_PROCESS);
-	while (engine_runs(e)) {
-		if (engine_look(e))
-			engine_nap(e);
-		else
-			engine_sleep(e);
+	for (next = SLOT_ENGINE; engine_runs(e);) {
+		switch (next) {
+		case SLOT_ENGINE:
+			next = engine_look(e);
+			break;
+		case SLOT_PROGRAM:
+			next = engine_guard(e);
+			break;
+		case SLOT_NOBODY:
+			next = engine_sleep(e);
+			break;
+		}
 	}
 	expose_alive_end(wire_process_expose(e->process->wire_process));
 	return NULL;
@@ -396,6 +333,13 @@ static void kick_process(void *user)
 	engine_kick(user);
 }
 
+bool engine_cpus_are_few(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS;
+}
+
 int engine_start(struct process *p)
 {
 	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
@@ -405,18 +349,11 @@ int engine_start(struct process *p)
 		return -ENOMEM;
 	*e = (struct engine){
 		.process = p,
-		.wake = p->wake,
-		.waker_plus_1 = &p->slot->waker_plus_1,
-		.at_plus_1 = &p->slot->engine_at_plus_1,
-		.distrust_ns = DISTRUST_MIN_NS,
+		.slot = p->slot,
 		.state = ENGINE_STARTS,
-		.place.leaves = p->engine_leaves,
-		.door = HIDDEN_NONE,
-		.patience.elsewhere = true,
+		.few_cpus = engine_cpus_are_few(),
 	};
-	engine_window_init(e);
-	patience_init();
-	atomic_store(e->wake, SLOT_AWAKE);
+	atomic_store(&p->slot->driver, SLOT_ENGINE);
 	p->engine = e;
 	ret = feeder_start(p->wire_process, kick_process, p, &e->feeder);
 	if (ret)
@@ -442,16 +379,15 @@ void engine_stop(struct process *p)
 {
 	struct engine *e = p->engine;
 
-	stand_in_await_none();
+	drive_stop(p);
 	atomic_store(&e->state, ENGINE_ENDS);
 	/* The engine looks at 'state' after each of its stores to the word, and waits only while
 	 * the word is what it stored. */
-	engine_rouse(e);
+	engine_wake(e);
 	pthread_join(e->thread, NULL);
-	/* The word says AWAKE from now on, so nobody enters the engine's place any more. */
+	/* The word says SLOT_ENGINE from now on. */
 	doorbell_await_none();
 	feeder_stop(e->feeder);
-	knock_close(p->slot, &e->door);
 	p->engine = NULL;
 	free(e);
 }

@@ -1,35 +1,86 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine is one thread per process that drives the device whenever no thread of the program
- * does.  When there is nothing to do it sleeps on the futex of its slot; enum slot_wake has the
- * protocol with peers.
+ * Who drives the device: receives what peers have sent, runs timers, serves queues.  Either a thread
+ * of the program does, while it is inside softhca (drive.h), or the engine, a thread of our own, of
+ * which there is one per process.  docs/design/progress.md has the protocol.
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "registry/registry.h"
+
+struct feeder;
 struct process;
+
+/* A program polls if the calls of its threads that find nothing come at most this far apart on the
+ * average.  Between two such calls a program of perftest works for less than 1 us, and one that
+ * sleeps between its calls is away for 50 us at least. */
+#define ENGINE_POLLS_APART_NS 4000u
+
+/* While the program drives, the engine looks so often whether it still does.  What the program leaves
+ * behind waits for so long at most. */
+#define ENGINE_GUARD_MAX_NS 1000000u
+
+/* The thread makes it ENGINE_RUNS when it is ready to serve peers; engine_stop makes it
+ * ENGINE_ENDS. */
+enum engine_state { ENGINE_STARTS, ENGINE_RUNS, ENGINE_ENDS };
+
+struct engine {
+	struct process *process;
+	struct feeder *feeder; /* NULL: no link has a descriptor */
+	struct slot *slot;
+	pthread_t thread;
+	_Atomic(uint32_t) state; /* enum engine_state */
+	bool few_cpus;		 /* the engine takes its processor from the program */
+	/* Of the thread that rings (drive_after_fault). */
+	uint32_t in_vain, rings_to_skip;
+	/* Until then the engine leaves the device to nobody that polls: it found work lying there
+	 * when it last did. */
+	_Atomic(uint64_t) distrusts_until_ns;
+	uint64_t poller_ran_ns; /* the engine's own: how long the poller had run at the last look */
+	_Atomic(int32_t) poller; /* the thread that polled last for long; 0: none has */
+	/* A thread of the program sleeps as the registered waiter, or was woken and has not run since. */
+	_Atomic(bool) waiter_sleeps;
+	/* Counts calls of the program's threads that look for work.  It is not exact: two of them may
+	 * count as one. */
+	cacheline_aligned _Atomic(uint32_t) polls;
+	/* Held by the thread of the program that drives; the others go on looking at their CQs. */
+	cacheline_aligned struct spin driving;
+};
 
 /* Starts the thread.  Returns 0 once it is ready to serve peers, or a negative errno if a resource
  * is missing. */
 int engine_start(struct process *p);
+/* Are there so few processors that the engine takes its own from the program? */
+bool engine_cpus_are_few(void);
 /* Waits for the thread's end. */
 void engine_stop(struct process *p);
-/* The caller has made work, or a deadline for work, and perhaps no thread polls, so the engine has
- * to look.  The call is cheap when the engine is awake. */
+/* The caller has made work, or a deadline for work, and perhaps no thread of the program comes to
+ * do it, so the engine has to look.  The call is cheap when somebody drives. */
 void engine_kick(struct process *p);
-/* Does the same, and makes an engine that naps look within a millisecond. */
-void engine_look_soon(struct process *p);
-/* A thread of the program polls and has found nothing, so it drives the device itself.  Returns
- * true if it has done anything. */
-bool engine_poll(struct process *p);
-/* A thread that is not the program's asks whether it has to poll, because no others have polled
- * since it last asked or polled.  *polls belongs to that thread, and is 0 at first. */
-bool engine_wants_poller(struct process *p, uint32_t *polls);
-bool engine_poll_for_it(struct process *p, uint32_t *polls);
-/* A thread of the program is about to wait for an event, so the engine must not count on its
- * polling. */
-void engine_yield(struct process *p);
-/* May the caller leave out engine_yield, if the thread waits as a reader (reader.h)? */
-bool engine_relies_on_readers(struct process *p);
+/* No thread of the program drives from now on, so the engine has to. */
+void engine_take_over(struct process *p);
+/* May the engine leave the device to a thread of the program that polls? */
+static inline bool engine_trusts_program(const struct engine *e, uint64_t now_ns)
+{
+	return now_ns >= atomic_load_explicit(&e->distrusts_until_ns, memory_order_relaxed);
+}
+
+static inline enum slot_driver engine_driver(const struct engine *e)
+{
+	return (enum slot_driver)atomic_load_explicit(&e->slot->driver, memory_order_relaxed);
+}
+
+/* A thread of the program has looked for work, or has done some. */
+static inline void engine_note_poll(struct engine *e)
+{
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
+}

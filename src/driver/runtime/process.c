@@ -22,13 +22,13 @@
 #include "base/cancel.h"
 #include "base/explain.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/congestion.h"
+#include "driver/runtime/drive.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
-#include "driver/runtime/ringer.h"
-#include "driver/runtime/stand_in.h"
 #include "exposure/expose.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
@@ -188,11 +188,6 @@ static void process_kick(void *user)
 	engine_kick(user);
 }
 
-static void process_look_soon(void *user)
-{
-	engine_look_soon(user);
-}
-
 static void process_violated(void *user, const struct key_violation *v)
 {
 	struct process *p = user;
@@ -249,19 +244,6 @@ static bool timing_as_hardware(void)
 	return false;
 }
 
-/* Reads SOFTHCA_PROCESSORS; see softhca(1). */
-static bool engine_may_leave(void)
-{
-	const char *value = getenv("SOFTHCA_PROCESSORS");
-
-	if (!value || !strcmp(value, "own"))
-		return false;
-	if (!strcmp(value, "peers"))
-		return true;
-	log_warn("SOFTHCA_PROCESSORS: neither own nor peers: %s", value);
-	return false;
-}
-
 static int process_connect(struct running *r)
 {
 	struct process *p = &r->process;
@@ -279,7 +261,6 @@ static int process_connect(struct running *r)
 	uint64_t congested, mark;
 
 	p->memory = memory_wanted();
-	p->engine_leaves = engine_may_leave();
 	pthread_mutex_lock(&r->host_lock);
 	ret = fabric_client_open(&ops, &p->fabric);
 	if (!ret) {
@@ -299,7 +280,6 @@ static int process_connect(struct running *r)
 		p->registry = attr.registry;
 		p->subnet = attr.subnet;
 		p->slot = &attr.slots[attr.slot];
-		p->wake = &p->slot->wake;
 		ret = wire_process_create(&attr, &p->wire_process);
 		/* Packets have to carry what is on its way to a congested port, so the slot counts
 		 * as observed. */
@@ -446,8 +426,12 @@ static int process_bring_up(struct process **out)
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
-	r->doorbells = (struct doorbell_engine){process_look_soon, ringer_enter, ringer_leave,
-						&r->process};
+	r->doorbells = (struct doorbell_engine){
+		.kick = process_kick,
+		.drive = drive_after_fault,
+		.stays_armed = engine_cpus_are_few(),
+		.user = &r->process,
+	};
 	doorbell_start(&r->doorbells);
 	what = "its thread";
 	ret = engine_start(&r->process);
@@ -547,7 +531,8 @@ void process_fork_child(void)
 
 	fault_fork_child();
 	access_fork_child();
-	stand_in_fork_child();
+	drive_fork_child();
+	patience_fork_child();
 	knock_fork_child();
 	/* The memory stays, because other threads of the parent may have been in the middle of
 	 * it. */

@@ -40,9 +40,7 @@ struct process {
 	uint32_t nhcas;
 	struct engine *engine;
 	enum memory_way memory;
-	bool engine_leaves;	 /* the engine may leave the program's processors (beside.h) */
-	struct slot *slot;	 /* our own */
-	_Atomic(uint32_t) *wake; /* the slot's word: whoever has work for the engine looks at it */
+	struct slot *slot; /* our own */
 	/* The daemon has gone: every port is down, whatever the registry says. */
 	_Atomic(bool) lost;
 };
@@ -64,15 +62,10 @@ bool process_progress(struct process *p);
 /* Does the same, and lowers *deadline_ns to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
+/* Was a receive of the program completed since the last call? */
+bool process_has_received(struct process *p);
 /* Is there work of which nobody has been told? */
 bool process_owes(const struct process *p);
-/* Is there such work, and can the program's next request take all of it along
- * (acknowledgements)? */
-bool process_owes_patiently(const struct process *p);
-
-/* Receives and does nothing else. */
-bool process_deliver(struct process *p);
-
 /* From now on fn gets the port events of the fabric (the uverbs files listen); the control thread
  * calls it. */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));

@@ -2,7 +2,7 @@
 /* Does the work of the process's devices, in whichever thread calls it: the engine or a poller. */
 #include "driver/runtime/process.h"
 
-bool process_deliver(struct process *p)
+static bool process_deliver(struct process *p)
 {
 	if (!wire_process_progress(p->wire_process))
 		return false;
@@ -30,24 +30,19 @@ bool process_progress(struct process *p)
 	return process_progress_until(p, NULL);
 }
 
+bool process_has_received(struct process *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		any |= adapter_has_received(p->hcas[i].adapter);
+	return any;
+}
+
 bool process_owes(const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nhcas; i++)
 		if (adapter_owes(p->hcas[i].adapter))
 			return true;
 	return false;
-}
-
-bool process_owes_patiently(const struct process *p)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < p->nhcas; i++) {
-		bool patient = adapter_owes_patiently(p->hcas[i].adapter);
-
-		if (!patient && adapter_owes(p->hcas[i].adapter))
-			return false;
-		any |= patient;
-	}
-	return any;
 }

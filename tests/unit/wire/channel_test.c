@@ -540,11 +540,11 @@ static void *sleep_until_woken(void *arg)
 	for (unsigned before = ignored; ignored < before + 200;) {
 		if (wire_process_progress(st->host))
 			continue;
-		atomic_store(&s->wake, SLOT_ASLEEP);
+		atomic_store(&s->driver, SLOT_NOBODY);
 		atomic_thread_fence(memory_order_seq_cst);
 		if (!wire_process_progress(st->host)) /* the alarm ends a sleep that nobody ends */
-			syscall(SYS_futex, &s->wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
-		atomic_store(&s->wake, SLOT_AWAKE);
+			syscall(SYS_futex, &s->driver, FUTEX_WAIT, SLOT_NOBODY, NULL, NULL, 0);
+		atomic_store(&s->driver, SLOT_ENGINE);
 	}
 	return NULL;
 }

@@ -124,9 +124,9 @@ static void receives(bool ethernet)
 	received = 0;
 	CHECK(!wire_process_progress(a.host));
 	/* The engine sleeps. */
-	atomic_store(&a.fabric->slots[0].wake, SLOT_ASLEEP);
+	atomic_store(&a.fabric->slots[0].driver, SLOT_NOBODY);
 	wire_process_take_gsi(a.host, &d);
-	CHECK(atomic_load(&a.fabric->slots[0].wake) == SLOT_AWAKE && !received);
+	CHECK(atomic_load(&a.fabric->slots[0].driver) == SLOT_ENGINE && !received);
 	CHECK(wire_process_progress(a.host) && received == 1);
 	CHECK(last.opcode == (BTH_UD | BTH_SEND_ONLY) && last.sqpn == 1 && last.dqpn == d.qpn);
 	CHECK(last.qkey == d.qkey && last.pkey == 0x7fff && last.payload_len == MAD_BYTES);

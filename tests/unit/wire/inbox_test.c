@@ -57,8 +57,16 @@ static pid_t sender_stopped(void)
 
 static void *sleep_there(void *arg)
 {
-	while (atomic_load(&slot->wake) == SLOT_ASLEEP)
-		syscall(SYS_futex, &slot->wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
+	while (atomic_load(&slot->driver) == SLOT_NOBODY)
+		syscall(SYS_futex, &slot->driver, FUTEX_WAIT, SLOT_NOBODY, NULL, NULL, 0);
+	return arg;
+}
+
+static void *sleep_at_waiter(void *arg)
+{
+	while (atomic_load(&slot->waiter))
+		syscall(SYS_futex, &slot->waiter, FUTEX_WAIT, SLOT_WAITS_AT_WORD | 1, NULL, NULL,
+			0);
 	return arg;
 }
 
@@ -78,15 +86,18 @@ static void knocks(void)
 	CHECK(knock_ready(slot, &door) && knock_ready(slot, &door));
 	for (unsigned i = 0; i < 3; i++) {
 		CHECK(!knocked(&door));
-		atomic_store(&slot->wake, SLOT_WAITER);
+		atomic_store(&slot->driver, i ? SLOT_PROGRAM : SLOT_NOBODY);
+		atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 		inbox_raise(slot, 5);
-		CHECK(atomic_load(&slot->wake) == SLOT_POLLED && knocked(&door));
-		inbox_raise(slot, 6);
+		CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM && !atomic_load(&slot->waiter));
+		CHECK(knocked(&door));
 		knock_heard(&door);
+		inbox_raise(slot, 6); /* nobody is registered any more */
+		CHECK(!knocked(&door));
 	}
 	/* Nobody hears: what is full is no reason to wait. */
 	for (unsigned i = 0; i < 70000; i++) {
-		atomic_store(&slot->wake, SLOT_WAITER);
+		atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 		inbox_raise(slot, 5);
 	}
 	while (knocked(&door))
@@ -96,16 +107,16 @@ static void knocks(void)
 	other = door;
 	CHECK(!syscall(SYS_close, door.fd));
 	CHECK(knock_ready(slot, &door) && door.id != other.id);
-	atomic_store(&slot->wake, SLOT_WAITER);
+	atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 	inbox_raise(slot, 5);
 	CHECK(knocked(&door) && !atomic_load(&slot->knocks_in_vain));
 	/* Another file has its number. */
 	atomic_store(&slot->knock_id, door.id + 1);
 	knock_heard(&door);
-	atomic_store(&slot->wake, SLOT_WAITER);
+	atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 	inbox_raise(slot, 5);
 	CHECK(!knocked(&door) && atomic_load(&slot->knocks_in_vain));
-	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM);
 	knock_close(slot, &door);
 	knock_forget_all();
 }
@@ -117,20 +128,28 @@ int main(void)
 
 	slot = mmap(NULL, sizeof(*slot), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(slot != MAP_FAILED);
-	atomic_store(&slot->wake, SLOT_ASLEEP);
+	atomic_store(&slot->driver, SLOT_NOBODY);
 	CHECK(!pthread_create(&sleeper, NULL, sleep_there, NULL));
 	child = sender_stopped();
-	CHECK(atomic_load(&slot->wake) == SLOT_ASLEEP);
+	CHECK(atomic_load(&slot->driver) == SLOT_NOBODY);
 	inbox_raise(slot, 2);
 	pthread_join(sleeper, NULL);
-	CHECK(atomic_load(&slot->wake) == SLOT_AWAKE);
+	CHECK(atomic_load(&slot->driver) == SLOT_ENGINE);
 	kill(child, SIGKILL);
-	/* A thread of the program in the engine's place. */
-	atomic_store(&slot->wake, SLOT_READER);
+	/* A thread of the program that sleeps at the word: the engine is woken with it, as the guard. */
+	atomic_store(&slot->driver, SLOT_NOBODY);
+	atomic_store(&slot->waiter, SLOT_WAITS_AT_WORD | 1);
+	CHECK(!pthread_create(&sleeper, NULL, sleep_at_waiter, NULL));
 	inbox_raise(slot, 3);
-	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	pthread_join(sleeper, NULL);
+	CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM && !atomic_load(&slot->waiter));
 	inbox_raise(slot, 4);
-	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM);
+	/* The engine drives: nobody is woken. */
+	atomic_store(&slot->driver, SLOT_ENGINE);
+	atomic_store(&slot->waiter, SLOT_WAITS_AT_WORD | 1);
+	inbox_raise(slot, 5);
+	CHECK(atomic_load(&slot->driver) == SLOT_ENGINE && atomic_load(&slot->waiter));
 	knocks();
 	return 0;
 }

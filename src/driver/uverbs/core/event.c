@@ -17,8 +17,7 @@
 #include "base/log.h"
 #include "base/hazard.h"
 #include "driver/file/cdev_file.h"
-#include "driver/runtime/reader.h"
-#include "driver/runtime/waiter.h"
+#include "driver/runtime/drive.h"
 #include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* the most that an unprivileged process may ask for */
@@ -35,7 +34,7 @@ struct uchannel {
 	uint32_t nports;
 	struct uchannel *next; /* async channels, under channels_lock */
 
-	_Atomic(bool) stood_for; /* whether a reader stood for it since a CQ of it was armed */
+	_Atomic(bool) stood_for; /* whether a thread waited for it by functions that come here, since a CQ of it was armed */
 	_Atomic(bool) blocks;	 /* the program's descriptor did when a read asked last */
 	pthread_mutex_t lock;	 /* a leaf: held across pipe system calls that do not block */
 	bool closed;
@@ -312,7 +311,7 @@ void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count)
 	struct ib_uverbs_comp_event_desc desc = {.cq_handle = cq_handle};
 
 	channel_post(c, &desc, count);
-	reader_rouse(c);
+	drive_note_event(c);
 }
 
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event, uint32_t *count)
@@ -430,7 +429,7 @@ static void channel_last_close(struct cdev_file *cdev)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 	c->late_bytes = 0;
 	pthread_mutex_unlock(&c->lock);
-	reader_rouse(c);
+	drive_note_event(c);
 }
 
 /* ---- waiting for completion events ---- */
@@ -489,15 +488,15 @@ static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 {
 	struct uchannel *c = container_of(f, struct uchannel, cdev);
 	int saved_errno = errno, ret = 0;
-	struct stand_in_mark mark = stand_in_mark(c);
+	struct drive_mark mark = drive_mark(c);
 	/* The program may just have been told that there is something to read. */
-	bool waits = !waiter_was_told() && channel_read_waits(c, fd);
+	bool waits = !drive_was_told() && channel_read_waits(c, fd);
 
-	if (waiter_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
+	if (drive_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
 		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
 	cdev_put(f);
 	if (waits)
-		ret = reader_wait(fd, pipe_is_ready, mark, cancel);
+		ret = drive_read(fd, pipe_is_ready, mark, cancel);
 	errno = saved_errno;
 	if (ret)
 		return ret;

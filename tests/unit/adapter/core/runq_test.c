@@ -97,31 +97,6 @@ static void test_remove(void)
 	CHECK(!w[0].order && !w[2].order);
 }
 
-/* What may wait for the program's next request is told apart from what may not. */
-static void test_patience(void)
-{
-	struct worker w[2] = {0};
-
-	CHECK(!runq_is_patient(&queue));
-	runq_add_patient(&queue, &w[0].entry);
-	CHECK(runq_ready(&queue) && runq_is_patient(&queue));
-	runq_add(&queue, &w[1].entry);
-	CHECK(runq_ready(&queue) && !runq_is_patient(&queue));
-	runq_run(&queue);
-	CHECK(!runq_ready(&queue) && !runq_is_patient(&queue));
-	/* also if it is the same entry */
-	runq_add_patient(&queue, &w[0].entry);
-	CHECK(runq_is_patient(&queue));
-	runq_add(&queue, &w[0].entry);
-	CHECK(!runq_is_patient(&queue));
-	runq_run(&queue);
-	/* and if the wire was busy for it */
-	runq_add_later(&queue, &w[0].entry);
-	CHECK(runq_wake_later(&queue) && !runq_is_patient(&queue));
-	runq_run(&queue);
-	CHECK(!runq_ready(&queue));
-}
-
 static struct worker common[8];
 
 static void *note_and_run(void *arg)
@@ -173,7 +148,6 @@ int main(void)
 	test_order();
 	test_later();
 	test_remove();
-	test_patience();
 	test_threads();
 	return 0;
 }

@@ -106,7 +106,6 @@ static void fed_up(struct fed *f, bool has_descriptor)
 	f->socket.link = (struct link){.ops = &socket_ops, .fd = fd[0]};
 	f->socket.far = fd[1];
 	wire_process_add_link(f->process.wire_process, &f->socket.link, OWNER, OWNER + 1);
-	f->process.wake = &f->fabric->slots[0].wake;
 	f->process.slot = &f->fabric->slots[0];
 }
 
@@ -136,9 +135,9 @@ static void wait_drained(struct fed *f, uint32_t n)
 
 static void wait_asleep(struct fed *f)
 {
-	for (unsigned i = 0; i < WAIT_S * 1000 && atomic_load(f->process.wake) != SLOT_ASLEEP; i++)
+	for (unsigned i = 0; i < WAIT_S * 1000 && atomic_load(&f->process.slot->driver) != SLOT_NOBODY; i++)
 		usleep(1000);
-	CHECK(atomic_load(f->process.wake) == SLOT_ASLEEP);
+	CHECK(atomic_load(&f->process.slot->driver) == SLOT_NOBODY);
 }
 
 /* ---- what there is in this program ---- */

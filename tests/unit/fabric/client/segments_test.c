@@ -85,8 +85,8 @@ static void test_mapped(void)
 	CHECK(s.registry->magic == REGISTRY_MAGIC && s.subnet.nports == PORTS);
 	CHECK(count_mapped() == before + HELLO_FDS + 1);
 	/* the same memory, not a copy */
-	atomic_store(&s.slots[7].wake, 77);
-	CHECK(atomic_load(&daemon_slots[7].wake) == 77);
+	atomic_store(&s.slots[7].driver, 77);
+	CHECK(atomic_load(&daemon_slots[7].driver) == 77);
 	atomic_store(&s.traffic->used, 78);
 	CHECK(atomic_load(&daemon_traffic(7)->used) == 78 &&
 	      !atomic_load(&daemon_traffic(6)->used));
