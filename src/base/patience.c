@@ -14,9 +14,8 @@
  * that the looker has just woken, so a look also covers the next call of a caller that has slept.
  */
 #define LOOK_NS 50000u
-/* The same where the partner's process may have to wake, and then has work of its own to do first;
- * and where the looker makes the device work, because then to wake it takes two threads. */
-#define LOOK_ELSEWHERE_NS 100000u
+/* The same where the looker makes the device work, because then to wake it takes two threads. */
+#define LOOK_WORKING_NS 100000u
 /* Any thread may look for this long; after that each looker needs its own processor. */
 #define FIRST_NS 2000u
 #define LOOKS	 16u /* between two looks at the clock */
@@ -68,20 +67,14 @@ static __attribute__((cold)) void looker_starved(uint64_t now)
 
 static uint64_t look_ns(const struct patience *p)
 {
-	return p->elsewhere || p->works ? LOOK_ELSEWHERE_NS : LOOK_NS;
+	return p->works ? LOOK_WORKING_NS : LOOK_NS;
 }
 
 static bool may_look(const struct patience *p, uint64_t now)
 {
 	return now >= p->not_before_ns &&
 	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
-	       (p->elsewhere ||
-		atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1);
-}
-
-bool patience_is_there(const struct patience *p)
-{
-	return p->brisk && may_look(p, clock_ns());
+	       atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1;
 }
 
 /* A thread that looks. */
@@ -124,11 +117,10 @@ static bool look_until(struct look *l, uint64_t end)
 	return false;
 }
 
-static bool look_on(struct look *l, uint64_t end, bool elsewhere)
+static bool look_on(struct look *l, uint64_t end)
 {
-	/* Each processor has room for one looker or for the partner that works; a partner of
-	 * another process takes no room. */
-	uint32_t room = atomic_load(&machine.processors) + elsewhere;
+	/* Each processor has room for one looker or for the partner that works. */
+	uint32_t room = atomic_load(&machine.processors);
 	bool found = false;
 
 	if (atomic_fetch_add(&machine.lookers, 1) + 1 < room)
@@ -151,7 +143,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
 		return false;
-	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + look_ns(p), p->elsewhere)) {
+	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + look_ns(p))) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;
@@ -167,7 +159,7 @@ bool patience_look_on(bool (*over)(const void *arg), const void *arg)
 {
 	struct look l = {.over = over, .arg = arg, .now = clock_ns()};
 
-	return look_on(&l, l.now + MOVE_NS, false);
+	return look_on(&l, l.now + MOVE_NS);
 }
 
 bool patience_leaves(struct patience *p)

@@ -25,17 +25,12 @@ struct patience {
 	uint32_t found; /* looks in a row that found something */
 	uint32_t near;	/* short waits on the partner's processor */
 	uint32_t stay;	/* how many of these the thread makes before it leaves */
-	/* The partner, for which the thread waits, belongs to another process, which may use
-	 * processors that we may not use. */
-	bool elsewhere;
 };
 
 /* Finds out which processors there are for the calling thread. */
 void patience_init(void);
 /* Nobody looks in a child of fork. */
 void patience_fork_child(void);
-/* Is a look worth it now?  Called by a thread that has waited before. */
-bool patience_is_there(const struct patience *p) must_check;
 
 /* The work that a looker does meanwhile. */
 struct patience_meanwhile {

@@ -103,31 +103,11 @@ static void test_look(void)
 	CHECK(patience_look_on(over, &yes));
 }
 
-/* Whom another process's processor serves is looked for on the only one of our own, too. */
-static void test_elsewhere(void)
-{
-	struct patience here = {0}, there = {.elsewhere = true};
-	cpu_set_t all, one;
-
-	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
-	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
-	patience_init();
-	patience_learn(&here, SHORT_NS);
-	patience_learn(&there, SHORT_NS);
-	CHECK(!patience_look(&here, never, NULL, NULL) && !here.not_before_ns);
-	CHECK(!patience_look(&there, never, NULL, NULL) && there.not_before_ns);
-	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
-	patience_init();
-}
-
 int main(void)
 {
 	cpu_set_t set;
 
 	/* First of all: whoever has waited for a processor does not look for some time. */
-	test_elsewhere();
 	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
 	if (CPU_COUNT(&set) < 2) {
 		printf("one processor: nobody looks, and nobody leaves it\n");
