@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows of UCX's own mlx5 transports, and of MPI over them, beside a fault and its signal: each of their
 doorbells is one.  UCX_TLS says which; without it UCX takes shared memory and never meets the device.
-Each rank is bound to a processor and spins there, so the devices' threads are let out (docs/ucx.md)."""
+Each rank is bound to a processor and spins there (docs/ucx.md)."""
 import pathlib
 import shutil
 import tempfile
@@ -28,8 +28,7 @@ def mpi(bench, prefix, transport):
             bench.plain(["mpicc", "-O2", "-o", program, str(HERE / "pingpong.c")])
             return bench.plain([*prefix, "mpirun", "--allow-run-as-root", "-np", "2", "--bind-to",
                                 "core", "--mca", "pml", "ucx", "-x", f"UCX_TLS={transport},self",
-                                "-x", f"UCX_NET_DEVICES={bench.device}:1", "-x",
-                                "SOFTHCA_PROCESSORS=peers", program, "8", str(ROUNDS)])
+                                "-x", f"UCX_NET_DEVICES={bench.device}:1", program, "8", str(ROUNDS)])
     return bench.once(("mpi pingpong", transport), run)
 
 
