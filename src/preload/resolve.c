@@ -176,18 +176,19 @@ static enum step walk_jump(struct walk *w, size_t n)
 }
 
 /*
- * What the tree does not have of an interface is the machine's.  Its directory is below the device
- * in the tree, and anywhere on the machine.
+ * What the tree does not have of an interface is the machine's.  The directory of the interface is
+ * below the device in the tree, and anywhere on the machine.
  */
 static bool walk_to_interface(struct walk *w)
 {
-	const char *net = w->crossed ? strstr(w->at, NET_DIR) : NULL;
+	const char *net = strstr(w->at, NET_DIR);
 
 	if (!net || !strchr(net + strlen(NET_DIR), '/') || is_there(w->at))
 		return false;
 	memmove(w->at + strlen(NET_CLASS), net, strlen(net) + 1);
 	memcpy(w->at, NET_CLASS, strlen(NET_CLASS));
 	w->len = strlen(w->at);
+	w->crossed = true;
 	return true;
 }
 
@@ -225,7 +226,7 @@ static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 			w->in_tree = false;
 			if (walk_to_interface(w))
 				return STEP_STOP;
-			w->in_tree = w->crossed && !machine_has_parent(w);
+			w->in_tree = !machine_has_parent(w);
 			if (w->in_tree)
 				return STEP_STOP;
 		}

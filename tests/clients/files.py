@@ -387,6 +387,23 @@ assert not libc.posix_spawn(ctypes.byref(pid), b"/bin/sh", actions, None, words,
 assert not os.waitpid(pid.value, 0)[1]
 """
 
+# What is below a directory that the tree alone has is the tree's, by any name.
+REAL_NAMES = """
+device = os.path.realpath(ib)
+assert device.startswith("/sys/devices/")
+for error, path in ((errno.EPERM, f"{device}/x"), (errno.EPERM, f"{device}/../x"), (errno.EEXIST, f"{device}/node_guid"),
+                    (errno.ENOENT, f"{device}/none/x"), (errno.ENOTDIR, f"{device}/node_guid/x")):
+    for call in os.mkdir, os.mkfifo, os.mknod, lambda p: os.symlink("x", p):
+        fails(error, call, path)
+fails(errno.EACCES, os.open, f"{device}/x", os.O_WRONLY | os.O_CREAT, 0o600)
+fails(errno.ENOENT, os.stat, f"{device}/x")
+d = os.open(f"{device}/ports", os.O_RDONLY)
+fails(errno.EPERM, os.mkdir, "x", dir_fd=d), fails(errno.ENOENT, os.unlink, "x", dir_fd=d)
+os.chdir(device)
+fails(errno.EPERM, os.mkdir, "x"), fails(errno.EPERM, os.rename, "node_guid", "x")
+fails(errno.ENOENT, os.mkdir, "/sys/devices/none/x")
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -401,6 +418,7 @@ def cases():
         ("files: listings of what the machine has, too", script(LISTINGS)),
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
+        ("files: real names", script(REAL_NAMES)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -194,7 +194,14 @@ static void test_shared(void)
 	expect_map("/sys/bus/pci/devices/0000:ff:1f.0/vendor", FUNCTION "/vendor");
 	expect_map("/sys/bus/pci/devices/0000:ff:1f.1/vendor", NULL);
 	expect_map("/sys/bus/pci/drivers/mlx5_core", "sys/bus/pci/drivers/mlx5_core");
-	expect_map("/sys/bus/pci/drivers/mlx5_core/bind", NULL);
+	/* of a directory that the tree alone has, what is missing is the tree's, too */
+	expect_map("/sys/bus/pci/drivers/mlx5_core/bind",
+		   access("/sys/bus/pci/drivers/mlx5_core", F_OK)
+			   ? "sys/bus/pci/drivers/mlx5_core/bind"
+			   : NULL);
+	expect_map("/" FUNCTION "/infiniband/mlx5_0/x", FUNCTION "/infiniband/mlx5_0/x");
+	expect_map("/" FUNCTION "/infiniband/no/x", FUNCTION "/infiniband/no/x");
+	expect_map("/sys/devices/infiniband", NULL);
 	expect_map("/sys/bus/pci/drivers/nvme/bind", NULL);
 	expect_map("/sys/class/net/", NULL);
 	expect_map("/sys", NULL);
@@ -206,6 +213,7 @@ static void test_shared(void)
 	expect_map("/sys/class/net/soft0/deviceful/x", NULL);
 	expect_map("/sys/class/net/soft0/statistics/x", NULL);
 	expect_map("/sys/class/net/soft1/device/x", NULL);
+	expect_machine("/" FUNCTION "/net/soft0/statistics/x", "/sys/class/net/soft0/statistics/x");
 }
 
 static void test_long_paths(void)
