@@ -42,10 +42,9 @@ void tree_device_forked(void)
 /* A child of vfork(2) would leave its descriptor in its parent's table. */
 static bool may_track(void)
 {
-	pid_t none = 0;
+	pid_t owner = 0, self = getpid();
 
-	atomic_compare_exchange_strong(&device_pid, &none, getpid());
-	return tree_device_owner();
+	return atomic_compare_exchange_strong(&device_pid, &owner, self) || owner == self;
 }
 
 /* As in sysfs, nobody makes files, root included. */
@@ -87,7 +86,7 @@ static bool makes_only(int flags)
 static int tree_file_open(struct tree_path *t, int flags)
 {
 	const char *device = device_tree_node(t->below);
-	struct stat st;
+	struct stat *st = &t->st;
 
 	if (flags & O_PATH)
 		return real(open)(t->text, flags);
@@ -96,13 +95,13 @@ static int tree_file_open(struct tree_path *t, int flags)
 		pthread_testcancel();
 		return cdev_open(device, flags);
 	}
-	if (real(fstatat)(AT_FDCWD, t->text, &st, AT_SYMLINK_NOFOLLOW))
+	if (!t->looked && real(fstatat)(AT_FDCWD, t->text, st, AT_SYMLINK_NOFOLLOW))
 		return missing_open(t, flags);
 	if (device && !(flags & (O_EXCL | O_DIRECTORY)))
 		return tree_file_open(t, flags & ~O_CREAT);
-	if (S_ISREG(st.st_mode) && !makes_only(flags) && !(flags & O_DIRECTORY))
-		return attribute_open(t, &st, flags);
-	if (S_ISDIR(st.st_mode) && (flags & O_TMPFILE) == O_TMPFILE) {
+	if (S_ISREG(st->st_mode) && !makes_only(flags) && !(flags & O_DIRECTORY))
+		return attribute_open(t, st, flags);
+	if (S_ISDIR(st->st_mode) && (flags & O_TMPFILE) == O_TMPFILE) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}

@@ -10,7 +10,8 @@
 struct view {
 	const char *root; /* the tree's directory */
 	size_t root_len;
-	void (*ensure)(void); /* the tree must be there now */
+	void (*ensure)(void);	   /* the tree must be there now */
+	const _Atomic(bool) *held; /* this process has asked for the tree, which was there */
 };
 
 /*

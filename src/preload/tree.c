@@ -38,7 +38,8 @@ enum { ENV_UNREAD, ENV_READING, ENV_OFF, ENV_ON };
 static _Atomic(int) env_state;
 static char root[PATH_MAX]; /* valid once ENV_ON */
 static void ensure_tree(void);
-static struct view view = {.root = root, .ensure = ensure_tree};
+static _Atomic(bool) held;
+static struct view view = {.root = root, .ensure = ensure_tree, .held = &held};
 static _Atomic(uint64_t) start_failed_ns;
 
 static void read_environment(void)
@@ -113,10 +114,15 @@ static bool live_name(const char *path)
 bool tree_live(const char *below, char *name, size_t size)
 {
 	static const char dir[] = "/" TREE_WORD "/";
-	const char *rest = strstr(below, dir);
+	const char *rest = NULL, *next = below;
 	int n;
 
-	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below))
+	if (strncmp(below, "sys/", 4) != 0 || !live_name(below))
+		return false;
+	/* The last of several, in a path through links ("mlx5_0/device/infiniband/mlx5_0/..."). */
+	for (; (next = strstr(next, dir)); next++)
+		rest = next;
+	if (!rest)
 		return false;
 	/* The class's directory is a symbolic link to where the device is. */
 	n = snprintf(name, size, "sys/class%s", rest);
@@ -132,7 +138,6 @@ bool tree_live(const char *below, char *name, size_t size)
  */
 static void ensure_tree(void)
 {
-	static _Atomic(bool) held;
 	uint64_t failed;
 
 	if (atomic_load(&held) && !real(access)(root, F_OK))
@@ -187,7 +192,7 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 	int saved_errno = errno;
 
 	t->below = NULL;
-	t->merged = t->missing = false;
+	t->merged = t->missing = t->looked = false;
 	/* The kernel says what is wrong with a path that cannot be read. */
 	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;

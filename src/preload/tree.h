@@ -19,6 +19,8 @@ struct tree_path {
 	const char *below;
 	bool missing; /* the tree should have it, and has not */
 	bool merged;  /* a directory that the machine has, too, and the path is the machine's */
+	bool looked;  /* the kernel's description of the file is at hand, which is no link */
+	struct stat st;
 	char text[PATH_MAX];
 };
 

@@ -85,6 +85,7 @@ for path in (f"{port}/counters/port_xmit_data", f"{ib}/fw_ver"):
 """
 
 ATTRIBUTES = """
+import time
 counter = f"{ib}/ports/1/counters/port_xmit_packets"
 for path in (counter, f"{ib}/fw_ver"):
     fails(errno.EBADF, os.write, os.open(path, os.O_RDONLY), b"0")
@@ -95,6 +96,10 @@ for path in (counter, f"{ib}/fw_ver"):
 fails(errno.EACCES, os.open, "/sys/class/infiniband/made", os.O_WRONLY | os.O_CREAT, 0o644)
 fails(errno.ENOENT, os.open, f"{ib}/none/made", os.O_WRONLY | os.O_CREAT, 0o644)
 fails(errno.EOPNOTSUPP, os.open, ib, os.O_WRONLY | os.O_TMPFILE, 0o600)
+fd = os.open(f"{ib}/ports/1/lid", os.O_RDONLY)
+stored = os.stat(f"/proc/self/fd/{fd}").st_mtime_ns
+time.sleep(0.05)
+assert os.read(fd, 64) == os.pread(fd, 64, 0) and os.stat(f"/proc/self/fd/{fd}").st_mtime_ns == stored  # the same text
 fd = os.open(f"{ib}/node_desc", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 assert libc.creat(f"{ib}/node_desc".encode(), 0o644) >= 0
 libc.freopen.restype = libc.fdopen.restype = ctypes.c_void_p

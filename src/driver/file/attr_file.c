@@ -24,8 +24,6 @@
 
 struct attr_file {
 	struct cdev_file cdev;
-	dev_t dev; /* of the memfd */
-	ino_t ino;
 	struct stat look; /* the file of the tree */
 	char path[FABRIC_PATH_BYTES];
 };
@@ -40,10 +38,13 @@ static int text_store(int fd, const char *text, ssize_t n)
 	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
 }
 
-/* What the kernel says, not attr_fstat. */
-static int real_fstat(int fd, struct stat *st)
+/* A look costs less than storing the same text again. */
+static bool has_text(int fd, const char *text, ssize_t n)
 {
-	return (int)syscall(SYS_fstat, fd, st);
+	char present[FABRIC_TEXT_BYTES + 1];
+
+	return syscall(SYS_pread64, fd, present, sizeof(present), 0) == n &&
+	       !memcmp(present, text, (size_t)n);
 }
 
 /* The old text stays if the fabric has gone, because then there is no new one. */
@@ -51,17 +52,13 @@ static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 {
 	struct attr_file *a = attr_file_of(f);
 	char text[FABRIC_TEXT_BYTES];
-	struct stat st;
 	int writable;
 	ssize_t n;
 
 	if (position)
 		return;
-	/* libc closes some descriptors without us: the number may name another file now */
-	if (real_fstat(fd, &st) || st.st_dev != a->dev || st.st_ino != a->ino)
-		return;
 	n = fabric_read_attr(a->path, text, sizeof(text));
-	if (n < 0)
+	if (n < 0 || has_text(fd, text, n))
 		return;
 	writable = descriptor_reopen(0, fd, O_RDWR);
 	(void)text_store(writable < 0 ? fd : writable, text, n);
@@ -95,20 +92,13 @@ static const struct cdev_ops attr_ops = {
 static void attr_track(int fd, const char *path, const struct stat *look)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));
-	struct stat st;
 
 	if (!a)
 		return;
 	cdev_file_init(&a->cdev, &attr_ops);
-	if (real_fstat(fd, &st) || !text_copy(a->path, sizeof(a->path), path))
-		goto free_file;
-	a->dev = st.st_dev;
-	a->ino = st.st_ino;
 	a->look = *look;
-	if (!cdev_install(fd, &a->cdev))
-		return;
-free_file:
-	free(a);
+	if (!text_copy(a->path, sizeof(a->path), path) || cdev_install(fd, &a->cdev))
+		free(a);
 }
 
 /* A program that opens an attribute for reading cannot write it; without /proc, it could.  The number

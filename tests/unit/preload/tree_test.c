@@ -256,6 +256,25 @@ static void test_relative(void)
 	expect_map("./x", NULL);
 }
 
+/* A file of a path without ".." needs no walk: its name keeps the links. */
+static void test_files(void)
+{
+	static const char state[] = "sys/class/infiniband/mlx5_0/ports/1/state";
+	struct tree_path t;
+	char path[100];
+
+	snprintf(path, sizeof(path), "/%s", state);
+	expect_tree(map(path, false, &t), &t, state);
+	CHECK(t.looked && S_ISREG(t.st.st_mode));
+	expect_tree(map(path, true, &t), &t, state);
+	snprintf(path, sizeof(path), "/%s/", state);
+	expect_map(path, FUNCTION "/infiniband/mlx5_0/ports/1/state/");
+	expect_map("/sys/class/infiniband/mlx5_0/ports/../ports/1/state",
+		   FUNCTION "/infiniband/mlx5_0/ports/1/state");
+	expect_map("/sys/class/infiniband/mlx5_0/ports/1", FUNCTION "/infiniband/mlx5_0/ports/1");
+	CHECK(map("/sys/class/infiniband/mlx5_0/ports/1", false, &t) && !t.looked);
+}
+
 /* The host's directory by its real name, as whoever removes it comes there. */
 static void test_real_names(void)
 {
@@ -314,6 +333,8 @@ static void test_live(void)
 		    "sys/class/infiniband/mlx5_0/ports/1/gids/3");
 	expect_live("sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3",
 		    "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3");
+	expect_live("sys/class/infiniband/mlx5_0/device/infiniband/mlx5_0/ports/1/state",
+		    "sys/class/infiniband/mlx5_0/ports/1/state");
 	/* where the links of the class lead */
 	expect_live("sys/devices/pci0000:00/0000:00:02.0/infiniband/mlx5_0/ports/1/lid",
 		    "sys/class/infiniband/mlx5_0/ports/1/lid");
@@ -371,6 +392,7 @@ int main(int argc, char **argv)
 	test_long_paths();
 	test_relative();
 	test_real_names();
+	test_files();
 	test_unmap();
 	test_live();
 	test_devices();
