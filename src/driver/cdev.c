@@ -423,9 +423,9 @@ int cdev_open_attr(const char *path, int flags, bool tracked, const struct stat 
 	return to_errno(attr_file_open(path, flags, tracked ? look : NULL));
 }
 
-int cdev_open_attr_for_writing(const char *path, int flags)
+int cdev_open_attr_for_writing(const char *path, int flags, bool tracked, const struct stat *look)
 {
 	no_cancellation();
 
-	return to_errno(attr_file_create(path, flags));
+	return to_errno(attr_file_create(path, flags, tracked ? look : NULL));
 }

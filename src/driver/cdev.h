@@ -88,7 +88,7 @@ void cdev_dup(int fd, int newfd);
  */
 int cdev_open_attr(const char *path, int flags, bool tracked, const struct stat *look);
 /* The same for writing, of an attribute that only the daemon writes, when somebody tells it to. */
-int cdev_open_attr_for_writing(const char *path, int flags);
+int cdev_open_attr_for_writing(const char *path, int flags, bool tracked, const struct stat *look);
 
 /*
  * The preload calls these around fork(2), also in a process that has never opened a device, and

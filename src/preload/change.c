@@ -17,7 +17,9 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "driver/cdev.h"
 #include "fabric/device_tree.h"
+#include "preload/program_memory.h"
 #include "preload/tree.h"
 
 int __xmknod(int version, const char *path, mode_t mode, dev_t *dev);
@@ -70,6 +72,21 @@ static int tree_change(struct tree_path *t, enum change change)
 	return error ? -1 : 0;
 }
 
+/* Tells whether the call is about the descriptor itself. */
+static bool is_of_tree_itself(int fd, const char *path, int flags)
+{
+	struct tree_path t;
+
+	return flags & AT_EMPTY_PATH && (!path || (program_path_is_valid(path) && !*path)) &&
+	       (cdev_is_ours(fd) || tree_map_descriptor(fd, &t));
+}
+
+static int change_refused(int error)
+{
+	errno = error;
+	return -1;
+}
+
 /* Defines a function of one path, relative to dirfd; the rest are the arguments of the real one. */
 #define CHANGES_PATH(change, dirfd, keep_last, name, parameters, ...)               \
 	exported int name parameters                                                \
@@ -103,28 +120,36 @@ CHANGES_PATH(CHANGES, AT_FDCWD, true, remove, (const char *path), mapped)
 CHANGES_PATH((flags & AT_REMOVEDIR) ? REMOVES_DIRECTORY : REMOVES_FILE, at, true, unlinkat,
 	     (int at, const char *path, int flags), at, mapped, flags)
 
+/* A function that may also be about a descriptor. */
+#define CHANGES_BY_FLAGS(name, parameters, ...)                                           \
+	exported int name parameters                                                      \
+	{                                                                                 \
+		struct tree_path t;                                                       \
+		const char *mapped = tree_map(at, path, flags & AT_SYMLINK_NOFOLLOW, &t); \
+                                                                                          \
+		if (is_of_tree_itself(at, path, flags))                                   \
+			return change_refused(EPERM);                                     \
+		return t.below ? tree_change(&t, CHANGES) : real(name)(__VA_ARGS__);      \
+	}
+
 CHANGES_PATH(CHANGES, AT_FDCWD, false, chmod, (const char *path, mode_t mode), mapped, mode)
 CHANGES_PATH(CHANGES, AT_FDCWD, true, lchmod, (const char *path, mode_t mode), mapped, mode)
-CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), fchmodat,
-	     (int at, const char *path, mode_t mode, int flags), at, mapped, mode, flags)
+CHANGES_BY_FLAGS(fchmodat, (int at, const char *path, mode_t mode, int flags), at, mapped, mode,
+		 flags)
 CHANGES_PATH(CHANGES, AT_FDCWD, false, chown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
 	     gid)
 CHANGES_PATH(CHANGES, AT_FDCWD, true, lchown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
 	     gid)
-CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), fchownat,
-	     (int at, const char *path, uid_t uid, gid_t gid, int flags), at, mapped, uid, gid,
-	     flags)
+CHANGES_BY_FLAGS(fchownat, (int at, const char *path, uid_t uid, gid_t gid, int flags), at, mapped,
+		 uid, gid, flags)
 CHANGES_PATH(CHANGES, AT_FDCWD, false, utime, (const char *path, const struct utimbuf *times),
 	     mapped, times)
 CHANGES_PATH(CHANGES, AT_FDCWD, false, utimes, (const char *path, const struct timeval times[2]),
 	     mapped, times)
 CHANGES_PATH(CHANGES, AT_FDCWD, true, lutimes, (const char *path, const struct timeval times[2]),
 	     mapped, times)
-CHANGES_PATH(CHANGES, at, false, futimesat,
-	     (int at, const char *path, const struct timeval times[2]), at, mapped, times)
-CHANGES_PATH(CHANGES, at, (flags & AT_SYMLINK_NOFOLLOW), utimensat,
-	     (int at, const char *path, const struct timespec times[2], int flags), at, mapped,
-	     times, flags)
+CHANGES_BY_FLAGS(utimensat, (int at, const char *path, const struct timespec times[2], int flags),
+		 at, mapped, times, flags)
 
 CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, false, setxattr,
 	     (const char *path, const char *name, const void *value, size_t size, int flags),
@@ -140,6 +165,100 @@ CHANGES_PATH(CHANGES_LENGTH, AT_FDCWD, false, truncate, (const char *path, off_t
 	     length)
 CHANGES_PATH(CHANGES_LENGTH, AT_FDCWD, false, truncate64, (const char *path, __off64_t length),
 	     mapped, length)
+
+/* ---- by a descriptor, as the kernel does with files of sysfs and devtmpfs ---- */
+
+static int descriptor_flags(int fd)
+{
+	int flags = real(fcntl)(fd, F_GETFL);
+
+	return flags < 0 ? O_PATH : flags;
+}
+
+static int descriptor_change(int fd, int error)
+{
+	return change_refused(descriptor_flags(fd) & O_PATH ? EBADF : error);
+}
+
+#define CHANGES_DESCRIPTOR(error, name, parameters, ...)                      \
+	exported int name parameters                                          \
+	{                                                                     \
+		return tree_has_descriptor(fd) ? descriptor_change(fd, error) \
+					       : real(name)(__VA_ARGS__);     \
+	}
+
+CHANGES_DESCRIPTOR(EPERM, fchmod, (int fd, mode_t mode), fd, mode)
+CHANGES_DESCRIPTOR(EPERM, fchown, (int fd, uid_t uid, gid_t gid), fd, uid, gid)
+CHANGES_DESCRIPTOR(EPERM, futimens, (int fd, const struct timespec times[2]), fd, times)
+CHANGES_DESCRIPTOR(EPERM, futimes, (int fd, const struct timeval times[2]), fd, times)
+CHANGES_DESCRIPTOR(EOPNOTSUPP, fsetxattr,
+		   (int fd, const char *name, const void *value, size_t size, int flags), fd, name,
+		   value, size, flags)
+CHANGES_DESCRIPTOR(EOPNOTSUPP, fremovexattr, (int fd, const char *name), fd, name)
+
+exported int futimesat(int at, const char *path, const struct timeval times[2])
+{
+	struct tree_path t;
+	const char *mapped = tree_map(at, path, false, &t);
+
+	if (!path && tree_has_descriptor(at))
+		return descriptor_change(at, EPERM);
+	return t.below ? tree_change(&t, CHANGES) : real(futimesat)(at, mapped, times);
+}
+
+/* Of the tree's files themselves nobody has a descriptor to write by, so the kernel refuses these. */
+
+static bool is_attribute(int fd)
+{
+	struct stat st;
+
+	return !tree_fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+static bool can_be_written(int fd)
+{
+	int flags = descriptor_flags(fd);
+
+	return !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY;
+}
+
+#define CHANGES_DESCRIPTOR_LENGTH(name, offset)                              \
+	exported int name(int fd, offset length)                             \
+	{                                                                    \
+		if (!cdev_is_ours(fd))                                       \
+			return real(name)(fd, length);                       \
+		return length >= 0 && is_attribute(fd) && can_be_written(fd) \
+			       ? 0                                           \
+			       : change_refused(EINVAL);                     \
+	}
+
+CHANGES_DESCRIPTOR_LENGTH(ftruncate, off_t)
+CHANGES_DESCRIPTOR_LENGTH(ftruncate64, __off64_t)
+
+static int space_error(int fd, off_t offset, off_t bytes)
+{
+	if (offset < 0 || bytes <= 0)
+		return EINVAL;
+	if (!can_be_written(fd))
+		return EBADF;
+	return is_attribute(fd) ? EOPNOTSUPP : ENODEV;
+}
+
+#define CHANGES_DESCRIPTOR_SPACE(name, answer, parameters, ...)                  \
+	exported int name parameters                                             \
+	{                                                                        \
+		return cdev_is_ours(fd) ? answer(space_error(fd, offset, bytes)) \
+					: real(name)(__VA_ARGS__);               \
+	}
+
+CHANGES_DESCRIPTOR_SPACE(fallocate, change_refused, (int fd, int mode, off_t offset, off_t bytes),
+			 fd, mode, offset, bytes)
+CHANGES_DESCRIPTOR_SPACE(fallocate64, change_refused,
+			 (int fd, int mode, __off64_t offset, __off64_t bytes), fd, mode, offset,
+			 bytes)
+CHANGES_DESCRIPTOR_SPACE(posix_fallocate, , (int fd, off_t offset, off_t bytes), fd, offset, bytes)
+CHANGES_DESCRIPTOR_SPACE(posix_fallocate64, , (int fd, __off64_t offset, __off64_t bytes), fd,
+			 offset, bytes)
 
 /* ---- files of a new name ---- */
 
@@ -181,10 +300,12 @@ struct name {
 	struct tree_path t;
 };
 
-static void name_map(struct name *n, int dirfd, const char *path, bool keep_last)
+static void name_map(struct name *n, int dirfd, const char *path, int flags)
 {
 	n->at = dirfd;
-	n->mapped = tree_map(dirfd, path, keep_last, &n->t);
+	n->mapped = path;
+	if (!is_of_tree_itself(dirfd, path, flags) || !tree_map_descriptor(dirfd, &n->t))
+		n->mapped = tree_map(dirfd, path, !(flags & AT_SYMLINK_FOLLOW), &n->t);
 }
 
 /* Neither from the tree nor to it: it is a file system of its own. */
@@ -218,8 +339,8 @@ static int tree_link(struct name *from, struct name *to)
 	{                                                                    \
 		struct name a, b;                                            \
                                                                              \
-		name_map(&a, from_at, from, true);                           \
-		name_map(&b, to_at, to, true);                               \
+		name_map(&a, from_at, from, 0);                              \
+		name_map(&b, to_at, to, 0);                                  \
 		return a.t.below || b.t.below ? tree_rename(&a, &b, flags)   \
 					      : real(function)(__VA_ARGS__); \
 	}
@@ -231,17 +352,17 @@ RENAMES(renameat2, from_at, to_at, flags,
 	(int from_at, const char *from, int to_at, const char *to, unsigned flags), a.at, a.mapped,
 	b.at, b.mapped, flags)
 
-#define LINKS(function, from_at, to_at, keep_last, parameters, ...)                              \
+#define LINKS(function, from_at, to_at, flags, parameters, ...)                                  \
 	exported int function parameters                                                         \
 	{                                                                                        \
 		struct name a, b;                                                                \
                                                                                                  \
-		name_map(&a, from_at, from, keep_last);                                          \
-		name_map(&b, to_at, to, true);                                                   \
+		name_map(&a, from_at, from, flags);                                              \
+		name_map(&b, to_at, to, 0);                                                      \
 		return a.t.below || b.t.below ? tree_link(&a, &b) : real(function)(__VA_ARGS__); \
 	}
 
-LINKS(link, AT_FDCWD, AT_FDCWD, true, (const char *from, const char *to), a.mapped, b.mapped)
-LINKS(linkat, from_at, to_at, !(flags & AT_SYMLINK_FOLLOW),
+LINKS(link, AT_FDCWD, AT_FDCWD, 0, (const char *from, const char *to), a.mapped, b.mapped)
+LINKS(linkat, from_at, to_at, flags,
       (int from_at, const char *from, int to_at, const char *to, int flags), a.at, a.mapped, b.at,
       b.mapped, flags)

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -46,6 +47,22 @@ static int serve_and_tell(int fd, unsigned long request, void *arg)
 	return ret;
 }
 
+/* sysfs has none of the flags of a file, which `chattr +i` sets, nor has devtmpfs. */
+static bool is_refused(int fd, unsigned long request)
+{
+	struct tree_path t;
+
+	switch ((uint32_t)request) {
+	case (uint32_t)FS_IOC_SETFLAGS:
+	case (uint32_t)FS_IOC_GETFLAGS:
+	case (uint32_t)FS_IOC_FSSETXATTR:
+	case (uint32_t)FS_IOC_FSGETXATTR:
+		return cdev_is_ours(fd) || tree_map_descriptor(fd, &t);
+	default:
+		return false;
+	}
+}
+
 exported int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -54,6 +71,10 @@ exported int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (unlikely(is_refused(fd, request))) {
+		errno = ENOTTY;
+		return -1;
+	}
 	if (cdev_is_ours(fd) || cdev_adopt(fd, request))
 		return cdev_ioctl(fd, request, arg);
 	return begins_to_serve(request) ? serve_and_tell(fd, request, arg)

@@ -66,10 +66,10 @@ static int attribute_open(const struct tree_path *t, struct stat *st, int flags)
 		errno = EACCES;
 		return -1;
 	}
+	tree_describe(t, st);
 	if (writes && device_tree_is_written(t->below) && tree_live(t->below, name, sizeof(name)))
-		return cdev_open_attr_for_writing(name, flags);
+		return cdev_open_attr_for_writing(name, flags, may_track(), st);
 	if (!writes && tree_live(t->below, name, sizeof(name))) {
-		tree_describe(t, st);
 		fd = cdev_open_attr(name, flags, may_track(), st);
 		if (fd >= 0)
 			return fd;

@@ -34,6 +34,7 @@ int __wrap_mkdir(const char *path, mode_t mode);
 int __wrap_rmdir(const char *path);
 int __wrap_unlink(const char *path);
 int __wrap_unlinkat(int dirfd, const char *path, int flags);
+int __wrap_ftruncate64(int fd, __off64_t length);
 DIR *__wrap_opendir(const char *path);
 DIR *__wrap_fdopendir(int fd);
 struct dirent64 *__wrap_readdir64(DIR *dir);
@@ -103,6 +104,11 @@ int __wrap_unlink(const char *path)
 int __wrap_unlinkat(int dirfd, const char *path, int flags)
 {
 	return (int)syscall(SYS_unlinkat, dirfd, path, flags);
+}
+
+int __wrap_ftruncate64(int fd, __off64_t length)
+{
+	return (int)syscall(SYS_ftruncate, fd, length);
 }
 
 /* ---- by the C library ---- */

@@ -33,7 +33,7 @@ static void descriptor_describe(int fd, struct stat *st)
 		tree_describe_descriptor(fd, st);
 }
 
-static int tree_fstat(int fd, struct stat *st)
+int tree_fstat(int fd, struct stat *st)
 {
 	int ret = real(fstat)(fd, st);
 

@@ -187,6 +187,50 @@ static bool begins_in_view(const char *path)
 	return !*path || *path == '.' || !strncmp(path, "uio", 3);
 }
 
+/* Gives the name of the file behind a descriptor, or of the current directory. */
+static bool name_of(int fd, char out[static PATH_MAX])
+{
+	ssize_t n = descriptor_name(fd, out, PATH_MAX - 1);
+
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+bool tree_map_descriptor(int fd, struct tree_path *t)
+{
+	int saved_errno = errno;
+	bool in_tree;
+
+	t->below = NULL;
+	t->merged = t->missing = t->looked = false;
+	if (fd == -1 || !tree_active())
+		return false;
+	in_tree = name_of(fd, t->text) && !strncmp(t->text, root, view.root_len) &&
+		  t->text[view.root_len] == '/';
+	if (in_tree)
+		t->below = t->text + view.root_len + 1;
+	errno = saved_errno;
+	return in_tree;
+}
+
+/*
+ * Links of /proc lead to open files without a walk.  Programs open a file once more that way, of which
+ * they have an O_PATH descriptor.  Returns the descriptor's number, or -1.
+ */
+static int descriptor_in_path(const char *path)
+{
+	static const char *const dirs[] = {"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"};
+
+	for (size_t i = 0; i < array_size(dirs); i++) {
+		const char *number = path + strlen(dirs[i]);
+
+		if (!strncmp(path, dirs[i], strlen(dirs[i])) && *number &&
+		    strspn(number, "0123456789") == strlen(number) && strlen(number) < 10)
+			return (int)strtol(number, NULL, 10);
+	}
+	return -1;
+}
+
 const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t)
 {
 	int saved_errno = errno;
@@ -196,7 +240,9 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 	/* The kernel says what is wrong with a path that cannot be read. */
 	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;
-	if (begins_in_view(path) || strstr(path, TREE_WORD)) {
+	if (!keep_last && tree_map_descriptor(descriptor_in_path(path), t)) {
+		path = t->text;
+	} else if (begins_in_view(path) || strstr(path, TREE_WORD)) {
 		path = resolve(&view, dirfd, path, keep_last, t);
 		if (t->below || t->merged)
 			atomic_store_explicit(&near_view, true, memory_order_relaxed);
@@ -208,15 +254,6 @@ const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_pa
 bool tree_unmap(char *path)
 {
 	return tree_active() && resolve_unmap(&view, path);
-}
-
-/* Gives the name of the file behind a descriptor, or of the current directory. */
-static bool name_of(int fd, char out[static PATH_MAX])
-{
-	ssize_t n = descriptor_name(fd, out, PATH_MAX - 1);
-
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
 }
 
 void tree_directory_changed(void)
@@ -256,17 +293,28 @@ void tree_describe(const struct tree_path *t, struct stat *st)
 		device_tree_describe(root, t->below, st);
 }
 
+/* Few other files look like that, which saves most programs a slower system call. */
+static bool looks_like_of_tree(const struct stat *st)
+{
+	return (S_ISCHR(st->st_mode) && !st->st_rdev) ||
+	       (S_ISREG(st->st_mode) && (st->st_mode & ALLPERMS) == 0444);
+}
+
 void tree_describe_descriptor(int fd, struct stat *st)
 {
-	bool stand_in = S_ISCHR(st->st_mode) && !st->st_rdev;
-	bool attribute = S_ISREG(st->st_mode) && (st->st_mode & ALLPERMS) == 0444;
-	struct tree_path t = {.below = t.text + 1};
-	int saved_errno = errno;
+	struct tree_path t;
 
-	/* Few other files look like that, which saves most programs the second system call. */
-	if ((!stand_in && !attribute) || !tree_active())
-		return;
-	if (name_of(fd, t.text) && tree_unmap(t.text))
+	if (looks_like_of_tree(st) && tree_map_descriptor(fd, &t))
 		tree_describe(&t, st);
-	errno = saved_errno;
+}
+
+bool tree_has_descriptor(int fd)
+{
+	struct tree_path t;
+	struct stat st;
+
+	if (cdev_is_ours(fd))
+		return true;
+	return tree_active() && !real(fstat)(fd, &st) &&
+	       (looks_like_of_tree(&st) || S_ISDIR(st.st_mode)) && tree_map_descriptor(fd, &t);
 }

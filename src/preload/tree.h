@@ -47,15 +47,24 @@ bool tree_parent_is_there(struct tree_path *t) must_check;
 bool tree_live(const char *below, char *name, size_t size) must_check;
 /* Takes the host's directory off a path that the kernel gave; false: it was not there. */
 bool tree_unmap(char *path);
+/* As tree_map for the file behind a descriptor; false: it is none of the tree's files.  Keeps errno. */
+bool tree_map_descriptor(int fd, struct tree_path *t) must_check;
+
+/*
+ * Tells whether a descriptor is a device's, or the tree's to read an attribute or a directory by.  The
+ * file of an O_PATH descriptor may have another look.
+ */
+bool tree_has_descriptor(int fd) must_check;
 
 /* Gives what stat says of a file of the tree the look of the device or the attribute. */
 void tree_describe(const struct tree_path *t, struct stat *st);
 /* The same for a descriptor. */
 void tree_describe_descriptor(int fd, struct stat *st);
 
-/* Work as openat(2), fstatat(2) and chdir(2), for all of the above. */
+/* Work as openat(2), fstatat(2), fstat(2) and chdir(2), for all of the above. */
 int tree_open(int dirfd, const char *path, int flags, mode_t mode);
 int tree_stat(int dirfd, const char *path, struct stat *st, int flags);
+int tree_fstat(int fd, struct stat *st);
 int tree_chdir(const char *path);
 /* Work as the functions of libc, for directories of the machine and the tree as well. */
 DIR *tree_opendir(const char *path);

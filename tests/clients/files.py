@@ -392,6 +392,67 @@ assert not libc.posix_spawn(ctypes.byref(pid), b"/bin/sh", actions, None, words,
 assert not os.waitpid(pid.value, 0)[1]
 """
 
+# The errors are those of sysfs for an ordinary user (fchmod, fchown, times) and for everybody (the others), Linux 6.18.
+DESCRIPTORS = """
+import fcntl, shutil, struct, tempfile
+real = f"{os.environ['SOFTHCA_DIR']}/hosts/{os.environ['SOFTHCA_HOST']}"
+counter, guid, desc = f"{ib}/ports/1/counters/port_xmit_data", f"{ib}/node_guid", f"{ib}/node_desc"
+top = "/sys/class/infiniband"
+class Times(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_long * 4)]
+times = ctypes.byref(Times((1, 0, 1, 0)))
+SETFLAGS, GETFLAGS, FSSETXATTR = 0x40086602, 0x80086601, 0x401c5820
+def error_of(call, *arguments):
+    ctypes.set_errno(0)
+    return ctypes.get_errno() if call(*arguments) < 0 else 0
+def everything(fd):
+    return [error_of(libc.fchmod, fd, 0o777), error_of(libc.fchown, fd, 0, 0), error_of(libc.fchownat, fd, b"", 0, 0, 0x1000),
+            error_of(libc.futimens, fd, times), error_of(libc.futimens, fd, None), error_of(libc.futimes, fd, times),
+            error_of(libc.futimesat, fd, None, times), error_of(libc.fsetxattr, fd, b"user.x", b"1", 1, 0),
+            error_of(libc.fremovexattr, fd, b"user.x")]
+def look(path):
+    st = os.stat(path)
+    return st.st_mode, st.st_uid, st.st_size, st.st_mtime_ns
+paths = counter, guid, desc, f"{dev}/umad0", f"{dev}/uverbs0", top, f"{ib}/ports"
+before = [look(path) for path in paths] + [look(f"{real}{path}") for path in paths]
+refused, flags = [errno.EPERM] * 7 + [errno.EOPNOTSUPP] * 2, ctypes.byref(ctypes.c_int(0))
+for path in paths:
+    fd = os.open(path, os.O_RDWR if path.startswith(dev) else os.O_RDONLY)
+    assert everything(fd) == refused, (path, everything(fd))
+    wanted = {f"{dev}/uverbs0": errno.ENODEV, f"{dev}/umad0": errno.ENODEV}.get(path, errno.EBADF)
+    assert error_of(libc.ftruncate, fd, 0) == error_of(libc.ftruncate64, fd, ctypes.c_long(9)) == errno.EINVAL, path
+    assert error_of(libc.fallocate, fd, 0, ctypes.c_long(0), ctypes.c_long(9)) == wanted, path
+    assert libc.posix_fallocate(fd, ctypes.c_long(0), ctypes.c_long(9)) == wanted, path
+    if not path.startswith(dev):
+        assert [error_of(libc.ioctl, fd, r, flags) for r in (SETFLAGS, GETFLAGS, FSSETXATTR)] == [errno.ENOTTY] * 3, path
+    os.close(fd)
+    fd = os.open(path, os.O_PATH)
+    assert [error_of(libc.fchmod, fd, 0o777), error_of(libc.futimens, fd, times)] == [errno.EBADF] * 2
+    assert error_of(libc.fchownat, fd, b"", 0, 0, 0x1000) == error_of(libc.utimensat, fd, b"", times, 0x1000) == errno.EPERM, path
+    for by in f"/proc/self/fd/{fd}", f"/proc/thread-self/fd/{fd}", f"/dev/fd/{fd}":
+        fails(errno.EPERM, os.chmod, by, 0o777)
+        fails(errno.EPERM, os.utime, by, (1, 1))
+    assert error_of(libc.linkat, fd, b"", -100, f"{os.environ['SOFTHCA_DIR']}/made".encode(), 0x1000) == errno.EXDEV, path
+    if path in (counter, f"{dev}/umad0"):
+        again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
+        assert is_umad(again) if path.startswith(dev) else os.read(again, 64)[:1].isdigit(), path
+    os.close(fd)
+written = os.open(desc, os.O_WRONLY)
+assert everything(written) == refused and os.fstat(written) == os.stat(desc)
+assert error_of(libc.ftruncate, written, 0) == 0 and error_of(libc.fallocate, written, 0, ctypes.c_long(0), ctypes.c_long(9)) == errno.EOPNOTSUPP
+fails(errno.EACCES, os.open, f"/proc/self/fd/{os.open(counter, os.O_PATH)}", os.O_RDWR)
+assert [look(path) for path in paths] + [look(f"{real}{path}") for path in paths] == before
+with tempfile.TemporaryDirectory() as tmp:  # other files are as ever
+    fd = os.open(f"{tmp}/x", os.O_RDWR | os.O_CREAT)
+    os.fchmod(fd, 0o640), os.fchown(fd, -1, -1), os.utime(fd, (1, 1)), os.ftruncate(fd, 5), os.posix_fallocate(fd, 0, 9)
+    assert os.fstat(fd).st_size == 9 and stat.S_IMODE(os.fstat(fd).st_mode) == 0o640
+    os.chmod(f"/proc/self/fd/{fd}", 0o600), os.utime(f"/dev/fd/{fd}", (1, 1))
+    assert stat.S_IMODE(os.fstat(fd).st_mode) == 0o600 and os.fstat(fd).st_mtime == 1
+    assert not libc.linkat(-100, f"/proc/self/fd/{fd}".encode(), -100, f"{tmp}/y".encode(), 0x400) and os.path.exists(f"{tmp}/y")
+    open(f"/proc/self/fd/{fd}", "w").write("z")
+    assert open(f"{tmp}/y").read() == "z"
+"""
+
 # What is below a directory that the tree alone has is the tree's, by any name.
 REAL_NAMES = """
 device = os.path.realpath(ib)
@@ -423,6 +484,7 @@ def cases():
         ("files: listings of what the machine has, too", script(LISTINGS)),
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
+        ("files: nobody changes the tree by descriptors", script(DESCRIPTORS)),
         ("files: real names", script(REAL_NAMES)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),

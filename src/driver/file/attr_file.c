@@ -88,14 +88,22 @@ static const struct cdev_ops attr_ops = {
 	.release = attr_release,
 };
 
+/* The daemon reads what is written. */
+static const struct cdev_ops written_ops = {
+	.fstat = attr_fstat,
+	.last_close = attr_last_close,
+	.release = attr_release,
+};
+
 /* Without memory, or with fd beyond the table, the text stays what it was at the open. */
-static void attr_track(int fd, const char *path, const struct stat *look)
+static void attr_track(int fd, const char *path, const struct stat *look,
+		       const struct cdev_ops *ops)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return;
-	cdev_file_init(&a->cdev, &attr_ops);
+	cdev_file_init(&a->cdev, ops);
 	a->look = *look;
 	if (!text_copy(a->path, sizeof(a->path), path) || cdev_install(fd, &a->cdev))
 		free(a);
@@ -151,11 +159,11 @@ int attr_file_open(const char *path, int flags, const struct stat *look)
 	else if (n == -EINVAL)
 		fd = unreadable_open(flags);
 	if (fd >= 0 && look)
-		attr_track(fd, path, look);
+		attr_track(fd, path, look, &attr_ops);
 	return fd;
 }
 
-int attr_file_create(const char *path, int flags)
+int attr_file_create(const char *path, int flags, const struct stat *look)
 {
 	int fd = fabric_write_attr(path);
 
@@ -167,6 +175,10 @@ int attr_file_create(const char *path, int flags)
 	case -ENFILE:
 		return fd;
 	default:
-		return fd < 0 ? -EIO : cdev_descriptor(fd, flags);
+		break;
 	}
+	fd = fd < 0 ? -EIO : cdev_descriptor(fd, flags);
+	if (fd >= 0 && look)
+		attr_track(fd, path, look, &written_ops);
+	return fd;
 }

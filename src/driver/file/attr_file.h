@@ -13,4 +13,4 @@ int attr_file_open(const char *path, int flags, const struct stat *look) must_ch
  * Opens it for writing.  The daemon takes the records of the stream, so any process that gets the
  * descriptor can write too.
  */
-int attr_file_create(const char *path, int flags) must_check;
+int attr_file_create(const char *path, int flags, const struct stat *look) must_check;

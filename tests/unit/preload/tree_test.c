@@ -25,6 +25,13 @@ int cdev_ensure_tree(void)
 	return 0;
 }
 
+/* No descriptor is a device's. */
+bool cdev_is_ours(int fd)
+{
+	(void)fd;
+	return false;
+}
+
 static void make_pattern(const char *below, const char *text)
 {
 	char path[300];
@@ -256,6 +263,36 @@ static void test_relative(void)
 	expect_map("./x", NULL);
 }
 
+/* A descriptor is of the tree's file, however that was opened, and so is its link in /proc. */
+static void test_descriptors(void)
+{
+	static const char state[] = "/sys/class/infiniband/mlx5_0/ports/1/state";
+	int null = open("/dev/null", O_RDONLY), fd;
+	char link[40], path[300];
+	struct tree_path t;
+
+	snprintf(path, sizeof(path), "%s%s", root, state);
+	CHECK(!chmod(path, 0444));
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && null >= 0);
+	CHECK(tree_has_descriptor(fd) && tree_map_descriptor(fd, &t));
+	expect_tree(t.text, &t, FUNCTION "/infiniband/mlx5_0/ports/1/state");
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	expect_tree(map(link, false, &t), &t, FUNCTION "/infiniband/mlx5_0/ports/1/state");
+	snprintf(link, sizeof(link), "/dev/fd/%d", fd);
+	expect_map(link, FUNCTION "/infiniband/mlx5_0/ports/1/state");
+	CHECK(map(link, true, &t) == link && !t.below);
+	close(fd);
+	expect_map(link, NULL);
+	CHECK(!tree_has_descriptor(null) && !tree_has_descriptor(fd) && !tree_has_descriptor(-1));
+	CHECK(!tree_map_descriptor(null, &t) && !tree_map_descriptor(-1, &t) && !t.below);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", null);
+	expect_map(link, NULL);
+	close(null);
+	expect_map("/proc/self/fd/", NULL);
+	expect_map("/proc/self/fd/x", NULL);
+}
+
 /* A file of a path without ".." needs no walk: its name keeps the links. */
 static void test_files(void)
 {
@@ -393,6 +430,7 @@ int main(int argc, char **argv)
 	test_relative();
 	test_real_names();
 	test_files();
+	test_descriptors();
 	test_unmap();
 	test_live();
 	test_devices();
