@@ -9,10 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
@@ -366,3 +370,56 @@ LINKS(link, AT_FDCWD, AT_FDCWD, 0, (const char *from, const char *to), a.mapped,
 LINKS(linkat, from_at, to_at, flags,
       (int from_at, const char *from, int to_at, const char *to, int flags), a.at, a.mapped, b.at,
       b.mapped, flags)
+
+/* ---- local sockets ---- */
+
+/* The kernel takes a name that is there for another socket's. */
+static int tree_bind(struct tree_path *t)
+{
+	int ret = tree_change(t, MAKES);
+
+	if (ret && errno == EEXIST)
+		errno = EADDRINUSE;
+	return ret;
+}
+
+/* Tells whether a bind makes a name.  The kernel says what is wrong with another address. */
+static bool makes_name(int fd, const struct sockaddr *address, socklen_t len,
+		       struct sockaddr_un *name)
+{
+	int domain = AF_UNSPEC;
+	socklen_t bytes = sizeof(domain);
+
+	if (!tree_active() || len <= offsetof(struct sockaddr_un, sun_path) ||
+	    len > sizeof(*name) || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) ||
+	    domain != AF_UNIX || !program_read(name, address, len))
+		return false;
+	((char *)name)[len] = '\0';
+	return name->sun_family == AF_UNIX && name->sun_path[0];
+}
+
+exported int bind(int fd, const struct sockaddr *address, socklen_t len)
+{
+	struct {
+		struct sockaddr_un name;
+		char end;
+	} a;
+	int saved_errno = errno;
+	struct tree_path t;
+	const char *mapped;
+
+	if (!makes_name(fd, address, len, &a.name)) {
+		errno = saved_errno;
+		return real(bind)(fd, address, len);
+	}
+	mapped = tree_map(AT_FDCWD, a.name.sun_path, true, &t);
+	if (t.below)
+		return tree_bind(&t);
+	if (mapped == a.name.sun_path)
+		return real(bind)(fd, address, len);
+	/* the machine's by another name */
+	if (strlen(mapped) >= sizeof(a.name.sun_path))
+		return change_refused(ENAMETOOLONG);
+	memcpy(a.name.sun_path, mapped, strlen(mapped) + 1);
+	return real(bind)(fd, (struct sockaddr *)&a.name, sizeof(a.name));
+}

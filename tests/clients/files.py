@@ -453,6 +453,31 @@ with tempfile.TemporaryDirectory() as tmp:  # other files are as ever
     assert open(f"{tmp}/y").read() == "z"
 """
 
+SOCKETS = """
+import socket, tempfile
+top = "/sys/class/infiniband"
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+for path, error in ((f"{top}/x", errno.EPERM), (f"{dev}/x", errno.EPERM), (ib, errno.EADDRINUSE), (f"{ib}/node_guid", errno.EADDRINUSE),
+                    (f"{dev}/umad0", errno.EADDRINUSE), (f"{ib}/none/x", errno.ENOENT), (f"{ib}/node_guid/x", errno.ENOTDIR)):
+    fails(error, bind, path)
+with tempfile.TemporaryDirectory() as tmp:
+    bind(f"{tmp}/x")
+    fails(errno.EADDRINUSE, bind, f"{tmp}/x")
+    bind("\\0softhca"), bind("")
+    with socket.socket(socket.AF_INET) as s:
+        s.bind(("127.0.0.1", 0))
+        assert libc.bind(s.fileno(), b"\\1\\0/dev/infiniband/x\\0", 24) < 0 and ctypes.get_errno() != errno.EPERM
+    ctypes.set_errno(0)
+    with socket.socket(socket.AF_UNIX) as s:
+        assert libc.bind(s.fileno(), ctypes.c_void_p(8), 24) < 0 and ctypes.get_errno() == errno.EFAULT
+    os.chdir(top)
+    fails(errno.EPERM, bind, "x"), fails(errno.EADDRINUSE, bind, "mlx5_0")
+    bind("../../.." + tmp + "/y")
+    assert sorted(os.listdir(tmp)) == ["x", "y"]
+"""
+
 # What is below a directory that the tree alone has is the tree's, by any name.
 REAL_NAMES = """
 device = os.path.realpath(ib)
@@ -485,6 +510,7 @@ def cases():
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
         ("files: nobody changes the tree by descriptors", script(DESCRIPTORS)),
+        ("files: names of local sockets", script(SOCKETS)),
         ("files: real names", script(REAL_NAMES)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
