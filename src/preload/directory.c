@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +24,7 @@ static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one structure, 
 #define LISTINGS 64u
 
 struct listing {
-	_Atomic(DIR *) dir; /* the machine's, which the program has; NULL: free */
+	_Atomic(DIR *) dir; /* the machine's, which the program has, or DESCRIPTOR; NULL: free */
 	DIR *tree;
 	bool in_tree; /* the machine's have ended */
 };
@@ -78,15 +79,15 @@ static void listing_end(struct listing *l)
 	atomic_fetch_sub_explicit(&listings_open, 1, memory_order_release);
 }
 
-static bool is_machines(DIR *dir, const char *name)
+static bool is_machines(int fd, const char *name)
 {
 	struct stat st;
 
-	return !syscall(SYS_newfstatat, dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW);
+	return !syscall(SYS_newfstatat, fd, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The next entry that only the tree has, or NULL.  Keeps errno at the end. */
-static struct dirent *tree_entry(struct listing *l, DIR *dir)
+/* The next entry that the machine's directory, open as fd, has not, or NULL.  Keeps errno at the end. */
+static struct dirent *tree_entry(struct listing *l, int fd)
 {
 	int saved_errno = errno;
 	struct dirent *e;
@@ -94,7 +95,7 @@ static struct dirent *tree_entry(struct listing *l, DIR *dir)
 	do {
 		errno = saved_errno;
 		e = real(readdir)(l->tree);
-	} while (e && is_machines(dir, e->d_name));
+	} while (e && is_machines(fd, e->d_name));
 	return e;
 }
 
@@ -114,7 +115,7 @@ struct dirent *tree_readdir(DIR *dir)
 		l->in_tree = true;
 		errno = saved_errno;
 	}
-	return tree_entry(l, dir);
+	return tree_entry(l, dirfd(dir));
 }
 
 DIR *tree_opendir(const char *path)
@@ -165,6 +166,87 @@ exported struct dirent *readdir(DIR *dir)
 exported struct dirent64 *readdir64(DIR *dir)
 {
 	return (struct dirent64 *)tree_readdir(dir);
+}
+
+/* ---- directories as descriptors ---- */
+
+/*
+ * The tree's entries follow when the kernel has none left.  Their listing ends with them, or when the
+ * kernel has some again: the program has gone back to the start, or the number is another file's.
+ */
+#define DESCRIPTOR(fd) ((DIR *)((uintptr_t)(fd) + 1))
+
+static struct listing *descriptor_begin(int fd)
+{
+	struct tree_path t;
+
+	(void)tree_map(fd, ".", false, &t);
+	listing_begin(DESCRIPTOR(fd), &t);
+	return listing_find(DESCRIPTOR(fd));
+}
+
+/* Takes the machine's entries out of n bytes of entries.  Returns how many bytes are left. */
+static size_t entries_filter(int fd, char *buf, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0, bytes; at < n; at += bytes) {
+		const struct dirent *e = (const struct dirent *)(buf + at);
+
+		bytes = e->d_reclen;
+		if (is_machines(fd, e->d_name))
+			continue;
+		memmove(buf + kept, buf + at, bytes);
+		kept += bytes;
+	}
+	return kept;
+}
+
+/* The kernel writes to the program's buffer, which may be none. */
+static ssize_t tree_entries(struct listing *l, int fd, void *buf, size_t size)
+{
+	int saved_errno = errno;
+	ssize_t n, kept = 0;
+
+	while ((n = real(getdents64)(dirfd(l->tree), buf, size)) > 0) {
+		kept = (ssize_t)entries_filter(fd, buf, (size_t)n);
+		if (kept)
+			break;
+	}
+	if (!n)
+		listing_end(l);
+	if (n >= 0)
+		errno = saved_errno;
+	return n > 0 ? kept : n;
+}
+
+static ssize_t entries_continue(int fd, void *buf, size_t size, ssize_t machines)
+{
+	struct listing *l;
+
+	if (machines < 0 || !tree_active())
+		return machines;
+	l = listing_find(DESCRIPTOR(fd));
+	if (l && machines)
+		listing_end(l);
+	if (!l && !machines)
+		l = descriptor_begin(fd);
+	return l && !machines ? tree_entries(l, fd, buf, size) : machines;
+}
+
+exported ssize_t getdents64(int fd, void *buf, size_t size)
+{
+	return entries_continue(fd, buf, size, real(getdents64)(fd, buf, size));
+}
+
+exported ssize_t getdirentries(int fd, char *restrict buf, size_t size, off_t *restrict place)
+{
+	return entries_continue(fd, buf, size, real(getdirentries)(fd, buf, size, place));
+}
+
+exported ssize_t getdirentries64(int fd, char *restrict buf, size_t size, __off64_t *restrict place)
+{
+	return entries_continue(fd, buf, size, real(getdirentries64)(fd, buf, size, place));
 }
 
 /* ---- the place in a directory ---- */

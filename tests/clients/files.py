@@ -495,6 +495,45 @@ fails(errno.EPERM, os.mkdir, "x"), fails(errno.EPERM, os.rename, "node_guid", "x
 fails(errno.ENOENT, os.mkdir, "/sys/devices/none/x")
 """
 
+ENTRIES = """
+d = ctypes.c_long(0)
+def read(call, fd, size):
+    buffer, names = ctypes.create_string_buffer(size), []
+    while True:
+        ctypes.set_errno(0)
+        n = call(fd, buffer, ctypes.c_size_t(size))
+        if n < 0:
+            raise OSError(ctypes.get_errno(), "")
+        if not n:
+            return names
+        at = 0
+        while at < n:
+            length = int.from_bytes(buffer.raw[at + 16:at + 18], "little")
+            names.append(buffer.raw[at + 19:at + length].split(b"\\0")[0].decode())
+            at += length
+        assert at == n
+base = ctypes.c_long()
+calls = [libc.getdents64] + [lambda fd, b, n, c=c: c(fd, b, n, ctypes.byref(base)) for c in (libc.getdirentries, libc.getdirentries64)]
+for path in "/dev", "/sys/class", "/sys/class/net", dev, "/sys/class/infiniband", "/sys/bus/pci/devices", "/etc/default":
+    wanted = sorted(os.listdir(path))
+    for call in calls:
+        for size in 65536, 512, 64:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            for again in range(2):
+                names = read(call, fd, size)
+                assert sorted(set(names) - {".", ".."}) == wanted and len(names) == len(wanted) + 2, (path, size, names)
+                os.lseek(fd, 0, os.SEEK_SET)
+            os.close(fd)
+fd = os.open("/sys/class", os.O_RDONLY)
+buffer = ctypes.create_string_buffer(65536)
+machine = libc.getdents64(fd, buffer, ctypes.c_size_t(65536))
+fails(errno.EINVAL, read, libc.getdents64, fd, 20)  # no room for the first of the tree's
+first = libc.getdents64(fd, buffer, ctypes.c_size_t(40))  # begins with the tree's, and leaves them
+assert 0 < first <= 40
+os.lseek(fd, 0, os.SEEK_SET)
+assert libc.getdents64(fd, buffer, ctypes.c_size_t(65536)) == machine
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -512,6 +551,7 @@ def cases():
         ("files: nobody changes the tree by descriptors", script(DESCRIPTORS)),
         ("files: names of local sockets", script(SOCKETS)),
         ("files: real names", script(REAL_NAMES)),
+        ("files: entries of directories by descriptors", script(ENTRIES)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]
