@@ -24,6 +24,7 @@
 
 #include "base/text.h"
 #include "preload/program_memory.h"
+#include "preload/spawn.h"
 #include "preload/tree.h"
 
 #define PRELOAD "LD_PRELOAD="
@@ -253,13 +254,19 @@ exported int execle(const char *path, const char *first, ...)
 /* ---- programs beside this one ---- */
 
 /* They give an ID or a descriptor of the process, both of which are an int. */
-#define SPAWNS(name)                                                                          \
-	exported int name(int *restrict id, const char *restrict program,                     \
-			  const posix_spawn_file_actions_t *restrict actions,                 \
-			  const posix_spawnattr_t *restrict attr, char *const *restrict argv, \
-			  char *const *restrict envp)                                         \
-	{                                                                                     \
-		return real(name)(id, program, actions, attr, argv, WITH_LIBRARY(envp));      \
+#define SPAWNS(name)                                                                            \
+	exported int name(int *restrict id, const char *restrict program,                       \
+			  const posix_spawn_file_actions_t *restrict actions,                   \
+			  const posix_spawnattr_t *restrict attr, char *const *restrict argv,   \
+			  char *const *restrict envp)                                           \
+	{                                                                                       \
+		bool held;                                                                      \
+		int ret = spawn_files_open(actions, &held);                                     \
+                                                                                                \
+		if (!ret)                                                                       \
+			ret = real(name)(id, program, actions, attr, argv, WITH_LIBRARY(envp)); \
+		spawn_files_close(actions, held);                                               \
+		return ret;                                                                     \
 	}
 
 SPAWNS(posix_spawn)
@@ -268,17 +275,6 @@ SPAWNS(posix_spawnp)
 SPAWNS(pidfd_spawn)
 SPAWNS(pidfd_spawnp)
 #endif
-
-/* A relative path is the new program's, which may have another directory by then. */
-exported int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *restrict actions,
-						  const char *restrict path)
-{
-	struct tree_path t;
-
-	if (path && path[0] == '/')
-		path = tree_map(AT_FDCWD, path, false, &t);
-	return real(posix_spawn_file_actions_addchdir_np)(actions, path);
-}
 
 /* These two start a shell inside the C library, with the environment of the process. */
 static void own_environment_mend(void)

@@ -534,6 +534,53 @@ os.lseek(fd, 0, os.SEEK_SET)
 assert libc.getdents64(fd, buffer, ctypes.c_size_t(65536)) == machine
 """
 
+SPAWN = """
+import subprocess, sys
+def spawned(fd, path, flags, command, clear=False, twice=lambda: None):
+    actions = ctypes.create_string_buffer(512)
+    libc.posix_spawn_file_actions_init(actions)
+    error = libc.posix_spawn_file_actions_addopen(actions, fd, path.encode(), flags, 0o600)
+    outputs = []
+    for start in range(2):
+        r, w = os.pipe()
+        os.set_inheritable(w, True)
+        libc.posix_spawn_file_actions_adddup2(actions, w, 1)
+        pid = ctypes.c_int()
+        words = (ctypes.c_char_p * 4)(b"sh", b"-c", command.encode(), None)
+        variables = {k: v for k, v in os.environ.items() if not clear or k != "LD_PRELOAD"}
+        environ = (ctypes.c_char_p * (len(variables) + 1))(*[f"{k}={v}".encode() for k, v in variables.items()], None)
+        error = error or libc.posix_spawn(ctypes.byref(pid), b"/bin/sh", actions, None, words, environ)
+        os.close(w)
+        outputs.append(error or (os.read(r, 4096).decode().strip(), os.waitpid(pid.value, 0)[1]))
+        os.close(r)
+        twice()
+    libc.posix_spawn_file_actions_destroy(actions)
+    return outputs
+def low():  # the library's own have high numbers
+    return [fd for fd in os.listdir("/proc/self/fd") if int(fd) < 200]
+open_before = low()
+guid = open(f"{ib}/node_guid").read().strip()
+assert spawned(0, f"{ib}/node_guid", os.O_RDONLY, "cat") == [(guid, 0)] * 2
+assert spawned(0, f"{ib}/node_guid", os.O_RDONLY, "cat", clear=True) == [(guid, 0)] * 2
+assert spawned(0, os.path.realpath(f"{ib}/node_guid"), os.O_RDONLY, "cat") == [(guid, 0)] * 2
+assert spawned(3, dev, os.O_RDONLY | os.O_DIRECTORY, "ls /proc/self/fd/3 | grep -c umad0") == [("1", 0)] * 2
+# as it is when the program starts
+counter = f"{ib}/ports/1/counters/port_xmit_packets"
+first, second = spawned(0, counter, os.O_RDONLY, "cat", clear=True, twice=lambda: os.system("perfquery 3 1 > /dev/null"))
+assert first[1] == second[1] == 0 and int(second[0]) > int(first[0]), (first, second)
+for path, flags, error in ((f"{ib}/node_guid", os.O_WRONLY | os.O_TRUNC, errno.EACCES), (f"{ib}/x", os.O_WRONLY | os.O_CREAT, errno.EACCES),
+                           (f"{ib}/x", os.O_RDONLY, errno.ENOENT), (f"{dev}/umad0/", os.O_RDWR, errno.ENOTDIR)):
+    assert spawned(3, path, flags, ":") == [error] * 2, (path, spawned(3, path, flags, ":"))
+assert open(f"{ib}/node_guid").read().strip() == guid
+old = open(f"{ib}/node_desc").read()
+assert spawned(3, f"{ib}/node_desc", os.O_WRONLY | os.O_TRUNC, "printf started >&3; echo done", clear=True) == [("done", 0)] * 2
+assert open(f"{ib}/node_desc").read().strip() == "started"
+with open(f"{ib}/node_desc", "w") as file:
+    file.write(old.strip())
+assert spawned(3, f"{dev}/umad0", os.O_RDWR, f"{sys.executable} -c 'import fcntl; fcntl.ioctl(3, 0x1b03)'") == [("", 0)] * 2  # IB_USER_MAD_ENABLE_PKEY
+assert low() == open_before
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -552,6 +599,7 @@ def cases():
         ("files: names of local sockets", script(SOCKETS)),
         ("files: real names", script(REAL_NAMES)),
         ("files: entries of directories by descriptors", script(ENTRIES)),
+        ("files: of programs that are spawned", script(SPAWN)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),
     ]

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -153,6 +154,8 @@ WRAP(void *, mmap64, (void *at, size_t bytes, int rights, int flags, int fd, __o
      (at, bytes, rights, flags, fd, offset), ENOMEM, MAP_FAILED)
 
 /* Threads, processes and what belongs to them. */
+WRAP_AS(int, posix_spawn_file_actions_adddup2,
+	(posix_spawn_file_actions_t * actions, int fd, int to), (actions, fd, to), return ENOMEM)
 WRAP_AS(int, pthread_create,
 	(pthread_t * thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg),
 	(thread, attr, main, arg), return EAGAIN)
