@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * readv and writev.  If a device does not know vectors, the kernel makes one read or write of each
+ * readv, writev and their relatives.  If a device does not know vectors, the kernel makes one read or write of each
  * element, and goes on as long as they are whole.
  */
 #include "preload/libc.h"
@@ -64,6 +64,25 @@ exported ssize_t readv(int fd, const struct iovec *vector, int count)
 		cdev_before_read(fd, CDEV_WHERE_IT_STANDS);
 	return real(readv)(fd, vector, count);
 }
+
+/* An offset of -1 is CDEV_WHERE_IT_STANDS. */
+#define READS_VECTOR_AT(name, parameters, ...)        \
+	exported ssize_t name parameters              \
+	{                                             \
+		if (cdev_is_ours(fd))                 \
+			cdev_before_read(fd, offset); \
+		return real(name)(__VA_ARGS__);       \
+	}
+
+READS_VECTOR_AT(preadv, (int fd, const struct iovec *vector, int count, off_t offset), fd, vector,
+		count, offset)
+READS_VECTOR_AT(preadv64, (int fd, const struct iovec *vector, int count, __off64_t offset), fd,
+		vector, count, offset)
+READS_VECTOR_AT(preadv2, (int fd, const struct iovec *vector, int count, off_t offset, int flags),
+		fd, vector, count, offset, flags)
+READS_VECTOR_AT(preadv64v2,
+		(int fd, const struct iovec *vector, int count, __off64_t offset, int flags), fd,
+		vector, count, offset, flags)
 
 exported ssize_t writev(int fd, const struct iovec *vector, int count)
 {

@@ -117,6 +117,11 @@ before = int(line.value)
 os.system("perfquery 3 1 > /dev/null")  # the switch
 libc.rewind(stream)
 assert libc.fgets(line, 64, stream) and int(line.value) > before, (before, line.value)
+fd, text = os.open(counter, os.O_RDONLY), bytearray(64)
+for read in (lambda: os.pread(fd, 64, 0), lambda: text[:os.preadv(fd, [text], 0)]):
+    before = int(read())
+    os.system("perfquery 3 1 > /dev/null")
+    assert int(read()) > before
 """
 
 UEVENTS = """

@@ -25,8 +25,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <ucontext.h>
@@ -37,7 +39,7 @@
 
 #define PAGE 4096u
 
-static int fd, null_fd, set, watches;
+static int fd, dir_fd, null_fd, local, set, watches;
 static struct stat st;
 static struct statx sx;
 static char buf[PATH_MAX];
@@ -117,6 +119,14 @@ CALL(at_link_to, F(int, name, fd, "none", fd, p, 0))
 CALL(symlink_target, F(int, name, p, fd, "none"))
 CALL(symlink_path, F(int, name, "none", fd, p))
 CALL(xattr_set_path, F(int, name, p, "user.x", "", 0ul, 0))
+CALL(times_times, F(int, name, fd, p))
+CALL(fd_xattr_name, F(int, name, fd, p, "", 0ul, 0))
+CALL(fd_xattr_value, F(int, name, fd, "user.x", p, 1ul, 0))
+CALL(bind_address, F(int, name, local, p, (socklen_t)sizeof(struct sockaddr_un)))
+CALL(entries_buf, F(ssize_t, name, dir_fd, p, 100ul, &(long){0}))
+CALL(entries_place, F(ssize_t, name, dir_fd, buf, sizeof(buf), p))
+CALL(spawn_open_actions, F(int, name, p, 3, "/", O_RDONLY, 0))
+CALL(spawn_open_path, F(int, name, &actions, 3, p, O_RDONLY, 0))
 CALL(spawn_in_actions, F(int, name, p, "/"))
 CALL(spawn_in_path, F(int, name, &actions, p))
 CALL(xattr_path, F(ssize_t, name, p, "user.x", buf, 10ul))
@@ -136,6 +146,8 @@ CALL(write_buf, F(ssize_t, name, fd, p, 10ul))
 CALL(vector_vector, F(ssize_t, name, fd, p, 2))
 CALL(vector_buf, F(ssize_t, name, fd, &((struct iovec){p, 10}), 1))
 CALL(vector_many, F(ssize_t, name, fd, p, 1024))
+CALL(vector_at_vector, F(ssize_t, name, fd, p, 2, 0l, 0))
+CALL(vector_at_buf, F(ssize_t, name, fd, &((struct iovec){p, 10}), 1, 0l, 0))
 CALL(ioctl_arg, F(int, name, fd, (unsigned long)FIONREAD, p))
 CALL(fcntl_lock, F(int, name, fd, F_GETLK, p))
 CALL(poll_fds, F(int, name, p, 1ul, 0))
@@ -312,6 +324,20 @@ static const struct call calls[] = {
 	{"lsetxattr", xattr_set_path},
 	{"removexattr", xattr_set_path},
 	{"lremovexattr", xattr_set_path},
+	{"futimens", times_times},
+	{"futimes", times_times},
+	{"fsetxattr", fd_xattr_name},
+	{"fsetxattr", fd_xattr_value},
+	{"fremovexattr", fd_xattr_name},
+	{"bind", bind_address},
+	{"getdents64", entries_buf},
+	{"getdirentries", entries_buf},
+	{"getdirentries", entries_place},
+	{"getdirentries64", entries_buf},
+	{"getdirentries64", entries_place},
+	{"posix_spawn_file_actions_addopen", spawn_open_actions},
+	{"posix_spawn_file_actions_addopen", spawn_open_path},
+	{"posix_spawn_file_actions_destroy", path_only},
 	{"posix_spawn_file_actions_addchdir_np", spawn_in_actions},
 	{"posix_spawn_file_actions_addchdir_np", spawn_in_path},
 	{"stat", path_stat},
@@ -357,6 +383,14 @@ static const struct call calls[] = {
 	{"readv", vector_vector},
 	{"readv", vector_buf},
 	{"readv", vector_many},
+	{"preadv", vector_at_vector},
+	{"preadv", vector_at_buf},
+	{"preadv64", vector_at_vector},
+	{"preadv64", vector_at_buf},
+	{"preadv2", vector_at_vector},
+	{"preadv2", vector_at_buf},
+	{"preadv64v2", vector_at_vector},
+	{"preadv64v2", vector_at_buf},
 	{"writev", vector_vector},
 	{"writev", vector_buf},
 	{"writev", vector_many},
@@ -492,10 +526,12 @@ int main(int argc, char **argv)
 	sigemptyset(&none);
 	pthread_attr_init(&attr);
 	fd = argc == 2 ? open(argv[1], O_RDWR | O_NONBLOCK) : -1;
+	dir_fd = open("/usr", O_RDONLY | O_DIRECTORY);
 	null_fd = open("/dev/null", O_RDWR);
+	local = socket(AF_UNIX, SOCK_STREAM, 0);
 	set = epoll_create1(0);
 	watches = inotify_init1(IN_CLOEXEC);
-	if (fd < 0 || null_fd < 0 || set < 0 || watches < 0)
+	if (fd < 0 || dir_fd < 0 || null_fd < 0 || local < 0 || set < 0 || watches < 0)
 		give_up("a file");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		for (size_t k = 0; k < sizeof(pointers) / sizeof(pointers[0]); k++) {

@@ -168,7 +168,8 @@ WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "
                    "pthread_cancel", "signal", "bsd_signal", "ssignal", "sysv_signal",
                    "__sysv_signal", "sigset", "sigignore", "sigblock", "sigsetmask", "sighold",
                    "sigpause", "__sigpause", "socket", "__asan_default_options",
-                   "__tsan_default_suppressions"}
+                   "__tsan_default_suppressions", "fchmod", "fchown", "ftruncate", "ftruncate64", "fallocate",
+                   "fallocate64", "posix_fallocate", "posix_fallocate64"}
 
 
 def interposed(session):
