@@ -43,6 +43,7 @@ struct mkey_use {
 	 * complete.  NULL: no peer named the key. */
 	struct mkey_stay *remote;
 	uint32_t access;
+	bool listed; /* an entry of another key's list names the key */
 };
 
 enum mkey_verdict {

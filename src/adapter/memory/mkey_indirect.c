@@ -197,6 +197,7 @@ static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32
 		.pdn = pdn,
 		.qpn = MKEY_ANY_QPN,
 		.access = access,
+		.listed = true,
 	};
 	enum mkey_verdict v;
 

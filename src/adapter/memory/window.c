@@ -268,11 +268,22 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	return v;
 }
 
-#define WRITING (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+#define WRITING (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+/* Type 2B: only the QP that has bound the window may use it (IBTA 10.6.7). */
+static enum mkey_verdict window_check_qp(const struct window *w, uint32_t bound_by, uint32_t user)
+{
+	if (w->type == WINDOW_TYPE_1 || bound_by == user)
+		return MKEY_OK;
+	return user == MKEY_ANY_QPN ? MKEY_BOUND : MKEY_NO_RIGHT;
+}
 
 /*
- * Resolves an access; only peers use a window.  As on cards a bind does not look at the region: only
- * an access finds that the region is gone, is not writable, or ends before the window does.
+ * Resolves an access.  As on cards a bind does not look at the region: only an access finds that the
+ * region is gone, is not writable, or ends before the window does.  The process may also name the
+ * window in its own lists, to read and, if the bind gave local write, to write: the kernel makes the
+ * keys of windows with local read (mkc.lr), and libmlx5 leaves that bit as it is.  Such an access does
+ * not count as a user of a type 1 window; the region is protected as in any other local access.
  */
 static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *m,
 					const struct mkey_use *u, uint64_t va, uint64_t len,
@@ -283,18 +294,20 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 	enum mkey_verdict v;
 	struct look now;
 
-	if (!u->remote)
+	/* Through a list, a peer could use a window of type 1 without being counted. */
+	if (u->listed)
 		return MKEY_NO_KEY;
-	if (w->type == WINDOW_TYPE_1)
+	if (w->type == WINDOW_TYPE_1 && u->remote)
 		window_enter(w, u->remote);
 	window_look_at(w, &now);
 	if (!now.bound || now.key != u->key)
 		return MKEY_NO_KEY;
 	if (w->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
-	/* Type 2B: only the QP that has bound the window may use it (IBTA 10.6.7). */
-	if ((w->type == WINDOW_TYPE_2 && now.qpn != u->qpn) ||
-	    (now.access & u->access) != u->access)
+	v = window_check_qp(w, now.qpn, u->qpn);
+	if (v != MKEY_OK)
+		return v;
+	if ((now.access & u->access) != u->access)
 		return MKEY_NO_RIGHT;
 	if (!range_inside(va - now.iova, len, now.length))
 		return MKEY_OUT_OF_RANGE;

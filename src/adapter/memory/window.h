@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory windows (IBTA 10.6.7): keys for remote access to a part of a memory region, which work
- * requests bind and invalidate.
+ * requests bind and invalidate.  As on cards, the process may also name them in its own lists.
  *
  * A bound window holds its region, which nobody can deregister or change meanwhile.  So the window
  * keeps the memory's address itself, and a remote access takes one look-up.  The contents change on

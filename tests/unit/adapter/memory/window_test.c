@@ -272,7 +272,6 @@ static void test_limits(void)
 {
 	struct window_case t;
 	struct request r;
-	struct device_wqe w;
 
 	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst + 100, 100);
@@ -298,14 +297,91 @@ static void test_limits(void)
 	expect_ok(&t.a, WQE_OP_RDMA_WRITE);
 	CHECK(!memcmp(t.dst + 512 + 16, t.src, 8));
 	window_case_down(&t);
+}
 
-	/* a window has no L_Key */
+/* b names its window in the lists of its own requests: the kernel makes the key with local read. */
+static void test_local_use(void)
+{
+	static const struct {
+		const char *what;
+		enum window_type type;
+		uint8_t access;	 /* of the bind */
+		bool reads;	 /* a READ, which writes to the list */
+		bool other_qp;	 /* a names the window of b */
+		uint32_t from;	 /* in the window of 4096 bytes */
+		uint32_t former; /* a key that it has no more */
+		bool ok;
+	} cases[] = {
+		{"SEND", WINDOW_TYPE_1, CTX_WRITE, .ok = true},
+		{"SEND without remote rights", WINDOW_TYPE_1, 0, .ok = true},
+		{"SEND, last bytes", WINDOW_TYPE_1, 0, .from = 4096 - 64, .ok = true},
+		{"SEND, behind the end", WINDOW_TYPE_1, 0, .from = 4096 - 63},
+		{"SEND, former key", WINDOW_TYPE_1, 0, .former = 1},
+		{"READ", WINDOW_TYPE_1, MKEY_CTX_ACCESS_LOCAL_WRITE, true, .ok = true},
+		{"READ without local write", WINDOW_TYPE_1, CTX_WRITE, true},
+		{"SEND, type 2", WINDOW_TYPE_2, 0, .ok = true},
+		{"READ, type 2", WINDOW_TYPE_2, MKEY_CTX_ACCESS_LOCAL_WRITE, true, .ok = true},
+		{"READ, type 2, without local write", WINDOW_TYPE_2, 0, true},
+		{"SEND, another QP's window of type 2", WINDOW_TYPE_2, 0, .other_qp = true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct window_case t;
+		struct device_qp *user;
+		struct device_wqe w;
+		struct request r;
+		uint8_t op = cases[i].reads ? WQE_OP_RDMA_READ : WQE_OP_SEND;
+
+		window_case_up(&t, cases[i].type, DEVICE_ALL_ACCESS | IB_ACCESS_MW_BIND);
+		user = cases[i].other_qp ? &t.a : &t.b;
+		r = bind_request(&t, &t.b, cases[i].type, 7, t.dst, 4096);
+		r.context.access = cases[i].access;
+		post_request(&t.b, t.key, &r, sizeof(r));
+		expect_ok(&t.b, WQE_OP_UMR);
+		device_recv(user == &t.a ? &t.b : &t.a, t.src, 64,
+			    user == &t.a ? t.region : t.lkey);
+		device_wqe_begin(user, &w, op, SIGNALED, 0);
+		if (cases[i].reads)
+			device_wqe_raddr(&w, (uintptr_t)t.src, t.lkey);
+		device_wqe_data(&w, t.dst + cases[i].from, 64,
+				((t.key & ~0xffu) | 7) + cases[i].former);
+		device_wqe_end(&w);
+		if (cases[i].ok)
+			expect_ok(user, op);
+		else
+			expect_error(user, CQE_OP_REQ_ERR, CQE_SYN_LOCAL_PROT);
+		CHECK(!memcmp(t.dst + cases[i].from, t.src, 64) == cases[i].ok);
+		window_case_down(&t);
+	}
+}
+
+/* Through a key's list a peer could use the window without being counted. */
+static void test_not_in_list(void)
+{
+	struct window_case t;
+	struct device_wqe w;
+	struct mkey *list;
+
 	window_case_up(&t, WINDOW_TYPE_1, DEVICE_ALL_ACCESS | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
+	const struct umr_klm entry = {be32_of(64), be32_of(t.key), be64_of((uintptr_t)t.dst)};
+	const struct mkey_indirect_attr attr = {
+		.pdn = t.b.pdn,
+		.qpn = MKEY_ANY_QPN,
+		.access = DEVICE_ALL_ACCESS,
+		.local_read = true,
+		.length = 64,
+		.list = MKEY_LIST_KLM,
+		.entry = &entry,
+		.entries = 1,
+		.max_entries = 1,
+	};
+	CHECK(!mkey_create_indirect(t.device.adapter[0], &attr, &list));
 	device_wqe_begin(&t.b, &w, WQE_OP_SEND, SIGNALED, 0);
-	device_wqe_data(&w, t.dst, 8, t.key);
+	device_wqe_data(&w, NULL, 64, mkey_key(list));
 	device_wqe_end(&w);
 	expect_error(&t.b, CQE_OP_REQ_ERR, CQE_SYN_LOCAL_PROT);
+	mkey_destroy(t.device.adapter[0], list);
 	window_case_down(&t);
 }
 
@@ -603,6 +679,8 @@ int main(void)
 	test_send_with_invalidate();
 	test_invalidate_refused();
 	test_limits();
+	test_local_use();
+	test_not_in_list();
 	for (enum breach b = 0; b < BREACHES; b++)
 		test_breach(b);
 	test_other_qp();
