@@ -12,11 +12,13 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 TIME_LIMIT = 180  # seconds for one program: two that poll in turns may have to share a processor with others
 LEAVE_LIMIT = 30  # seconds for a daemon to leave after its last client, which takes milliseconds
 TRAFFIC_LIMIT = 60  # seconds until two programs must have met
+REST_LIMIT = 30  # seconds for a program whose peer has failed: what it waits for may never come
 NAP = 0.02
 NAPS = 10
 
@@ -40,6 +42,16 @@ class Result:
 
     def text(self):
         return self.out + self.err
+
+
+def story_of(results):
+    """Status and text of each of several programs, by name: what one says is often the reason of what another says."""
+    return "; ".join(f"{name}: status {result.status}" for name, result in results.items()) + "".join(
+        f"\n{name}:\n{result.text()[-3000:]}" for name, result in results.items())
+
+
+def all_ended_well(results, good=(0,)):
+    expect(all(result.status in good for result in results.values()), story_of(results))
 
 
 @contextlib.contextmanager
@@ -101,6 +113,33 @@ class Session:
             raise Failure(f"no end after {limit} s: {' '.join(process.args)}\n{out}{err}")
         return Result(process.returncode, out, err)
 
+    def finish_all(self, processes, limit=TIME_LIMIT, good=(0,)):
+        """Results of programs that wait for each other, by the names under which they are given.  When one has ended with
+        another status than those, the others have a few seconds left.  One that does not end is a failure."""
+        results, late = {}, []
+
+        def finish(name, process):
+            out, err = process.communicate()
+            results[name] = Result(process.returncode, out, err)
+
+        threads = {name: threading.Thread(target=finish, args=(name, process), daemon=True)
+                   for name, process in processes.items()}
+        for thread in threads.values():
+            thread.start()
+        in_time = within(limit, lambda: len(results) == len(threads) or
+                         any(result.status not in good for result in list(results.values())))
+        for name, thread in threads.items():
+            thread.join(REST_LIMIT if in_time else 0)
+            if thread.is_alive():
+                late.append(name)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(processes[name].pid, signal.SIGKILL)
+                thread.join()
+        results = {name: results[name] for name in processes}
+        expect(not late, f"no end of {' and '.join(late)}" + f" after {limit} s" * (not in_time) +
+               f"; {story_of(results)}")
+        return results
+
     def call(self, *argv, limit=TIME_LIMIT, **options):
         return self.finish(self.start(list(argv), **options), limit)
 
@@ -128,17 +167,12 @@ class Session:
             wait_listening(port, first)
             second = self.background(*client, "-p", str(port), "127.0.0.1",
                                      run_options=(*run_options, *client_options), **options)
-            client_result = self.finish(second, limit)
-            try:
-                server_result = self.finish(first, limit if client_result.status == 0 else 5)
-            except Failure as failure:
-                raise Failure(f"the client ended with status {client_result.status}\n"
-                              f"{client_result.text()[-3000:]}\n{failure}") from None
+            results = self.finish_all({"server": first, "client": second}, limit)
         finally:
             if first.poll() is None:
                 os.killpg(first.pid, signal.SIGKILL)
                 first.communicate()
-        return server_result, client_result
+        return results["server"], results["client"]
 
     # ---- nothing may stay ----
 
@@ -250,7 +284,8 @@ def is_listening(port):
 def wait_listening(port, process, limit=30):
     # If it has ended, its status and output tell the story.
     if not within(limit, lambda: is_listening(port) or process.poll() is not None):
-        raise Failure(f"the server does not listen: {' '.join(process.args)}")
+        os.killpg(process.pid, signal.SIGKILL)
+        raise Failure(f"the server does not listen: {' '.join(process.args)}\n{''.join(process.communicate())}")
 
 
 def cpu_seconds(pid):

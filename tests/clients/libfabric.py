@@ -2,7 +2,7 @@
 """libfabric's verbs provider: what it finds, and messages over UD that its ofi_rxd makes reliable."""
 import re
 
-from harness import expect, free_port, wait_listening
+from harness import expect, free_port, story_of, wait_listening
 from pairs import IB, ROCE
 
 SIZES = ("64", "4096", "65536")
@@ -23,11 +23,10 @@ def pingpong(device, mode, size):
                 "-S", size, "-I", "100", "-c"]
         server = session.background(*argv, "-B", port)
         wait_listening(int(port), server)
-        client = session.run(*argv, "-P", port, "127.0.0.1")
-        served = session.finish(server)
-        for side in (client, served):
-            expect(side.status == 0, f"status {side.status}\n{side.text()}")
-            expect(re.search(r"^\S+\s+100\s+=100\s", side.out, re.M), side.text())
+        client = session.background(*argv, "-P", port, "127.0.0.1")
+        results = session.finish_all({"server": server, "client": client})
+        expect(all(side.status == 0 and re.search(r"^\S+\s+100\s+=100\s", side.out, re.M)
+                   for side in results.values()), story_of(results))
     return run
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import Skip, data_sent, expect, free_port, public_copy, wait_listening, within
+from harness import Skip, all_ended_well, data_sent, expect, free_port, public_copy, wait_listening, within
 
 NOBODY = 65534
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
@@ -95,7 +95,7 @@ def fresh_counters(session):
     before = int(process.stdout.readline())
     traffic = ("ib_send_bw", "-d", "mlx5_0", "-n", "100")
     server, client = session.pair(traffic, traffic)
-    expect(server.status == client.status == 0, client.text())
+    all_ended_well({"server": server, "client": client})
     sent = data_sent(session, "mlx5_0")
     out, err = process.communicate("go\n", timeout=30)
     expect(before + 100 * 65536 // 4 <= int(out) == sent, f"{before}, {sent}, {out}{err}")

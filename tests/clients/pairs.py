@@ -3,7 +3,7 @@
 import math
 import re
 
-from harness import Failure, expect
+from harness import Failure, all_ended_well, expect
 
 IB, ROCE = "mlx5_0", "mlx5_1"
 LINKS = {"ib": IB, "roce": ROCE}
@@ -13,8 +13,7 @@ ALL_SIZES = [2**i for i in range(1, 24)]
 
 
 def both_ended_well(results):
-    for role, result in zip(("server", "client"), results):
-        expect(result.status == 0, f"{role} status {result.status}\n{result.text()}")
+    all_ended_well(dict(zip(("server", "client"), results)))
 
 
 def pingpong(program, device, options):

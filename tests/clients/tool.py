@@ -14,7 +14,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "inject"))
 import daemon as faulty  # noqa: E402
 import injector  # noqa: E402
-from harness import (LEAVE_LIMIT, Skip, cpu_seconds, data_flows, expect, free_port,  # noqa: E402
+from harness import (LEAVE_LIMIT, Skip, all_ended_well, cpu_seconds, data_flows, expect, free_port,  # noqa: E402
                      public_copy, wait_listening, within)
 
 
@@ -363,16 +363,14 @@ def concurrent_runs(session):
 
 def concurrent_traffic(session):
     """Four pairs at a time share one daemon."""
-    started = []
-    for _ in range(4):
+    started = {}
+    for number in range(4):
         port = str(free_port())
         server = session.background("ibv_rc_pingpong", "-e", "-p", port)
         wait_listening(int(port), server)
         client = session.background("ibv_rc_pingpong", "-e", "-p", port, "127.0.0.1")
-        started += [server, client]
-    for process in started:
-        result = session.finish(process)
-        expect(result.status == 0, result.text())
+        started |= {f"server {number}": server, f"client {number}": client}
+    all_ended_well(session.finish_all(started))
 
 
 def program_killed(session):
@@ -420,9 +418,8 @@ def daemon_killed_under_traffic(session):
     for daemon in session.daemons():
         os.kill(daemon, signal.SIGKILL)
     # Whether traffic goes on or the port goes down: both must end, and neither by a signal.
-    for process in (server, client):
-        result = session.finish(process)
-        expect(result.status in (0, 1), f"status {result.status}\n{result.text()}")
+    good = (0, 1)
+    all_ended_well(session.finish_all({"server": server, "client": client}, good=good), good)
 
 
 def idle_cpu(session):

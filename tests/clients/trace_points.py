@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 
-from harness import Skip, expect, free_port, wait_listening, within
+from harness import Skip, all_ended_well, expect, free_port, story_of, wait_listening, within
 from ports import fabric, set_port
 import ucx
 
@@ -41,6 +41,13 @@ class Told:
         expect(False, f"no {point} with {values} in\n{self.text[-4000:]}")
 
 
+def both_told(session, sender, listener, status=0):
+    """What the listener and the sender have told; the listener ends as its case wants."""
+    results = session.finish_all({"sender": sender, "listener": listener}, good=range(-64, 256))
+    expect(results["sender"].status == status, story_of(results))
+    return Told(results["listener"].text()), Told(results["sender"].text())
+
+
 def failing_pair(session, case, patterns, kill=False):
     """What both processes of tests/robust/failing.c tell: the listener, the one that fails."""
     program = str(session.build / "tests" / "robust" / "failing")
@@ -52,9 +59,7 @@ def failing_pair(session, case, patterns, kill=False):
     if kill:
         expect(sender.stdout.readline() == "going\n", "the pair does not begin")
         listener.kill()
-    results = [session.finish(process) for process in (sender, listener)]
-    expect(results[0].status == 0, results[0].text())
-    return Told(results[1].text()), Told(results[0].text())
+    return both_told(session, sender, listener)
 
 
 def wrong_key(session):
@@ -157,9 +162,7 @@ class Pair:
 
     def ended(self, status=0):
         """What the listener and the sender have told."""
-        results = [self.session.finish(p) for p in (self.sender, self.listener)]
-        expect(results[0].status == status, results[0].text())
-        return Told(results[1].text()), Told(results[0].text())
+        return both_told(self.session, self.sender, self.listener, status)
 
 
 def bypass_by_way(name, way, **said):
@@ -347,12 +350,12 @@ def controlled_flow(session):
     try:
         expect(controller.stdout.readline().startswith("the flows of mlx5_1"), "it does not begin")
         argv = ("ib_write_bw", "-d", "mlx5_1", "-n", "20")
-        for result in session.pair(argv, argv, run_options=("--trace", "flow.*")):
-            expect(result.status == 0, result.text())
+        server, client = session.pair(argv, argv, run_options=("--trace", "flow.*"))
+        all_ended_well({"server": server, "client": client})
     finally:
         controller.kill()
         controller.communicate()
-    Told(result.err).expect("flow.begin")
+    Told(client.err).expect("flow.begin")
 
 
 def other_rings(session):

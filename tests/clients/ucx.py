@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import Skip, expect
+from harness import Skip, expect, story_of
 
 MODEL = ["--model", "connectx-7"]
 TRANSPORTS = {"rc_v": "rc_verbs", "ud_v": "ud_verbs", "rc_x": "rc_mlx5", "ud_x": "ud_mlx5",
@@ -42,14 +42,17 @@ def perftest_pair(session, argv, run_options):
         os.close(theirs)
 
 
+def good_pair(results):
+    expect(all(result.status == 0 and "ERROR" not in result.text() for result in results),
+           story_of(dict(zip(("server", "client"), results))))
+
+
 def transfer(transport, port, name, size, count):
     def test(session):
         argv = ["env", f"UCX_TLS={transport},self", f"UCX_NET_DEVICES={port}", "ucx_perftest",
                 "-t", name, "-s", str(size), "-n", str(count), "-w", "5", "-f"]
         results = perftest_pair(session, argv, MODEL)
-        for role, result in zip(("server", "client"), results):
-            expect(result.status == 0 and "ERROR" not in result.text(),
-                   f"{role} status {result.status}\n{result.text()}")
+        good_pair(results)
         rows = re.findall(rf"^\s+{count}\s+[\d.]+\s", results[1].out, re.M)
         expect(rows, f"no row of figures for {count} iterations\n{results[1].text()}")
     return test
@@ -64,9 +67,7 @@ def zipped(session, transport, points, *before):
                 *ZIPPING, *before, "ucx_perftest", "-t", "tag_bw", "-s", "8", "-n", str(count),
                 "-w", "5", "-f"]
         results = perftest_pair(session, argv, [*MODEL, "--trace", points])
-        for role, result in zip(("server", "client"), results):
-            expect(result.status == 0 and "ERROR" not in result.text(),
-                   f"{role} status {result.status}\n{result.text()[-3000:]}")
+        good_pair(results)
         expect(re.findall(rf"^\s+{count}\s+[\d.]+\s", results[1].out, re.M), results[1].out)
         return log.read()
 

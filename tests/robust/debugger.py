@@ -5,7 +5,7 @@ import mmap
 import shutil
 import struct
 
-from harness import Failure, Skip, expect, free_port, wait_listening, within
+from harness import Failure, Skip, all_ended_well, expect, free_port, wait_listening, within
 
 ROUNDS = 3
 LIMIT = 120  # seconds for what takes one where nobody else wants a CPU
@@ -114,11 +114,11 @@ def pair_held(programs, way, device):
             raise Failure("\n".join([str(failure), *stories]))
         for _, counts in sides:
             counts.end()
-        results = [session.finish(process, LIMIT) for process, _ in sides]
-        for result, (_, counts) in zip(results, sides):
+        results = session.finish_all({"listen": sides[0][0], "connect": sides[1][0]}, LIMIT)
+        for _, counts in sides:
             counts.remove()
-            expect(result.status == 0, f"status {result.status}\n{result.text()}")
-        return ", ".join(result.out.strip() for result in results)
+        all_ended_well(results)
+        return ", ".join(result.out.strip() for result in results.values())
     return test
 
 

@@ -11,7 +11,7 @@ import random
 import signal
 import time
 
-from harness import expect, free_port, settled, wait_listening
+from harness import expect, free_port, settled, story_of, wait_listening
 
 STREAM_MS = 900
 SURVIVOR_LIMIT = 20  # seconds, on a machine that may be busy
@@ -38,17 +38,17 @@ class Pair:
     def both(self):
         return self.first, self.second
 
+    def finish(self, good):
+        return self.session.finish_all({"listen": self.first, "connect": self.second}, SURVIVOR_LIMIT, good)
+
     def end(self, killed):
         """Waits for both; the story of each."""
-        story = []
-        for process in self.both():
-            result = self.session.finish(process, SURVIVOR_LIMIT)
-            story.append(f"status {result.status}: {result.text().strip()}")
-            good = (-signal.SIGKILL,) if process in killed else (0, ALONE)
+        results = self.finish((0, ALONE, -signal.SIGKILL))
+        for process, result in zip(self.both(), results.values()):
             # The victim may have been faster than the signal.
-            expect(result.status in good or process in killed and result.status in (0, ALONE),
-                   f"a writer ended with {story[-1]}")
-        return " | ".join(story)
+            expect(result.status in (0, ALONE) or process in killed and result.status == -signal.SIGKILL,
+                   "a writer ended otherwise: " + story_of(results))
+        return story_of(results)
 
 
 def kill_moment(draw):
@@ -104,11 +104,11 @@ def kill_daemon(session, programs, rounds, seed):
         kill_moment(draw)
         for daemon in session.daemons():
             os.kill(daemon, signal.SIGKILL)
-        for process in pair.both():
-            result = session.finish(process, SURVIVOR_LIMIT)
-            # Killed while a writer starts: it may find no fabric (125), no device (2) or no peer.
-            expect(result.status in (0, 2, 125, ALONE), f"round {number}, seed {seed}: a writer ended "
-                   f"with {result.status}\n{result.text()}")
+        # Killed while a writer starts: it may find no fabric (125), no device (2) or no peer.
+        good = (0, 2, 125, ALONE)
+        results = pair.finish(good)
+        expect(all(result.status in good for result in results.values()),
+               f"round {number}, seed {seed}: {story_of(results)}")
         devices = session.run_ok("ibv_devices")
         expect("mlx5_0" in devices.out, f"round {number}: no devices afterwards")
         session.expect_clean()
@@ -126,10 +126,9 @@ def meet_across_daemons(session, programs, rounds):
         for daemon in session.daemons():
             os.kill(daemon, signal.SIGKILL)
         second = session.background(*argv, "connect", str(port), str(STREAM_MS))
-        for process in (first, second):
-            result = session.finish(process, SURVIVOR_LIMIT)
-            expect(result.status == 0 and "peer lost: 0 done" in result.text(),
-                   f"round {number}: status {result.status}\n{result.text()}")
+        results = session.finish_all({"listen": first, "connect": second}, SURVIVOR_LIMIT)
+        expect(all(result.status == 0 and "peer lost: 0 done" in result.text() for result in results.values()),
+               f"round {number}: {story_of(results)}")
         session.expect_clean()
     return f"{rounds} rounds"
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Skip, cpu_seconds, expect, free_port, wait_listening, within
+from harness import Skip, all_ended_well, cpu_seconds, expect, free_port, wait_listening, within
 
 HERE = pathlib.Path(__file__).resolve().parent
 IDLE_SECONDS = 10
@@ -80,13 +80,12 @@ def two(programs, name, device, *arguments):
         port = free_port()
         target = session.background(*argv, "listen", str(port), *arguments)
         wait_listening(port, target)
-        driver = session.run(*argv, "connect", str(port), *arguments)
-        result = session.finish(target, 10)
-        if result.status == SKIPPED:
-            raise Skip(last_line(result))
-        expect(driver.status == 0, f"status {driver.status}\n{driver.text()}")
-        expect(result.status == 0, f"the target: status {result.status}\n{result.text()}")
-        return last_line(driver)
+        driver = session.background(*argv, "connect", str(port), *arguments)
+        results = session.finish_all({"listen": target, "connect": driver})
+        if results["listen"].status == SKIPPED:
+            raise Skip(last_line(results["listen"]))
+        all_ended_well(results)
+        return last_line(results["connect"])
     return test
 
 

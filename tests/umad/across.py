@@ -9,7 +9,7 @@ import socket
 import nets
 from checklist import path_of
 from diags import Discovered
-from harness import expect, within
+from harness import expect, story_of, within
 from life import children
 from subnet import NAME, Subnet
 
@@ -48,10 +48,10 @@ class Checker:
         return all(process.poll() is None for process in self.sides)
 
     def ends_well(self, story):
+        results = self.subnet.session.finish_all(dict(zip(("side 0", "side 1"), self.sides)), LIMIT)
         for process in self.sides:
-            result = self.subnet.session.finish(process, LIMIT)
             self.subnet.programs.remove(process)
-            expect(result.status == 0, f"after {story}: status {result.status}\n{result.text()}")
+        expect(all(result.status == 0 for result in results.values()), f"after {story}: {story_of(results)}")
 
 
 class Disturber:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 
-from harness import Skip, expect
+from harness import Skip, all_ended_well, expect
 from hosts import HostProgram, build_of
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -54,9 +54,9 @@ def controlled(session, megabytes, *more):
 def written(session, bytes_of_message, count):
     """MB/s, as ib_write_bw says."""
     command = ("ib_write_bw", "-d", "mlx5_1", "-s", str(bytes_of_message), "-n", str(count), "-t", "8")
-    for result in session.pair(command, command):
-        expect(result.status == 0, f"status {result.status}\n{result.text()}")
-    (rate,) = re.findall(rf"^\s*{bytes_of_message}\s+\d+\s+[\d.]+\s+([\d.]+)", result.text(), re.M)
+    server, client = session.pair(command, command)
+    all_ended_well({"server": server, "client": client})
+    (rate,) = re.findall(rf"^\s*{bytes_of_message}\s+\d+\s+[\d.]+\s+([\d.]+)", client.text(), re.M)
     return float(rate) * 1.048576
 
 
@@ -84,9 +84,7 @@ def killed(session):
     said = (controller.stdout.readline() for _ in range(60))  # a line each second
     expect(any(re.match(r"[1-9]\d* flows", line) for line in said), "the controller hears of no flow")
     controller.send_signal(signal.SIGKILL)
-    for process in (sender, receiver):
-        result = session.finish(process)
-        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    all_ended_well(session.finish_all({"sender": sender, "receiver": receiver}))
 
 
 def marked(session):
@@ -96,9 +94,7 @@ def marked(session):
     env = {**session.env, "SOFTHCA_CONGESTION": "800M,32K"}
     sender = session.background(*command, "-p", "18778", env=env)
     receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18778 127.0.0.1; do sleep 0.2; done")
-    for process in (sender, receiver):
-        result = session.finish(process)
-        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    all_ended_well(session.finish_all({"sender": sender, "receiver": receiver}))
     controller.send_signal(signal.SIGINT)
     result = session.finish(controller)
     told = re.findall(r"(\d+) notifications.*lowest (\d+)", result.text())
