@@ -3,23 +3,26 @@
  * A library to preload in front of one that was compiled with -finstrument-functions: it holds
  * threads up at random where functions begin and end, so that orders of steps occur that are rare
  * otherwise.  Environment: JITTER_ONE_IN, of so many calls one is held up (none if it is not set);
- * JITTER_SEED.
+ * JITTER_SEED.  At the end of the process a line on standard error says how many calls were held up.
  */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define PLAIN __attribute__((no_instrument_function))
+#define EXPORTED \
+	__attribute__((visibility("default"))) /* the tree is compiled with -fvisibility=hidden */
 
-void __cyg_profile_func_enter(void *function, void *caller);
-void __cyg_profile_func_exit(void *function, void *caller);
+EXPORTED void __cyg_profile_func_enter(void *function, void *caller);
+EXPORTED void __cyg_profile_func_exit(void *function, void *caller);
 
 static uint32_t one_in;
 static uint64_t seed;
-static _Atomic(uint64_t) threads;
+static _Atomic(uint64_t) threads, held;
 static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t state;
 
 PLAIN static __attribute__((constructor)) void jitter_begin(void)
@@ -28,6 +31,12 @@ PLAIN static __attribute__((constructor)) void jitter_begin(void)
 
 	seed = start ? strtoull(start, NULL, 0) : 1;
 	one_in = rate ? (uint32_t)strtoul(rate, NULL, 0) : 0;
+}
+
+PLAIN static __attribute__((destructor)) void jitter_end(void)
+{
+	if (one_in)
+		fprintf(stderr, "jitter: %lu calls held up\n", (unsigned long)held);
 }
 
 PLAIN static uint32_t draw(void)
@@ -52,6 +61,7 @@ PLAIN static void jitter(void)
 
 	if (!one_in || draw() % one_in)
 		return;
+	atomic_fetch_add(&held, 1);
 	how = draw();
 	switch (how % 4) {
 	case 0:
