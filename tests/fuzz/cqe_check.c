@@ -36,7 +36,7 @@ void cqe_check_posted(struct cqe_check *c, const struct fuzz_qp *q, uint8_t opco
 
 void cqe_check_received(struct cqe_check *c)
 {
-	if (++c->receives - c->received > FUZZ_RECVS)
+	if ((uint16_t)(++c->receives - c->received) > FUZZ_RECVS)
 		c->overwritten = true;
 }
 

@@ -400,7 +400,9 @@ static void step_driver(struct input *in, uint8_t what)
 	if (what & 0x80) {
 		size_t words = (sizeof(*e) - EMULATION_BAR_BYTES) / sizeof(value);
 
-		memcpy((uint8_t *)&e->rung + what % words * sizeof(value), &value, sizeof(value));
+		memcpy((uint8_t *)e + offsetof(struct emulation, rung) +
+			       what % words * sizeof(value),
+		       &value, sizeof(value));
 	} else {
 		atomic_store(&e->doorbell[what], value);
 		atomic_fetch_or(&e->rung, UINT64_C(1) << what % EMULATION_QUEUES);
