@@ -31,6 +31,12 @@ class Skip(Exception):
     """The test cannot run here; the message says why."""
 
 
+def only_long(test):
+    """A test that runs in the long form, and where its name is asked for."""
+    test.only_long = True
+    return test
+
+
 def expect(condition, message):
     if not condition:
         raise Failure(message)

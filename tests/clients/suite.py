@@ -39,6 +39,7 @@ def parse(description):
     parser.add_argument("--build", default=HERE.parents[1] / "build")
     parser.add_argument("--results", help="file to append rows to")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--long", action="store_true", help="also the tests that take long and differ little from others")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each test's time")
     return parser.parse_args()
 
@@ -49,11 +50,13 @@ def main(suite, description, modules):
     tests = [case for module in modules for case in module.cases()
              if not options.pattern
              or any(fnmatch.fnmatch(case[0], f"*{p}*") for p in options.pattern)]
-    if options.list:
-        print("\n".join(name for name, _ in tests))
-        return 0
     names = [name for name, _ in tests]
+    if options.list:
+        print("\n".join(names))
+        return 0
     assert len(names) == len(set(names)), "two tests of one name"
+    if not options.pattern and not options.long:
+        tests = [(name, test) for name, test in tests if not getattr(test, "only_long", False)]
 
     failed = 0
     session = Session(options.build)

@@ -22,7 +22,7 @@ class Walk:
     def __init__(self, programs, device, start, mode):
         self.programs, self.device, self.start, self.mode = programs, device, start, mode
         self.name = f"library {device} {start} {mode}"
-        self.stride = 28  # of the sample
+        self.stride = 42  # of the sample
         # Opening, where stock libraries bear little.
         self.always = 60 if start == "cold" and mode == "once" and device == "mlx5_0" else 0
 

@@ -33,7 +33,7 @@ def taken_back(programs, device, rounds, seed, long):
 def cases(build, long, seed):
     """(way, name, program and arguments): in the order in which they start."""
     programs, robust = build / "tests/memory", build / "tests/robust"
-    rounds, lives = (60, 1500) if long else (6, 1150)
+    rounds, lives = (60, 1500) if long else (4, 1150)
     for n, way in enumerate(WAYS):
         devices = ("mlx5_0", "mlx5_1") if long else (f"mlx5_{n % 2}",)
         for device in devices:

@@ -7,7 +7,6 @@ import struct
 
 from harness import Failure, Skip, all_ended_well, expect, free_port, wait_listening, within
 
-ROUNDS = 3
 LIMIT = 120  # seconds for what takes one where nobody else wants a CPU
 NEEDED = 20  # turns that are progress
 STEPS = 200  # instructions
@@ -91,7 +90,7 @@ def held(session, victim, other):
         expect(process.poll() is None, "a process has ended")
 
 
-def pair_held(programs, way, device):
+def pair_held(programs, way, device, rounds):
     def test(session):
         if not shutil.which("gdb"):
             raise Skip("gdb is not there (package gdb)")
@@ -106,7 +105,7 @@ def pair_held(programs, way, device):
             if how == "listen":
                 wait_listening(int(port), process)
         try:
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 held(session, sides[0], sides[1])
                 held(session, sides[1], sides[0])
         except Failure as failure:
@@ -129,6 +128,6 @@ def told(session, process, counts):
     return story + "\n" + session.finish(process).text()
 
 
-def cases(programs):
-    return [(f"a debugger, {way} {device}", pair_held(programs, way, device))
+def cases(programs, rounds):
+    return [(f"a debugger, {way} {device}", pair_held(programs, way, device, rounds))
             for way, device in (("auto", "mlx5_0"), ("shared", "mlx5_1"), ("packets", "mlx5_0"))]

@@ -209,8 +209,13 @@ def bad_pointers_of_device(programs, file):
     return test
 
 
-def cases(programs):
+def cases(programs, long):
     devices = ("mlx5_0", "mlx5_1")
+
+    def in_turn(hows):
+        """What concerns the library more than the device: each on one of the devices, and on both in the long form."""
+        return [(how, d) for n, how in enumerate(hows) for d in (devices if long else (devices[n % 2],))]
+
     return [
         *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
         *((f"peer stopped, {how} {d}", program(programs, "stopped", d, how)) for d in devices
@@ -225,18 +230,16 @@ def cases(programs):
         *((f"shared memory of a stopped target {d}", two(programs, "shared", d)) for d in devices),
         *((f"memory that serves its faults, {when} {d}", two(programs, "served", d, when))
           for d in devices for when in ("before", "after", "unseen")),
-        *((f"a reader of a channel, {how} {d}", two(programs, "reader", d, how)) for d in devices
-          for how in ("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded",
-                      "forking")),
+        *((f"a reader of a channel, {how} {d}", two(programs, "reader", d, how))
+          for how, d in in_turn(("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded", "forking"))),
         *((f"descriptors and a channel, {how} {d}", two(programs, "waiter", d, how))
-          for d in devices
-          for how in ("poll", "ppoll", "select", "pselect", "epoll", "epoll-edge", "epoll-once",
-                      "epoll_pwait", "epoll_pwait2", "epoll-dup", "epoll-nested", "crowded",
-                      "beside", "jumped", "cancelled", "forking")),
+          for how, d in in_turn(("poll", "ppoll", "select", "pselect", "epoll", "epoll-edge", "epoll-once",
+                                 "epoll_pwait", "epoll_pwait2", "epoll-dup", "epoll-nested", "crowded",
+                                 "beside", "jumped", "cancelled", "forking"))),
         *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
           for d in devices),
         *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "knocked", d, how))
-          for d in devices for how in ("poll", "select", "epoll")),
+          for how, d in in_turn(("poll", "select", "epoll"))),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
         *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))
@@ -261,9 +264,9 @@ def cases(programs):
         ("little address space for the daemon, hard limit", little_address_space_for_daemon("", 1)),
         *((f"descriptors lost by {way}", program(programs, "lost", way)) for way in LOSSES),
         *((f"masks and handlers, {way} {d}", program(programs, "masked", d, way))
-          for d in devices for way in MASKS + HANDLERS),
+          for way, d in in_turn(MASKS + HANDLERS)),
         *((f"an alternate stack of {size} bytes {d}", program(programs, "small_stacks", d, "alternate", str(size)))
-          for d in devices for size in ALTERNATE_STACKS),
+          for size, d in in_turn(ALTERNATE_STACKS)),
         *((f"a stack of {size} bytes {d}", program(programs, "small_stacks", d, "thread", str(size)))
           for d in devices for size in (16384,)),
         ("bad pointers", bad_pointers(programs)),

@@ -37,6 +37,16 @@
 		_Exit(77);                    \
 	} while (0)
 
+/*
+ * So many repetitions, or a quarter of them beside a sanitizer, where each takes several times as long.  scripts/check quick and
+ * --long run the tests without sanitizers as well.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_TIMES(n) ((n) / 4)
+#else
+#define CHECK_TIMES(n) (n)
+#endif
+
 /* Deterministic random numbers (xorshift64*): a failure can be repeated. */
 struct rng {
 	uint64_t state;

@@ -90,7 +90,7 @@ def killed(session):
 def marked(session):
     """A congested receiver tells of it, and the handler slows the flow down."""
     controller = controlled(session, 1000, "0", "react")
-    command = ("ib_write_bw", "-d", "mlx5_1", "-s", "16384", "-n", "20000", "-t", "8")
+    command = ("ib_write_bw", "-d", "mlx5_1", "-s", "16384", "-n", "4000", "-t", "8")
     env = {**session.env, "SOFTHCA_CONGESTION": "800M,32K"}
     sender = session.background(*command, "-p", "18778", env=env)
     receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18778 127.0.0.1; do sleep 0.2; done")

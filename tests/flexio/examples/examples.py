@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import ties
-from harness import Skip, expect
+from harness import Skip, expect, only_long
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The name, its end, and what it prints, a line each, of two streams.
@@ -189,8 +189,12 @@ def good(session, *argv, **options):
     expect(result.status == 0, f"status {result.status} of {argv}\n{result.text()}")
 
 
-def by_make(session):
+def by_make(*names):
     """As a stranger would, who has only what is installed."""
+    return lambda session: made(session, names)
+
+
+def made(session, names):
     needs_dpa(session)
     with tempfile.TemporaryDirectory(prefix="softhca-examples.") as place:
         root = pathlib.Path(place) / "root"
@@ -200,7 +204,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "hostrings", "ping", "spread"]:
+        for name in names:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -217,4 +221,6 @@ def cases():
     yield "examples: spread", spread
     yield "examples: rings in memory of the host", host_rings
     yield "examples: congestion", congestion
-    yield "examples: by their own Makefiles, from what is installed", by_make
+    names = [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "hostrings", "ping", "spread"]
+    yield "examples: two by their own Makefiles, from what is installed", by_make(names[0], "crash")
+    yield "examples: all by their own Makefiles, from what is installed", only_long(by_make(*names))

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "check.h"
 
-#define ROUNDS 100000u
+#define ROUNDS CHECK_TIMES(100000u)
 /* On a busy machine each round waits for the other thread's turn: then there are fewer. */
 #define LIMIT_NS 30000000000ull
 #define NO_MORE	 UINT32_MAX

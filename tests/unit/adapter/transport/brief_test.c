@@ -19,7 +19,7 @@
 
 #define MTU	1024u
 #define SLOT	4096u /* a receive's part of the memory */
-#define SCRIPTS 200u
+#define SCRIPTS CHECK_TIMES(200u)
 #define STEPS	60u
 #define MOST	256u
 

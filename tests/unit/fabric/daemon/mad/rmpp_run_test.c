@@ -15,7 +15,7 @@
 
 #define USERS	 8u
 #define OPS	 60u
-#define SEEDS	 400u
+#define SEEDS	 CHECK_TIMES(400u)
 #define RECORDS	 400000u
 #define START_MS 1000u /* of both, so that timers have the same order */
 
