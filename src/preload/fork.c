@@ -8,6 +8,7 @@
 
 #include "base/tsan.h"
 #include "driver/cdev.h"
+#include "preload/spawn.h"
 #include "preload/tree.h"
 
 /* Each thread has its own, because another may open the first device between the handlers. */
@@ -37,6 +38,7 @@ static void fork_in_child(void)
 		tree_device_forked();
 	}
 	cdev_serving_fork_unlock();
+	spawn_fork_child();
 	tsan_no_jump();
 }
 

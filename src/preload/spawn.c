@@ -145,6 +145,18 @@ static void spawn_file_close(struct spawn_file *f)
 	f->open = -1;
 }
 
+/* A thread that the child does not have may have been changing the list: then nobody knows what it
+ * holds. */
+void spawn_fork_child(void)
+{
+	if (!pthread_mutex_trylock(&spawn_lock)) {
+		pthread_mutex_unlock(&spawn_lock);
+		return;
+	}
+	spawn_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	spawn_files = NULL;
+}
+
 static bool has_files(const posix_spawn_file_actions_t *actions)
 {
 	for (const struct spawn_file *f = spawn_files; f; f = f->next)

@@ -9,3 +9,5 @@
  * of the start; spawn_files_close follows in any case. */
 int spawn_files_open(const posix_spawn_file_actions_t *actions, bool *held);
 void spawn_files_close(const posix_spawn_file_actions_t *actions, bool held);
+/* In the child of a fork. */
+void spawn_fork_child(void);

@@ -584,6 +584,22 @@ with open(f"{ib}/node_desc", "w") as file:
     file.write(old.strip())
 assert spawned(3, f"{dev}/umad0", os.O_RDWR, f"{sys.executable} -c 'import fcntl; fcntl.ioctl(3, 0x1b03)'") == [("", 0)] * 2  # IB_USER_MAD_ENABLE_PKEY
 assert low() == open_before
+# children that are made while another thread starts programs
+import signal, threading
+ends = threading.Event()
+def starts():
+    while not ends.is_set():
+        spawned(0, f"{ib}/node_guid", os.O_RDONLY, "cat")
+thread = threading.Thread(target=starts)
+thread.start()
+for _ in range(20):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(60)
+        os._exit(spawned(0, f"{ib}/node_guid", os.O_RDONLY, "cat") != [(guid, 0)] * 2)
+    assert os.waitpid(pid, 0)[1] == 0
+ends.set()
+thread.join()
 """
 
 def script(text):
