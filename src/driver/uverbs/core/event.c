@@ -34,9 +34,10 @@ struct uchannel {
 	uint32_t nports;
 	struct uchannel *next; /* async channels, under channels_lock */
 
-	_Atomic(bool) stood_for; /* whether a thread waited for it by functions that come here, since a CQ of it was armed */
-	_Atomic(bool) blocks;	 /* the program's descriptor did when a read asked last */
-	pthread_mutex_t lock;	 /* a leaf: held across pipe system calls that do not block */
+	_Atomic(bool)
+		stood_for; /* whether a thread waited for it by functions that come here, since a CQ of it was armed */
+	_Atomic(bool) blocks; /* the program's descriptor did when a read asked last */
+	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
 	bool closed;
 	/* Our own open file description, which reads and writes and does not block.  So its writes
 	 * never find a pipe without a reader. */

@@ -135,7 +135,8 @@ static void wait_drained(struct fed *f, uint32_t n)
 
 static void wait_asleep(struct fed *f)
 {
-	for (unsigned i = 0; i < WAIT_S * 1000 && atomic_load(&f->process.slot->driver) != SLOT_NOBODY; i++)
+	for (unsigned i = 0;
+	     i < WAIT_S * 1000 && atomic_load(&f->process.slot->driver) != SLOT_NOBODY; i++)
 		usleep(1000);
 	CHECK(atomic_load(&f->process.slot->driver) == SLOT_NOBODY);
 }
