@@ -107,6 +107,7 @@ int main(void)
 {
 	cpu_set_t set;
 
+	patience_init();
 	/* First of all: whoever has waited for a processor does not look for some time. */
 	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
 	if (CPU_COUNT(&set) < 2) {

@@ -117,6 +117,7 @@ static void reach(const struct state *s)
 		if (*entry)
 			continue;
 		CHECK(!run.explored && run.count < STATES / 2);
+		run.ends_well[run.count] = false;
 		run.all[run.count++] = *s;
 		*entry = run.count;
 		return;
