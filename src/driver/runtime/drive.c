@@ -31,6 +31,9 @@
 /* A thread that rings stays in the handler for so long, because a program that has sent something often
  * waits for the answer, and where processors are few the engine has none to receive it. */
 #define LINGER_NS 100000u
+/* A thread whose last wait was shorter than this looks for so long before it sleeps: the wake-up alone
+ * takes 15 us and more (ibv_rc_pingpong -e). */
+#define LOOK_NS 50000u
 /* After a stay in vain the thread does not stay for one ring, then 3, and so on up to so many. */
 #define RINGS_SKIPPED_MAX 63u
 /* A program that polls fewer times than this between two questions does not poll for others. */
@@ -57,6 +60,8 @@ static struct {
 THREAD_LOCAL bool waits, told, looking;
 THREAD_LOCAL uint32_t registered; /* what this thread has stored in slot->waiter */
 THREAD_LOCAL struct hidden own_door;
+THREAD_LOCAL uint64_t slept_at_ns; /* when the thread went to sleep last */
+THREAD_LOCAL bool waits_are_short;
 THREAD_LOCAL int32_t number; /* the thread's; 0: not known yet */
 
 /* Polling makes no system call, so the thread remembers its number. */
@@ -314,6 +319,23 @@ static bool unregister_waiter(struct process *p)
 	return atomic_compare_exchange_strong(&p->slot->waiter, &own, 0);
 }
 
+/* Waits for an event without a sleep, if the last wait was short.  True: there is one. */
+static bool look_for_event(struct process *p, const struct drive_mark *mark)
+{
+	uint64_t until = clock_ns() + LOOK_NS;
+	bool event;
+
+	if (!waits_are_short || engine_driver(p->engine) != SLOT_PROGRAM)
+		return false;
+	do {
+		(void)drive_once(p, NULL);
+		event = drive_events(mark->row) != mark->events;
+		cpu_relax();
+	} while (!event && clock_ns() < until);
+	waits_are_short = event;
+	return event;
+}
+
 /* Registers, then looks for work a last time.  The partners are senders, between their store of work
  * and their load of slot->waiter. */
 static enum wait_next wait_begin(struct process *p, uint32_t kind, const struct drive_mark *mark)
@@ -323,6 +345,8 @@ static enum wait_next wait_begin(struct process *p, uint32_t kind, const struct 
 
 	if (!may_register(p))
 		goto as_usual;
+	if (look_for_event(p, mark))
+		return WAIT_EVENT;
 	do {
 		if (!register_waiter(p, kind))
 			goto as_usual;
@@ -334,6 +358,7 @@ static enum wait_next wait_begin(struct process *p, uint32_t kind, const struct 
 		if (!done && !event && deadline_ns >= clock_ns() + ENGINE_GUARD_MAX_NS) {
 			atomic_store_explicit(&p->engine->waiter_sleeps, true,
 					      memory_order_relaxed);
+			slept_at_ns = clock_ns();
 			return WAIT_SLEEP;
 		}
 		(void)unregister_waiter(p);
@@ -349,6 +374,7 @@ as_usual:
 static void wait_end(struct process *p, bool woken)
 {
 	atomic_store_explicit(&p->engine->waiter_sleeps, false, memory_order_relaxed);
+	waits_are_short = clock_ns() - slept_at_ns < LOOK_NS;
 	if (!unregister_waiter(p))
 		woken = true;
 	if (woken)
