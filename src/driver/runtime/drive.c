@@ -88,17 +88,24 @@ static void process_leave(void)
 	atomic_fetch_sub(&inside, 1);
 }
 
-/* Drives once, unless another thread does. */
+/* Returns false if another thread drives.  *done: there was some work. */
+static bool try_progress(struct process *p, uint64_t *deadline_ns, bool *done)
+{
+	*done = false;
+	if (!spin_try(&p->engine->driving))
+		return false;
+	*done = process_progress_until(p, deadline_ns);
+	spin_unlock(&p->engine->driving);
+	return true;
+}
+
+/* Drives once, as a thread that polls, unless another thread does. */
 static bool drive_once(struct process *p, uint64_t *deadline_ns)
 {
-	struct engine *e = p->engine;
 	bool done;
 
-	engine_note_poll(e);
-	if (!spin_try(&e->driving))
-		return false;
-	done = process_progress_until(p, deadline_ns);
-	spin_unlock(&e->driving);
+	engine_note_poll(p->engine);
+	(void)try_progress(p, deadline_ns, &done);
 	return done;
 }
 
@@ -160,14 +167,12 @@ bool drive_poll_for_it(struct process *p, uint32_t *polls)
 static bool await_answer(struct process *p)
 {
 	uint64_t until = clock_ns() + LINGER_NS;
+	bool done;
 
 	do {
 		if (process_has_received(p))
 			return true;
-		if (spin_try(&p->engine->driving)) {
-			(void)process_progress(p);
-			spin_unlock(&p->engine->driving);
-		}
+		(void)try_progress(p, NULL, &done);
 		cpu_relax();
 	} while (engine_driver(p->engine) == SLOT_PROGRAM && clock_ns() < until);
 	return process_has_received(p);
@@ -196,6 +201,7 @@ bool drive_after_fault(void *user)
 	struct process *p = user;
 	struct engine *e = p->engine;
 	uint32_t nobody = SLOT_NOBODY, program = SLOT_PROGRAM;
+	bool done;
 
 	/* The caller holds signals back, so this thread comes back to store the word again. */
 	if (e->few_cpus &&
@@ -206,11 +212,7 @@ bool drive_after_fault(void *user)
 		/* What a peer stores from now on wakes the engine. */
 		atomic_thread_fence(memory_order_seq_cst);
 	}
-	if (!spin_try(&e->driving))
-		return false;
-	(void)process_progress(p);
-	spin_unlock(&e->driving);
-	return !process_owes(p);
+	return try_progress(p, NULL, &done) && !process_owes(p);
 }
 
 void drive_before_wait(struct process *p, bool by_read)
@@ -322,11 +324,12 @@ static bool unregister_waiter(struct process *p)
 /* Waits for an event without a sleep, if the last wait was short.  True: there is one. */
 static bool look_for_event(struct process *p, const struct drive_mark *mark)
 {
-	uint64_t until = clock_ns() + LOOK_NS;
+	uint64_t until;
 	bool event;
 
 	if (!waits_are_short || engine_driver(p->engine) != SLOT_PROGRAM)
 		return false;
+	until = clock_ns() + LOOK_NS;
 	do {
 		(void)drive_once(p, NULL);
 		event = drive_events(mark->row) != mark->events;
