@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,8 +23,11 @@
 #include "driver/runtime/process.h"
 #include "wire/knock.h"
 
-/* The program has polled in vain so often: time to see whether it polls all the time. */
+/* A thread has polled in vain so often since it last waited for an event: does it poll all the time? */
 #define POLLS_PER_NOTICE 64u
+/* It does if it does nothing else for this long from one poll to the next, on the average.  perftest polls
+ * each 0.1 us; of 16 ranks of MPI on two processors each runs for 15 to 30 us, with its yields. */
+#define POLLS_APART_NS 100000u
 /* For so long after that no thread of the program is registered as a waiter, because the thread that
  * polls takes what comes; and other threads that wait count for so long after they found one
  * registered.  A few slices of the scheduler (3 ms each). */
@@ -47,8 +51,8 @@ static _Atomic(unsigned) inside;
 #define EVENT_ROWS 64u
 static _Atomic(uint32_t) events[EVENT_ROWS];
 
-/* When a thread last polled in vain for long, and until when threads that wait are a crowd. */
-static _Atomic(uint64_t) noticed_ns, polled_until_ns, crowd_until_ns;
+/* Until when no waiter is registered because a thread polls, and threads that wait are a crowd. */
+static _Atomic(uint64_t) polled_until_ns, crowd_until_ns;
 
 /* The FIFO at which peers knock. */
 static struct {
@@ -57,6 +61,12 @@ static struct {
 } door = {.at = {-1, 0, -1}};
 
 #define THREAD_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
+/* The thread's polls in vain since it last waited or noticed, and what it had done by its last notice. */
+THREAD_LOCAL struct {
+	uint32_t polls;
+	uint64_t at_ns;
+	struct rusage used; /* if the thread was asked for */
+} in_vain;
 THREAD_LOCAL bool waits, told, looking;
 THREAD_LOCAL uint32_t registered; /* what this thread has stored in slot->waiter */
 THREAD_LOCAL struct hidden own_door;
@@ -111,15 +121,40 @@ static bool drive_once(struct process *p, uint64_t *deadline_ns)
 
 /* ---- polls and doorbells ---- */
 
-/* A program that polls all the time says so, and wakes the engine once, so that it becomes the guard and
+static uint64_t ran_ns(const struct rusage *used)
+{
+	return (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1000u;
+}
+
+/*
+ * Has this thread done little else between its last POLLS_PER_NOTICE polls?  The clock tells that without
+ * a system call if the thread has a processor.  One that takes turns with others at a processor is told
+ * by how long it has run, and from one that sleeps between its polls by how often it has slept.
+ */
+static bool polls_all_the_time(uint64_t now)
+{
+	const uint64_t most = (uint64_t)POLLS_PER_NOTICE * POLLS_APART_NS;
+	struct rusage last = in_vain.used;
+	uint64_t last_at = in_vain.at_ns;
+
+	in_vain.at_ns = now;
+	if (now - last_at <= most)
+		return true;
+	if (getrusage(RUSAGE_THREAD, &in_vain.used))
+		return false;
+	return ran_ns(&in_vain.used) - ran_ns(&last) <= most &&
+	       in_vain.used.ru_nvcsw - last.ru_nvcsw < POLLS_PER_NOTICE / 4;
+}
+
+/* A thread that polls all the time says so, and wakes the engine once, so that it becomes the guard and
  * senders are spared the wake-up. */
 static __attribute__((noinline)) void notice_poller(struct process *p)
 {
 	uint64_t now = clock_ns();
-	uint64_t last = atomic_exchange_explicit(&noticed_ns, now, memory_order_relaxed);
 
-	if (now - last > (uint64_t)POLLS_PER_NOTICE * ENGINE_POLLS_APART_NS ||
-	    !engine_trusts_program(p->engine, now))
+	in_vain.polls = 0;
+	if (!polls_all_the_time(now) || !engine_trusts_program(p->engine, now))
 		return;
 	atomic_store_explicit(&p->engine->poller, thread_number(), memory_order_relaxed);
 	atomic_store_explicit(&polled_until_ns, now + LATELY_NS, memory_order_relaxed);
@@ -133,7 +168,7 @@ bool drive_poll(struct process *p)
 	bool done;
 
 	engine_note_poll(e);
-	if (unlikely(atomic_load_explicit(&e->polls, memory_order_relaxed) % POLLS_PER_NOTICE == 0))
+	if (unlikely(++in_vain.polls == POLLS_PER_NOTICE))
 		notice_poller(p);
 	if (!spin_try(&e->driving))
 		return false;
@@ -346,6 +381,7 @@ static enum wait_next wait_begin(struct process *p, uint32_t kind, const struct 
 	uint64_t deadline_ns;
 	bool done, event;
 
+	in_vain.polls = 0;
 	if (!may_register(p))
 		goto as_usual;
 	if (look_for_event(p, mark))

@@ -18,11 +18,6 @@
 struct feeder;
 struct process;
 
-/* A program polls if the calls of its threads that find nothing come at most this far apart on the
- * average.  Between two such calls a program of perftest works for less than 1 us, and one that
- * sleeps between its calls is away for 50 us at least. */
-#define ENGINE_POLLS_APART_NS 4000u
-
 /* While the program drives, the engine looks so often whether it still does.  What the program leaves
  * behind waits for so long at most. */
 #define ENGINE_GUARD_MAX_NS 1000000u
