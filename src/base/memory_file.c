@@ -136,11 +136,6 @@ int memory_file_store(int fd, const char *text, size_t n)
 	return change_file(&(struct change){.fd = fd, .text = text, .bytes = n});
 }
 
-int memory_file_fill(int fd, uint64_t at, const void *bytes, size_t n)
-{
-	return change_file(&(struct change){.fd = fd, .text = bytes, .bytes = n, .at = at});
-}
-
 int memory_file_message(const char *name, const void *bytes, size_t n)
 {
 	return memory_file_pieces(name, NULL, 0, bytes, n);

@@ -20,9 +20,6 @@ int memory_file_resize(int fd, uint64_t bytes) must_check;
 /* Makes this text the whole content of a file.  Returns 0 or -errno. */
 int memory_file_store(int fd, const char *text, size_t n) must_check;
 
-/* Stores these bytes at the end of a file, from 'at' on.  Returns 0 or -errno. */
-int memory_file_fill(int fd, uint64_t at, const void *bytes, size_t n) must_check;
-
 /*
  * Makes a new file of this name, closed in exec, that holds 'n' bytes and that nobody can change
  * any more.  Returns its descriptor, -EFAULT if it cannot read the bytes, or -ENOMEM, whatever the

@@ -20,7 +20,7 @@ void user_guard(void)
 		atomic_store_explicit(&guarded, true, memory_order_relaxed);
 }
 
-bool user_is_guarded(void)
+static bool user_is_guarded(void)
 {
 	return atomic_load_explicit(&guarded, memory_order_relaxed);
 }

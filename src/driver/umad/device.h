@@ -81,18 +81,10 @@ int umad_ioctl(struct cdev_file *f, unsigned long request, void *arg);
 ssize_t umad_write(struct cdev_file *f, int fd, const void *buf, size_t count);
 ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
 
-/* ---- message_file.c ---- */
-
-/* Makes a file in memory that ends with these bytes, for whoever gets the descriptor to read.
- * Returns its descriptor, -EFAULT if the bytes cannot be read, or -ENOMEM. */
-int umad_message_file(const void *bytes, size_t n) must_check;
-
 /* ---- copy.c: memory that the program names, which may not be there ---- */
 
 /* From now on our handler of faults, which this installs, finds bad addresses. */
 void user_guard(void);
-/* Tells whether user_guard has been called. */
-bool user_is_guarded(void) must_check;
 /* Each copies n bytes and returns 0 or -EFAULT. */
 int user_load(void *to, const void *from, size_t n) must_check;
 int user_store(void *to, const void *from, size_t n) must_check;

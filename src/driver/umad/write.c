@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/memory_file.h"
 #include "driver/umad/device.h"
 #include "fabric/smi.h"
 #include "prm/mad.h"
@@ -239,7 +240,7 @@ static int stream_send_file(struct umad_device *u, const struct umad_sending *s,
 			    const uint8_t *buf, size_t count)
 {
 	no_cancellation();
-	int file = umad_message_file(buf, count);
+	int file = memory_file_message("softhca-umad", buf, count);
 
 	return file < 0 ? file : file_send(u, s, fd, &file, count, &cancel_state_);
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -136,11 +137,46 @@ static void errors_are_told(void)
 	close(fd);
 }
 
+/* Whoever gets such a file cannot change it, and its sender can neither. */
+static void message_is_fixed(const char *head, const char *rest)
+{
+	int fd = *head ? memory_file_pieces("test", head, strlen(head), rest, strlen(rest))
+		       : memory_file_message("test", rest, strlen(rest));
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	char all[64] = "", want[64];
+
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	snprintf(want, sizeof(want), "%s%s", head, rest);
+	want_size(fd, (off_t)strlen(want));
+	CHECK(pread(fd, all, sizeof(all), 0) == (ssize_t)strlen(want) && !strcmp(all, want));
+	CHECK((fcntl(fd, F_GET_SEALS) & seals) == seals);
+	CHECK(pwrite(fd, "x", 1, 0) < 0 && errno == EPERM);
+	CHECK(ftruncate(fd, 0) && errno == EPERM);
+	close(fd);
+}
+
+/* Bytes that are not there, all of them or from a page on, are told, and no descriptor stays. */
+static void message_is_refused(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *two = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int next = dup(0);
+
+	CHECK(two != MAP_FAILED && !munmap(two + page, page) && next >= 0 && !close(next));
+	CHECK(memory_file_message("test", two + page, 1) == -EFAULT);
+	CHECK(memory_file_message("test", two + page / 2, page) == -EFAULT);
+	CHECK(memory_file_pieces("test", "head", 4, two + page / 2, page) == -EFAULT);
+	CHECK(dup(0) == next && !close(next) && !munmap(two, page));
+}
+
 int main(void)
 {
 	soft_limit_is_lifted();
 	pending_stays();
 	hard_limit_is_told();
 	errors_are_told();
+	message_is_fixed("", "all of it");
+	message_is_fixed("the beginning", " and the rest");
+	message_is_refused();
 	return 0;
 }
