@@ -5,8 +5,7 @@
  * as they are, and the last close ends the socket.
  *
  * umad, program to daemon: the bytes given to write(), unchanged, in the file's own layout.  Above
- * UMAD_INLINE_BYTES it is a struct umad_marker, and the bytes are at the end of a memfd of fixed
- * size (sealed).  umad, daemon to program: the bytes that read() returns, unchanged, if the MAD has
+ * UMAD_INLINE_BYTES it is a struct umad_marker, and the bytes are in a memfd.  umad, daemon to program: the bytes that read() returns, unchanged, if the MAD has
  * at most 256 bytes; else a struct umad_marker, and the message waits in the daemon for
  * MSG_UMAD_FETCH.  A reader whose buffer is small, and every reader while there are markers, peeks
  * before it takes, so a message that does not fit stays where it is, and poll stays true.
@@ -25,7 +24,6 @@
 #define UMAD_HEADER_NEW	   64u
 #define UMAD_INLINE_BYTES  65536u
 #define UMAD_MESSAGE_BYTES (UMAD_HEADER_NEW + 256u) /* the longest message without a marker */
-#define UMAD_MOST_HEAD	   (UMAD_HEADER_NEW + 64u)  /* the file's header and those of the MAD */
 #define UMAD_IN_FLIGHT	   4096u
 #define UMAD_MOST_SENDS	   65536u	/* under way from one file; one more gets ENOMEM */
 #define UMAD_MOST_RECEIVED 16384u	/* MADs that wait for a reader; more are dropped */
@@ -110,12 +108,8 @@ struct msg_umad_fetch {
 };
 struct msg_umad_fetch_reply { /* with the message in 1 memfd */
 	uint64_t length;
-	uint32_t kept; /* too long for 'room': it stays, and the reader gets a copy only */
-	/* This many bytes of the beginning are here; the rest begins at 'at' in the memfd and goes
-	 * up to its end.  The memfd may be the one that the sender has written. */
-	uint32_t nhead;
-	uint64_t at;
-	uint8_t head[UMAD_MOST_HEAD];
+	uint32_t kept; /* too long for 'room': it stays, and the memfd has its beginning only */
+	uint32_t reserved;
 };
 struct msg_umad_in_flight { /* status: 0, or -EINVAL for a duplicate */
 	uint64_t token;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/impair.h"
-#include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/pma/pma.h"
 #include "fabric/daemon/sma/sma.h"
 #include "fuzz.h"
@@ -37,23 +36,13 @@ static struct sma sma;
 static struct pma pma;
 static struct user users[AGENTS];
 
-/* Where the byte is: of what is lent the headers are in 'data'. */
-static const uint8_t *message_from(const struct mad_message *msg, uint32_t at)
-{
-	const struct rmpp_message *lent = msg->lent ? &msg->lent->message : NULL;
-
-	MUST(!lent || lent->length == msg->length);
-	return lent && at >= lent->data_at ? lent->bytes + at : msg->data + at;
-}
-
 static void user_receive(struct mad_agent *a, struct mad_message *msg)
 {
 	(void)a;
-	MUST(msg->length >= MAD_RMPP_BYTES &&
-	     (msg->owned || msg->lent || msg->length <= MAD_BYTES));
+	MUST(msg->length >= MAD_RMPP_BYTES && (msg->owned || msg->length <= MAD_BYTES));
 	/* All of it is there to be read. */
 	for (uint32_t i = 0; i < msg->length; i += 16)
-		MUST(*(const volatile uint8_t *)(message_from(msg, i)) <= 255);
+		MUST(*(const volatile uint8_t *)(msg->data + i) <= 255);
 }
 
 static void user_sent(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
@@ -66,8 +55,7 @@ static void user_sent(struct mad_agent *a, const uint8_t note[64], const uint8_t
 	MUST(u->sent <= u->taken + 1);
 }
 
-static const struct mad_agent_ops ops = {user_receive, user_sent, false};
-static const struct mad_agent_ops borrowing = {user_receive, user_sent, true};
+static const struct mad_agent_ops ops = {user_receive, user_sent};
 
 void target_init(void)
 {
@@ -199,8 +187,7 @@ static void op_register(struct input *in)
 	attr.methods[1] = in_u64(in);
 	user_close(u);
 	memset(u, 0, sizeof(*u));
-	u->there = !mad_agent_register(&m.mad, &u->agent, &attr, how & 0x20 ? &borrowing : &ops,
-				       &u->scope);
+	u->there = !mad_agent_register(&m.mad, &u->agent, &attr, &ops, &u->scope);
 }
 
 static void op_link(struct input *in)
@@ -307,12 +294,6 @@ void target_seeds(struct seed *s)
 	put_agent(s, 1, 3, 2 | 8, 1);
 	put_question(s);
 	put_end(s, "rmpp");
-
-	/* To one that holds what it is lent. */
-	put_agent(s, 0, 3, 2 | 8, 0);
-	put_agent(s, 1, 3, 2 | 8 | 0x20, 1);
-	put_question(s);
-	put_end(s, "lent");
 
 	/* Counters, by LID. */
 	put_u8(s, OP_EMIT);

@@ -94,13 +94,12 @@ static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
 	return n ? n : reading_gone(r->device);
 }
 
-/* Puts a message of 'n' bytes at the end of the stream, because nothing else can be done with it.
- * The file, if there is one, has the bytes that 'bytes' does not have. */
-static void stream_return(const struct umad_reading *r, const void *bytes, size_t here, size_t n,
-			  int file)
+/* Puts a message of 'n' bytes, which are in 'bytes' or in a file, at the end of the stream, because
+ * nothing else can be done with it. */
+static void stream_return(const struct umad_reading *r, const void *bytes, size_t n, int file)
 {
 	struct umad_marker marker = {UMAD_MAGIC, UMAD_RETURNED, n};
-	struct iovec iov[] = {{&marker, sizeof(marker)}, {(void *)(uintptr_t)bytes, here}};
+	struct iovec iov[] = {{&marker, sizeof(marker)}, {(void *)(uintptr_t)bytes, bytes ? n : 0}};
 	union {
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(int))];
@@ -121,13 +120,7 @@ static void stream_return(const struct umad_reading *r, const void *bytes, size_
 
 static void stream_give_back(const struct umad_reading *r, const void *bytes, size_t n)
 {
-	stream_return(r, bytes, n, n, -1);
-}
-
-static void stream_give_back_file(const struct umad_reading *r,
-				  const struct msg_umad_fetch_reply *reply, int file)
-{
-	stream_return(r, reply->head, reply->nhead, reply->length, file);
+	stream_return(r, bytes, n, -1);
 }
 
 static bool marker_is(const void *bytes, ssize_t n, struct umad_marker *out)
@@ -183,16 +176,12 @@ static int marker_remove(struct umad_reading *r, uint32_t id)
 }
 
 /* Copies the first n bytes. */
-static ssize_t file_copy(const struct umad_reading *r, const struct msg_umad_fetch_reply *reply,
-			 int file, size_t n)
+static ssize_t file_copy(const struct umad_reading *r, int file, size_t n)
 {
-	size_t at = reply->nhead;
+	size_t at = 0;
 
-	if (at && user_store(r->buf, reply->head, at))
-		return -EFAULT;
 	while (at < n) {
-		ssize_t got =
-			pread(file, r->buf + at, n - at, (off_t)(reply->at + at - reply->nhead));
+		ssize_t got = pread(file, r->buf + at, n - at, (off_t)at);
 
 		if (got <= 0)
 			return got < 0 ? -errno : -EIO;
@@ -207,15 +196,15 @@ static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_
 	ssize_t ret;
 
 	if (reply->kept) {
-		ret = file_copy(r, reply, file, r->header_bytes + MAD_BYTES);
+		ret = file_copy(r, file, r->header_bytes + MAD_BYTES);
 		return ret ? ret : -ENOSPC;
 	}
 	marker_remove(r, id);
-	if (reply->length > r->count || reply->nhead > sizeof(reply->head))
+	if (reply->length > r->count)
 		return -EIO;
-	ret = file_copy(r, reply, file, reply->length);
+	ret = file_copy(r, file, reply->length);
 	if (ret)
-		stream_give_back_file(r, reply, file);
+		stream_return(r, NULL, reply->length, file);
 	return ret ? ret : (ssize_t)reply->length;
 }
 

@@ -107,16 +107,6 @@ struct mad_address agent_address_of(const struct mad_fabric *f, const struct mad
 	return from;
 }
 
-bool agent_takes_runs(const struct mad_agent *a, const struct mad_packet *p)
-{
-	return agent_does_rmpp_of(a, p);
-}
-
-void agent_take_run(struct mad_agent *a, struct mad_packet *p)
-{
-	rmpp_receive_run(a, p);
-}
-
 void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p)
 {
 	struct mad_message m = {.length = MAD_BYTES, .data = p->mad};

@@ -26,9 +26,6 @@ struct mad_message {
 	const uint8_t *data;
 	uint8_t *
 		owned; /* malloc'd, data points into it: store NULL to take it; NULL: copy 'data' */
-	/* Not NULL: data has the headers alone, and this source has the rest.  Hold it to keep
-	 * it. */
-	struct rmpp_source *lent;
 };
 
 struct mad_send_attr {
@@ -37,9 +34,8 @@ struct mad_send_attr {
 	uint32_t length;     /* above MAD_BYTES only with RMPP active */
 	uint32_t timeout_ms; /* 0: no answer expected */
 	uint32_t retries;
-	bool rmpp;		    /* treat it as if its RMPP header said so */
-	struct rmpp_source *source; /* has the message; NULL: the send makes a copy */
-	uint8_t note[64];	    /* ops->sent gives it back */
+	bool rmpp;	  /* treat it as if its RMPP header said so */
+	uint8_t note[64]; /* ops->sent gives it back */
 };
 
 /* The loop calls these; neither may end its agent. */
@@ -50,7 +46,6 @@ struct mad_agent_ops {
 	 * 'header': the first MAD_HEADER_BYTES of the send as they travelled. */
 	void (*sent)(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
 		     int status);
-	bool borrows; /* whether it takes messages that are lent */
 };
 
 struct mad_send; /* a send under way; agent.c */
@@ -101,6 +96,3 @@ struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 			     struct mad_send **send);
 /* Gives the MAD to the agent; p stays the caller's. */
 void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p);
-/* Tells whether the agent takes a run as a whole; else it gets each MAD of p by itself. */
-bool agent_takes_runs(const struct mad_agent *a, const struct mad_packet *p) must_check;
-void agent_take_run(struct mad_agent *a, struct mad_packet *p);

@@ -105,36 +105,6 @@ static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
 	return packet_refuse(p);
 }
 
-/* Gives a whole run to an agent whose messages we put together.  False: each goes by itself. */
-static bool run_give(struct mad_fabric *f, struct mad_packet *p)
-{
-	struct mad_send *send = NULL;
-	struct mad_agent *agent;
-
-	if (!packet_is_sound(p) || !packet_pkey_find(f, p) || port_agent_of(f, p))
-		return false;
-	agent = agent_find(f, p, &send);
-	if (!agent || !agent_takes_runs(agent, p))
-		return false;
-	send_packet_leaves(p);
-	agent_take_run(agent, p);
-	return true;
-}
-
-static void run_deliver(struct mad_fabric *f, struct mad_packet *p)
-{
-	if (!run_give(f, p))
-		for (uint32_t i = 0; i < p->run; i++) {
-			struct mad_packet *single = mad_packet_single(f, p, i);
-
-			if (i + 1 == p->run)
-				send_packet_leaves(p);
-			if (single)
-				mad_deliver(f, single);
-		}
-	mad_packet_put(f, p);
-}
-
 /* The packet is for a queue pair of a process, which checks its keys itself. */
 static void queue_pair_give(const struct mad_fabric *f, const struct mad_packet *p)
 {
@@ -144,10 +114,6 @@ static void queue_pair_give(const struct mad_fabric *f, const struct mad_packet 
 
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
 {
-	if (p->source) {
-		run_deliver(f, p);
-		return;
-	}
 	if (p->dqpn > IB_GSI_QPN) {
 		queue_pair_give(f, p);
 	} else if (packet_is_sound(p) && packet_pkey(f, p) && packet_qkey(f, p) &&

@@ -59,7 +59,7 @@ static bool switch_forward(struct mad_fabric *f, struct mad_packet *p, uint32_t 
 	if (!out)
 		return packet_arrives(p, row);
 	if (out == NET_DROP || out > node->nports) {
-		net_count(f->net, row, NET_RCV_SWITCH_RELAY_ERRORS, mad_packet_run(p));
+		net_count(f->net, row, NET_RCV_SWITCH_RELAY_ERRORS, 1);
 		return false;
 	}
 	return packet_leaves(f, p, node, out);
@@ -154,17 +154,16 @@ static bool packet_by_route(struct mad_fabric *f, struct mad_packet *p, uint32_t
 
 static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t from, uint32_t to)
 {
-	uint64_t packets = mad_packet_run(p);
-	uint64_t words = packets * (WORDS_OF_MAD + (p->grh ? WORDS_OF_GRH : 0));
+	uint64_t words = WORDS_OF_MAD + (p->grh ? WORDS_OF_GRH : 0);
 
-	net_count(f->net, from, NET_XMIT_PACKETS, packets);
+	net_count(f->net, from, NET_XMIT_PACKETS, 1);
 	net_count(f->net, from, NET_XMIT_DATA, words);
-	net_count(f->net, to, NET_RCV_PACKETS, packets);
+	net_count(f->net, to, NET_RCV_PACKETS, 1);
 	net_count(f->net, to, NET_RCV_DATA, words);
 	if (!packet_is_multicast(p))
 		return;
-	net_count(f->net, from, NET_MULTICAST_XMIT_PACKETS, packets);
-	net_count(f->net, to, NET_MULTICAST_RCV_PACKETS, packets);
+	net_count(f->net, from, NET_MULTICAST_XMIT_PACKETS, 1);
+	net_count(f->net, to, NET_MULTICAST_RCV_PACKETS, 1);
 }
 
 /* Ports of switches may enforce partitions (IBTA 10.9.2), to which SMPs do not belong. */
@@ -176,7 +175,7 @@ static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32
 	net_count(f->net, row,
 		  direction == SUBNET_ENFORCES_OUT ? NET_XMIT_CONSTRAINT_ERRORS
 						   : NET_RCV_CONSTRAINT_ERRORS,
-		  mad_packet_run(p));
+		  1);
 	if (f->pkey_enforced)
 		f->pkey_enforced(f->key_user, p, row);
 	return false;
@@ -191,7 +190,7 @@ static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 
 	if (to == SUBNET_NONE) {
 		if (!smp)
-			net_count(f->net, p->row, NET_XMIT_DISCARDS, mad_packet_run(p));
+			net_count(f->net, p->row, NET_XMIT_DISCARDS, 1);
 		return SUBNET_NONE;
 	}
 	if (link_state(f->net, to) < (smp ? IB_PORT_INIT : IB_PORT_ARMED))

@@ -118,14 +118,6 @@ int impair_set(struct impair *i, uint32_t row, const struct impair_link *how)
 	return ret;
 }
 
-bool impair_is_perfect(const struct impair *i)
-{
-	const struct impair_link *all = &i->all;
-
-	return !i->nrows && !all->loss_ppm && !all->duplicate_ppm && !all->delay_us &&
-	       !all->jitter_us;
-}
-
 /* ---- what happens to packets ---- */
 
 /* Draws a number below 'limit', all with equal chance (splitmix64). */

@@ -15,8 +15,6 @@ void impair_close(struct impair *i);
 /* Sets the faults of packets that leave 'row'; SUBNET_NONE: of all links alike, whatever was set
  * before.  0, -EINVAL more than a million in a million, -ENOMEM. */
 int impair_set(struct impair *i, uint32_t row, const struct impair_link *how) must_check;
-/* Tells that nothing happens to any packet. */
-bool impair_is_perfect(const struct impair *i) must_check;
 /* Decides for a packet that leaves 'row' how many copies go on (0: lost), and how late. */
 uint32_t impair_decide(struct impair *i, uint32_t row, uint64_t *delay_ns);
 /* Keeps a packet for delay_ns and queues it again.  False: no memory. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/impair.h"
-#include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/mad/send.h"
 
 #define MOST_HOPS 64u  /* after that many it goes in a circle */
@@ -27,7 +26,7 @@ static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 	return true;
 }
 
-/* Moves a packet, or all that it stands for, the whole way from where it is. */
+/* Moves a packet the whole way from where it is. */
 static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 {
 	bool there = packet_go_on(f, p);
@@ -35,80 +34,28 @@ static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 	while (there && !p->arriving && p->stage != MAD_HELD)
 		there = p->hops++ < MOST_HOPS && forward_step(f, p);
 	if (!there) {
-		send_packet_leaves(p);
-		f->dropped += mad_packet_run(p);
+		f->dropped++;
 		mad_packet_put(f, p);
 	} else if (p->arriving) {
-		f->delivered += mad_packet_run(p);
+		f->delivered++;
 		mad_deliver(f, p);
 	}
 }
 
-static bool run_is_parted(const struct mad_fabric *f, const struct mad_packet *p)
-{
-	return p->dlid >= MAD_LID_MULTICAST || (f->impair && !impair_is_perfect(f->impair));
-}
-
-/* Moves each packet of a run by itself, because faults of links decide its fate. */
-static void run_walk(struct mad_fabric *f, struct mad_packet *p)
-{
-	for (uint32_t i = 0; i < p->run; i++) {
-		struct mad_packet *single = mad_packet_single(f, p, i);
-
-		if (i + 1 == p->run)
-			send_packet_leaves(p);
-		if (single)
-			packet_move(f, single);
-	}
-	mad_packet_put(f, p);
-}
-
-/*
- * Makes one packet of the first 'n' of those that the first packet of the queue stands for.  False:
- * no memory.
- */
-static bool queue_split(struct mad_fabric *f, uint32_t n)
-{
-	struct mad_packet *p = f->queue, *first = mad_packet_get(f);
-
-	if (!first)
-		return false;
-	*first = *p;
-	first->send = NULL;
-	first->source = rmpp_source_get(p->source);
-	first->run = n;
-	first->next = p;
-	p->run -= n;
-	rmpp_segment_headers(&p->source->message, mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) + n,
-			     p->mad);
-	f->queue = first;
-	return true;
-}
-
-/* Moves at most 'most' packets; returns how many. */
-static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
+/* Moves the first packet of the queue; false: there is none. */
+static bool queue_step(struct mad_fabric *f)
 {
 	struct mad_packet *p = f->queue;
-	uint32_t n;
 
 	if (!p)
-		return 0;
-	if (mad_packet_run(p) > most && queue_split(f, most))
-		p = f->queue;
-	n = mad_packet_run(p);
+		return false;
 	f->queue = p->next;
 	if (!f->queue)
 		f->queue_end = &f->queue;
-	f->queued -= n;
-	if (p->source && run_is_parted(f, p)) {
-		run_walk(f, p);
-		return n;
-	}
-	/* A run leaves with its last packet; only its delivery knows when that is. */
-	if (!p->source)
-		send_packet_leaves(p);
+	f->queued--;
+	send_packet_leaves(p);
 	packet_move(f, p);
-	return n;
+	return true;
 }
 
 static void queue_run(struct loop *l, struct loop_work *w)
@@ -119,8 +66,8 @@ static void queue_run(struct loop *l, struct loop_work *w)
 	 * programs write much, and a program that writes little would wait behind all of it. */
 	uint32_t most = 2 * f->queued > BATCH ? 2 * f->queued : BATCH;
 
-	while (most && f->queue)
-		most -= min_u32(queue_step(f, most), most);
+	while (most-- && queue_step(f))
+		;
 	/* Packets that became answers have queued the work, and have moved already. */
 	if (f->queue)
 		loop_queue(l, w);
@@ -134,7 +81,7 @@ static void queue_run(struct loop *l, struct loop_work *w)
 
 void mad_settle(struct mad_fabric *f)
 {
-	while (queue_step(f, UINT32_MAX))
+	while (queue_step(f))
 		;
 }
 

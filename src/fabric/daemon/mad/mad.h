@@ -45,8 +45,7 @@ struct mad_fabric {
 	struct mad_send **sends; /* hash by the TID; send.c */
 	uint32_t nsends, sends_mask;
 	struct rmpp_recv **receives; /* hash by the TID; rmpp_receive.c */
-	uint64_t receive_bytes;	     /* bytes of unfinished messages, as if none were lent */
-	uint64_t lent_bytes;	     /* bytes of messages that receivers have in part, and hold */
+	uint64_t receive_bytes;	     /* bytes of unfinished messages */
 	struct mad_agent **of_port;  /* [row]: agents that take requests; agent.c */
 	uint32_t next_tid;	     /* 1 to 2^24 - 1, then from the beginning */
 	struct impair *impair;	     /* NULL: every link is perfect */
@@ -61,7 +60,6 @@ struct mad_fabric {
 	/* p has arrived at p->row for a queue pair of a process.  NULL: there are none. */
 	void (*to_queue_pair)(void *user, const struct mad_packet *p);
 	void *queue_pair_user;
-	bool no_runs; /* sends each packet of a message by itself; for tests */
 	uint64_t delivered, dropped;
 };
 
@@ -74,11 +72,6 @@ void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a);
 /* Returns a packet that is all zero, or NULL. */
 struct mad_packet *mad_packet_get(struct mad_fabric *f);
 void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
-/*
- * Makes the n-th of the packets that p stands for, from 0, as it travels alone.  NULL: no memory,
- * which counts as dropped.
- */
-struct mad_packet *mad_packet_single(struct mad_fabric *f, const struct mad_packet *p, uint32_t n);
 /*
  * The packet leaves its row, which is an end port; from now on the layer owns it.  The caller has
  * set where it goes: dlid (or GRH), dqpn, and the way: a directed route begins here.

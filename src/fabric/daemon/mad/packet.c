@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/mad.h"
-#include "fabric/daemon/mad/rmpp_source.h"
 
 #define POOL_MOST 4096u /* how many are kept for later */
 
@@ -22,7 +21,6 @@ struct mad_packet *mad_packet_get(struct mad_fabric *f)
 
 void mad_packet_put(struct mad_fabric *f, struct mad_packet *p)
 {
-	rmpp_source_put(p->source);
 	if (f->pool_size == POOL_MOST) {
 		free(p);
 		return;
@@ -32,30 +30,12 @@ void mad_packet_put(struct mad_fabric *f, struct mad_packet *p)
 	f->pool_size++;
 }
 
-struct mad_packet *mad_packet_single(struct mad_fabric *f, const struct mad_packet *p, uint32_t n)
-{
-	const struct rmpp_message *m = &p->source->message;
-	uint32_t segment = mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) + n;
-	struct mad_packet *single = mad_packet_get(f);
-
-	if (!single) {
-		f->dropped++;
-		return NULL;
-	}
-	*single = *p;
-	single->send = NULL;
-	single->source = NULL;
-	rmpp_segment_headers(m, segment, single->mad);
-	rmpp_segment_data(m, segment, single->mad + m->data_at);
-	return single;
-}
-
 void mad_requeue(struct mad_fabric *f, struct mad_packet *p)
 {
 	p->next = NULL;
 	*f->queue_end = p;
 	f->queue_end = &p->next;
-	f->queued += mad_packet_run(p);
+	f->queued++;
 	loop_queue(f->loop, &f->work);
 }
 

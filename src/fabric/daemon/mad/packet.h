@@ -20,7 +20,6 @@ struct mad_address {
 };
 
 struct mad_send;
-struct rmpp_source;
 
 /* Where a packet goes on when its turn comes. */
 enum mad_stage {
@@ -47,16 +46,5 @@ struct mad_packet {
 	uint8_t hop_limit, traffic_class;
 	uint32_t flow_label;
 	union ib_gid sgid, dgid;
-	/* Not NULL: 'mad' has only the headers of the first segment of a run of this message's
-	 * segments.  All of them go the same way at the same time, and count as that many
-	 * packets. */
-	struct rmpp_source *source;
-	uint32_t run;
 	_Alignas(8) uint8_t mad[MAD_BYTES];
 };
-
-/* How many packets p stands for. */
-static inline uint32_t mad_packet_run(const struct mad_packet *p)
-{
-	return p->source ? p->run : 1;
-}

@@ -47,21 +47,16 @@ void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, uint8_t *
 
 struct rmpp_send {
 	struct rmpp_message message;
-	const uint8_t *headers;	      /* as they travel; usually the message's own */
 	uint32_t next, acked, window; /* next to send, last acknowledged, last allowed */
 	bool response_due;	      /* the last acknowledgement is followed by an answer */
 };
 
 /* False: it is shorter than its class's headers. */
 bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length) must_check;
-/* Begins to send a message that has been checked before, with these headers. */
-void rmpp_send_of(struct rmpp_send *s, const struct rmpp_message *message, const uint8_t *headers);
 /* Returns how many segments may go now. */
 uint32_t rmpp_send_allowed(const struct rmpp_send *s);
 /* Makes the next segment; false: wait for an acknowledgement. */
 bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES]) must_check;
-/* Takes all segments that may go now: returns how many, and makes the headers of the first. */
-uint32_t rmpp_send_run(struct rmpp_send *s, uint8_t *out);
 /* An acknowledgement took too long: begins again after the last acknowledged segment. */
 void rmpp_send_rewind(struct rmpp_send *s);
 
@@ -74,18 +69,13 @@ enum rmpp_outcome { RMPP_GO_ON, RMPP_DONE, RMPP_ENDED /* *status says why; abort
 enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint8_t out[MAD_BYTES],
 				    bool *reply, uint8_t *status);
 
-/*
- * A message under way.  Segments that come from one message in memory that stays are not copied:
- * the part remembers that message.
- */
+/* A message under way. */
 struct rmpp_part {
 	uint8_t *message;
-	size_t room;			    /* bytes of message, or those that it would have */
-	const struct rmpp_message *lender;  /* has all data until now, and message is NULL */
-	uint8_t headers[RMPP_MOST_DATA_AT]; /* headers of the first segment */
-	uint32_t segment, acked, window;    /* contiguous up to; last acknowledged; last allowed */
-	uint64_t ahead;			    /* bit n: segment + 2 + n has come */
-	uint32_t last;			    /* number of the last segment; 0: it has not come */
+	size_t room;			 /* bytes of message */
+	uint32_t segment, acked, window; /* contiguous up to; last acknowledged; last allowed */
+	uint64_t ahead;			 /* bit n: segment + 2 + n has come */
+	uint32_t last;			 /* number of the last segment; 0: it has not come */
 	uint32_t last_payload;
 	uint32_t length; /* set once the message is complete */
 	bool complete;
@@ -97,15 +87,6 @@ struct rmpp_part {
  */
 enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
 				 bool *reply, uint8_t *status);
-/*
- * Takes a run of *n segments of 'from'; 'mad' has the headers of the first.  It takes segments up
- * to one after which there is something to say or to do, with the same outcome as if each had come
- * by itself.  *n becomes how many, and 'mad' has the headers of the last of them.  It copies them
- * if it may not borrow them.
- */
-enum rmpp_outcome rmpp_part_run(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
-				uint8_t *mad, uint32_t *n, uint8_t out[MAD_BYTES], bool *reply,
-				uint8_t *status);
 void rmpp_part_free(struct rmpp_part *r);
 /* Makes an ABORT or STOP that answers 'in'. */
 void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);

@@ -2,7 +2,7 @@
 /* RMPP's machines with packets and time, for the files of this folder. */
 #pragma once
 
-#include "fabric/daemon/mad/rmpp_source.h"
+#include "fabric/daemon/mad/rmpp.h"
 #include "fabric/daemon/mad/send.h"
 
 #define RMPP_REPLY_RETRIES 3u /* for answers that we give ourselves */
@@ -26,7 +26,5 @@ void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t 
 
 /* A packet of RMPP has come. */
 void rmpp_receive(struct mad_agent *a, const struct mad_packet *p);
-/* A run of them. */
-void rmpp_receive_run(struct mad_agent *a, struct mad_packet *p);
 /* The agent ends. */
 void rmpp_receives_end(struct mad_agent *a);

@@ -17,10 +17,7 @@ static enum rmpp_outcome part_refuse(const uint8_t *in, uint8_t why, uint8_t out
 	return RMPP_ENDED;
 }
 
-/*
- * Makes room for that many segments; what is lent has it already.  False: no memory, or more than
- * we take.
- */
+/* Makes room for that many segments.  False: no memory, or more than we take. */
 static bool part_room(struct rmpp_part *r, uint32_t segments, uint32_t data_at)
 {
 	uint64_t need = data_at + (uint64_t)segments * (MAD_BYTES - data_at);
@@ -33,53 +30,21 @@ static bool part_room(struct rmpp_part *r, uint32_t segments, uint32_t data_at)
 		return true;
 	while (room < need)
 		room *= 2;
-	if (!r->lender) {
-		message = realloc(r->message, room);
-		if (!message)
-			return false;
-		r->message = message;
-	}
+	message = realloc(r->message, room);
+	if (!message)
+		return false;
+	r->message = message;
 	r->room = room;
 	return true;
 }
 
-/* Turns what is lent into a copy.  False: no memory. */
-static bool part_own(struct rmpp_part *r)
-{
-	const struct rmpp_message *from = r->lender;
-
-	if (!from)
-		return true;
-	r->message = calloc(1, r->room);
-	if (!r->message)
-		return false;
-	memcpy(r->message, from->bytes, min_u64(r->room, from->length));
-	memcpy(r->message, r->headers, from->data_at);
-	r->lender = NULL;
-	return true;
-}
-
-/* Tells whether this segment may be lent, with all that came before. */
-static bool part_borrows(struct rmpp_part *r, const struct rmpp_message *from, bool lend)
-{
-	if (lend && !r->room)
-		r->lender = from;
-	return lend && r->lender == from;
-}
-
-/* Stores the data, which are in the packet or in the message that it comes from. */
-static void part_store(struct rmpp_part *r, const uint8_t *in, const struct rmpp_message *from,
-		       uint32_t segment)
+static void part_store(struct rmpp_part *r, const uint8_t *in, uint32_t segment)
 {
 	uint32_t data_at = mad_data_at(in[MAD_AT_CLASS]), bytes = MAD_BYTES - data_at;
-	size_t at = data_at + (size_t)(segment - 1) * bytes;
 
 	if (segment == 1)
-		memcpy(r->lender ? r->headers : r->message, in, data_at);
-	if (!r->lender && from)
-		rmpp_segment_data(from, segment, r->message + at);
-	else if (!r->lender)
-		memcpy(r->message + at, in + data_at, bytes);
+		memcpy(r->message, in, data_at);
+	memcpy(r->message + data_at + (size_t)(segment - 1) * bytes, in + data_at, bytes);
 	if (in[MAD_AT_RMPP_FLAGS] & MAD_RMPP_LAST && (!r->last || segment < r->last)) {
 		r->last = segment;
 		r->last_payload = mad_get32(in, MAD_AT_RMPP_PAYLOAD);
@@ -115,16 +80,15 @@ static void part_acknowledge(struct rmpp_part *r, const uint8_t *in, uint8_t out
 }
 
 /* Takes a segment that is new, inside the window and not there yet. */
-static enum rmpp_outcome part_take(struct rmpp_part *r, const uint8_t *in,
-				   const struct rmpp_message *from, bool lend,
-				   uint8_t out[MAD_BYTES], bool *reply, uint8_t *status)
+static enum rmpp_outcome part_take(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
+				   bool *reply, uint8_t *status)
 {
 	uint32_t segment = mad_get32(in, MAD_AT_RMPP_SEGMENT);
 	uint32_t data_at = mad_data_at(in[MAD_AT_CLASS]);
 
-	if ((!part_borrows(r, from, lend) && !part_own(r)) || !part_room(r, segment, data_at))
+	if (!part_room(r, segment, data_at))
 		return part_refuse(in, RMPP_RESOURCES, out, reply, status);
-	part_store(r, in, from, segment);
+	part_store(r, in, segment);
 	if (segment > r->segment + 1) {
 		r->ahead |= 1ull << (segment - r->segment - 2) % RMPP_WINDOW;
 		return RMPP_GO_ON;
@@ -142,9 +106,8 @@ static enum rmpp_outcome part_take(struct rmpp_part *r, const uint8_t *in,
 	return RMPP_GO_ON;
 }
 
-static enum rmpp_outcome part_data(struct rmpp_part *r, const uint8_t *in,
-				   const struct rmpp_message *from, bool lend,
-				   uint8_t out[MAD_BYTES], bool *reply, uint8_t *status)
+enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
+				 bool *reply, uint8_t *status)
 {
 	uint32_t segment = mad_get32(in, MAD_AT_RMPP_SEGMENT), ahead;
 
@@ -169,68 +132,12 @@ static enum rmpp_outcome part_data(struct rmpp_part *r, const uint8_t *in,
 	ahead = segment - r->segment - 1;
 	if (ahead && r->ahead >> (ahead - 1) & 1)
 		return RMPP_GO_ON;
-	return part_take(r, in, from, lend, out, reply, status);
-}
-
-enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
-				 bool *reply, uint8_t *status)
-{
-	return part_data(r, in, NULL, false, out, reply, status);
-}
-
-/* Returns how many of the next 'n' segments come in their order and have no consequence. */
-static uint32_t part_quiet(const struct rmpp_part *r, const struct rmpp_message *from,
-			   uint32_t segment, uint32_t n)
-{
-	uint32_t last = min_u32(r->window, from->segments);
-
-	if (!r->segment || r->ahead || r->last || segment != r->segment + 1 || segment >= last)
-		return 0;
-	return min_u32(n, last - segment);
-}
-
-/* Takes those segments.  Returns how many; 0 also if there is no room for them. */
-static uint32_t part_take_quiet(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
-				uint32_t segment, uint32_t n)
-{
-	uint32_t bytes = MAD_BYTES - from->data_at;
-	uint32_t taken = part_quiet(r, from, segment, n);
-	size_t at = from->data_at + (size_t)(segment - 1) * bytes;
-
-	if (!taken || (!part_borrows(r, from, lend) && !part_own(r)) ||
-	    !part_room(r, segment + taken - 1, from->data_at))
-		return 0;
-	if (!r->lender)
-		memcpy(r->message + at, from->bytes + at, (size_t)taken * bytes);
-	r->segment += taken;
-	return taken;
-}
-
-enum rmpp_outcome rmpp_part_run(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
-				uint8_t *mad, uint32_t *n, uint8_t out[MAD_BYTES], bool *reply,
-				uint8_t *status)
-{
-	enum rmpp_outcome outcome = RMPP_GO_ON;
-	uint32_t first = mad_get32(mad, MAD_AT_RMPP_SEGMENT), taken = 0;
-
-	*reply = false;
-	while (taken < *n && !*reply && outcome == RMPP_GO_ON) {
-		taken += part_take_quiet(r, from, lend, first + taken, *n - taken);
-		if (taken == *n)
-			break;
-		if (taken)
-			rmpp_segment_headers(from, first + taken, mad);
-		outcome = part_data(r, mad, from, lend, out, reply, status);
-		taken++;
-	}
-	*n = taken;
-	return outcome;
+	return part_take(r, in, out, reply, status);
 }
 
 void rmpp_part_free(struct rmpp_part *r)
 {
 	free(r->message);
 	r->message = NULL;
-	r->lender = NULL;
 	r->room = 0;
 }

@@ -9,21 +9,6 @@
 #define MOST_PARTS 1024u	  /* unfinished messages of one agent */
 #define MOST_BYTES (256ull << 20) /* bytes of all unfinished messages */
 
-/* Holds the message that the part belongs to now, and no other. */
-static void recv_hold(struct rmpp_recv *r, struct rmpp_source *from)
-{
-	struct mad_fabric *f = r->agent->fabric;
-
-	if (from && r->part.lender && !r->lent) {
-		r->lent = rmpp_source_get(from);
-		f->lent_bytes += from->message.length;
-	} else if (!r->part.lender && r->lent) {
-		f->lent_bytes -= r->lent->message.length;
-		rmpp_source_put(r->lent);
-		r->lent = NULL;
-	}
-}
-
 static void recv_end(struct rmpp_recv *r)
 {
 	struct mad_agent *a = r->agent;
@@ -38,7 +23,6 @@ static void recv_end(struct rmpp_recv *r)
 	a->fabric->receive_bytes -= r->part.room;
 	loop_timer_cancel(a->fabric->loop, &r->timer);
 	rmpp_part_free(&r->part);
-	recv_hold(r, NULL);
 	free(r);
 }
 
@@ -93,7 +77,6 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *
 		return NULL;
 	r->agent = a;
 	r->first = *p;
-	r->first.source = NULL;
 	r->answer_window = 1;
 	r->timer.fire = recv_timer_fires;
 	r->prev = &a->recvs;
@@ -112,37 +95,16 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *
 	return r;
 }
 
-/* Makes the message.  A message that is lent and short is given as a whole. */
-static struct mad_message recv_message(const struct rmpp_recv *r, const struct mad_packet *p,
-				       uint8_t small[MAD_BYTES])
-{
-	const struct rmpp_part *part = &r->part;
-	struct mad_message m = {.from = agent_address_of(r->agent->fabric, p),
-				.length = part->length,
-				.data = part->message,
-				.owned = part->message};
-
-	if (!part->lender)
-		return m;
-	m.data = part->headers;
-	m.lent = r->lent;
-	if (part->length > MAD_BYTES)
-		return m;
-	memcpy(small, part->lender->bytes, part->length);
-	memcpy(small, part->headers, part->lender->data_at);
-	m.data = small;
-	m.lent = NULL;
-	return m;
-}
-
 /* Gives the message to the agent.  An answer that nobody waits for any more goes to nobody. */
 static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 {
 	struct mad_agent *a = r->agent;
 	bool response = mad_is_response(p->mad);
 	struct mad_send *send = response ? send_find(a, p) : NULL;
-	uint8_t small[MAD_BYTES];
-	struct mad_message m = recv_message(r, p, small);
+	struct mad_message m = {.from = agent_address_of(a->fabric, p),
+				.length = r->part.length,
+				.data = r->part.message,
+				.owned = r->part.message};
 
 	a->fabric->receive_bytes -= r->part.room;
 	r->part.message = NULL;
@@ -156,8 +118,6 @@ static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 	if (send)
 		send_report(send, 0);
 	free(m.owned);
-	r->part.lender = NULL;
-	recv_hold(r, NULL);
 }
 
 /*
@@ -179,18 +139,7 @@ static struct rmpp_recv *recv_of(struct mad_agent *a, const struct mad_packet *p
 	return r;
 }
 
-/* Holds a message in memory that stays, as long as there are not too many of them. */
-static bool recv_borrows(const struct mad_agent *a, const struct rmpp_recv *r,
-			 const struct rmpp_source *from)
-{
-	if (!a->ops->borrows || !r)
-		return false;
-	return r->lent || a->fabric->lent_bytes + from->message.length <= MOST_BYTES;
-}
-
-/* Takes from a run the packets without a consequence and one that has one; returns how many. */
-static uint32_t recv_data(struct mad_agent *a, struct mad_packet *p, struct rmpp_source *from,
-			  uint32_t n)
+static void recv_data(struct mad_agent *a, const struct mad_packet *p)
 {
 	struct rmpp_part none = {0}, *part = &none;
 	uint8_t out[MAD_BYTES], status = 0;
@@ -200,47 +149,24 @@ static uint32_t recv_data(struct mad_agent *a, struct mad_packet *p, struct rmpp
 	size_t room;
 
 	if (refused)
-		return 1;
+		return;
 	if (r)
 		part = &r->part;
 	room = part->room;
-	if (from)
-		outcome = rmpp_part_run(part, &from->message, recv_borrows(a, r, from), p->mad, &n,
-					out, &reply, &status);
-	else
-		outcome = rmpp_part_data(part, p->mad, out, &reply, &status);
+	outcome = rmpp_part_data(part, p->mad, out, &reply, &status);
 	a->fabric->receive_bytes += part->room - room;
-	if (r)
-		recv_hold(r, from);
 	if (reply)
 		rmpp_reply(a->fabric, p, out);
 	if (r && outcome == RMPP_DONE)
 		recv_deliver(r, p);
 	else if (r && outcome == RMPP_ENDED)
 		recv_end(r);
-	return n;
-}
-
-void rmpp_receive_run(struct mad_agent *a, struct mad_packet *p)
-{
-	uint32_t segment = mad_get32(p->mad, MAD_AT_RMPP_SEGMENT), end = segment + p->run;
-
-	for (;;) {
-		segment += recv_data(a, p, p->source, end - segment);
-		if (segment == end)
-			return;
-		rmpp_segment_headers(&p->source->message, segment, p->mad);
-	}
 }
 
 void rmpp_receive(struct mad_agent *a, const struct mad_packet *p)
 {
-	struct mad_packet single;
-
-	if (p->mad[MAD_AT_RMPP_VERSION] == 1 && p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA) {
-		single = *p;
-		(void)recv_data(a, &single, NULL, 1);
-	} else {
+	if (p->mad[MAD_AT_RMPP_VERSION] == 1 && p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA)
+		recv_data(a, p);
+	else
 		rmpp_transfer_control(a, p);
-	}
 }

@@ -2,7 +2,7 @@
 /* Messages of several packets that are arriving, and those that arrived lately. */
 #pragma once
 
-#include "fabric/daemon/mad/rmpp_source.h"
+#include "fabric/daemon/mad/rmpp.h"
 #include "fabric/daemon/mad/send.h"
 
 #define RMPP_BUCKETS 4096u
@@ -13,9 +13,8 @@ struct rmpp_recv {
 	struct mad_agent *agent;
 	struct loop_timer timer; /* for the whole message; later, for the memory of it */
 	struct rmpp_part part;
-	struct rmpp_source *lent; /* source that part.lender belongs to */
-	uint32_t answer_window;	  /* window that the sender gave when all had come */
-	struct mad_packet first;  /* its first packet, which says who sent it */
+	uint32_t answer_window;	 /* window that the sender gave when all had come */
+	struct mad_packet first; /* its first packet, which says who sent it */
 };
 
 /* Returns the bucket of the table for this TID; the table must be there. */

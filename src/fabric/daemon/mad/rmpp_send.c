@@ -62,13 +62,8 @@ void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_
 
 bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length)
 {
-	*s = (struct rmpp_send){.headers = message, .next = 1, .window = 1};
+	*s = (struct rmpp_send){.next = 1, .window = 1};
 	return rmpp_message_init(&s->message, message, length);
-}
-
-void rmpp_send_of(struct rmpp_send *s, const struct rmpp_message *message, const uint8_t *headers)
-{
-	*s = (struct rmpp_send){.message = *message, .headers = headers, .next = 1, .window = 1};
 }
 
 uint32_t rmpp_send_allowed(const struct rmpp_send *s)
@@ -82,23 +77,11 @@ bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES])
 {
 	if (!rmpp_send_allowed(s))
 		return false;
-	memcpy(out, s->headers, s->message.data_at);
+	memcpy(out, s->message.bytes, s->message.data_at);
 	rmpp_segment_headers(&s->message, s->next, out);
 	rmpp_segment_data(&s->message, s->next, out + s->message.data_at);
 	s->next++;
 	return true;
-}
-
-uint32_t rmpp_send_run(struct rmpp_send *s, uint8_t *out)
-{
-	uint32_t n = rmpp_send_allowed(s);
-
-	if (!n)
-		return 0;
-	memcpy(out, s->headers, s->message.data_at);
-	rmpp_segment_headers(&s->message, s->next, out);
-	s->next += n;
-	return n;
 }
 
 void rmpp_send_rewind(struct rmpp_send *s)

@@ -11,23 +11,23 @@
 
 struct rmpp_transfer {
 	struct rmpp_send machine;
-	struct rmpp_source *source; /* the message that it sends */
-	uint32_t retries;	    /* left, since the last acknowledgement */
+	uint32_t retries;  /* left, since the last acknowledgement */
+	uint8_t message[]; /* the one that it sends */
 };
 
 int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 {
-	struct rmpp_transfer *t = malloc(sizeof(*t));
+	struct rmpp_transfer *t = malloc(sizeof(*t) + s->length);
 
 	if (!t)
 		return -ENOMEM;
-	/* The caller has checked its length. */
-	t->source = s->source ? rmpp_source_get(s->source) : rmpp_source_copy(s->mad, s->length);
-	if (!t->source) {
-		rmpp_transfer_free(t);
-		return -ENOMEM;
+	memcpy(t->message, s->mad, s->length);
+	/* The headers as they travel: a request's TID differs. */
+	memcpy(t->message, send->mad, MAD_HEADER_BYTES);
+	if (!rmpp_send_init(&t->machine, t->message, s->length)) {
+		free(t);
+		return -EINVAL;
 	}
-	rmpp_send_of(&t->machine, &t->source->message, send->mad);
 	t->machine.window = rmpp_recv_window(send);
 	t->machine.response_due = s->timeout_ms != 0;
 	t->retries = s->retries;
@@ -37,8 +37,6 @@ int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 
 void rmpp_transfer_free(struct rmpp_transfer *t)
 {
-	if (t)
-		rmpp_source_put(t->source);
 	free(t);
 }
 
@@ -57,30 +55,16 @@ static void transfer_timer_arm(struct mad_send *send)
 	loop_timer_arm(l, &send->timer, loop_now(l) + ms * 1000000ull);
 }
 
-/* Emits all that the window allows, as one packet that stands for it. */
-static void transfer_emit_run(struct mad_send *send)
-{
-	struct rmpp_send *s = &send->rmpp->machine;
-	struct mad_packet *p = rmpp_send_allowed(s) ? send_packet(send) : NULL;
-
-	if (!p) {
-		/* None could go, or there was no memory: the timer brings it back. */
-		transfer_timer_arm(send);
-		return;
-	}
-	p->run = rmpp_send_run(s, p->mad);
-	p->source = rmpp_source_get(send->rmpp->source);
-	send_emit(send, p);
-}
-
 /*
  * Emits a burst of what the window allows; the next follows when the last packet of this has left.
  */
-static void transfer_emit_burst(struct mad_send *send)
+static void transfer_emit(struct mad_send *send)
 {
 	struct mad_fabric *f = send->agent->fabric;
 	struct rmpp_send *s = &send->rmpp->machine;
 
+	if (send->packet)
+		return;
 	for (uint32_t n = 1; n <= BURST; n++) {
 		struct mad_packet *p = send_packet(send);
 
@@ -97,16 +81,6 @@ static void transfer_emit_burst(struct mad_send *send)
 		break;
 	}
 	transfer_timer_arm(send);
-}
-
-static void transfer_emit(struct mad_send *send)
-{
-	if (send->packet)
-		return;
-	if (send->agent->fabric->no_runs || rmpp_send_allowed(&send->rmpp->machine) > BURST)
-		transfer_emit_burst(send);
-	else
-		transfer_emit_run(send);
 }
 
 void rmpp_transfer_begin(struct mad_send *send)
@@ -144,7 +118,6 @@ void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t 
 	}
 	*reply = *p;
 	reply->send = NULL;
-	reply->source = NULL;
 	memcpy(reply->mad, out, MAD_BYTES);
 	mad_turn(f, reply);
 	mad_emit(f, reply);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages that are too long for the stream wait here until a reader with enough room comes. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,30 +29,19 @@ static void long_free(struct umad_file *f, struct umad_long **at)
 	umad_waiting_add(f, -(int64_t)l->length);
 	f->nlongs--;
 	longs_tell(f);
-	rmpp_source_put(l->source);
-	free(l->owned);
+	free(l->mad);
 	free(l);
 }
 
 /* Takes the message as it is, or a copy of it. */
 static bool long_fill(struct umad_long *l, struct mad_message *m)
 {
-	const struct rmpp_message *lent = m->lent ? &m->lent->message : NULL;
-
-	if (lent) {
-		memcpy(l->head + l->nhead, m->data, lent->data_at);
-		l->nhead += lent->data_at;
-		l->rest = lent->bytes + lent->data_at;
-		l->source = rmpp_source_get(m->lent);
-		return true;
-	}
-	l->owned = m->owned ? m->owned : malloc(m->length);
-	if (!l->owned)
+	l->mad = m->owned ? m->owned : malloc(m->length);
+	if (!l->mad)
 		return false;
 	if (!m->owned)
-		memcpy(l->owned, m->data, m->length);
+		memcpy(l->mad, m->data, m->length);
 	m->owned = NULL;
-	l->rest = l->owned;
 	return true;
 }
 
@@ -64,8 +52,8 @@ bool umad_long_keep(struct umad_file *f, const uint8_t *header, struct mad_messa
 
 	if (!l)
 		return false;
-	l->nhead = f->header_bytes;
-	memcpy(l->head, header, f->header_bytes);
+	l->header_bytes = f->header_bytes;
+	memcpy(l->header, header, f->header_bytes);
 	if (!long_fill(l, m)) {
 		free(l);
 		return false;
@@ -103,38 +91,20 @@ void umad_long_forget(struct umad_file *f)
 		long_free(f, &f->longs);
 }
 
-/* Returns a descriptor, or a negative errno.  It is the file that the sender has made, if the
- * reader gets the beginning with the reply; else a file of the daemon's.  A reader whose buffer is
- * too small learns from the beginning how much it needs. */
-static int long_file(const struct umad_file *f, const struct umad_long *l,
-		     struct msg_umad_fetch_reply *reply)
-{
-	const struct rmpp_source *s = l->source;
-	uint32_t bytes = reply->kept ? f->header_bytes + MAD_BYTES : l->length;
-	int file = -1;
-
-	if (s && s->file >= 0 && !reply->kept)
-		file = fcntl(s->file, F_DUPFD_CLOEXEC, 0);
-	if (file < 0)
-		return memory_file_pieces("softhca-umad", l->head, l->nhead, l->rest,
-					  bytes - l->nhead);
-	reply->nhead = l->nhead;
-	reply->at = s->file_at + s->message.data_at;
-	memcpy(reply->head, l->head, l->nhead);
-	return file;
-}
-
 int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
 		    struct msg_umad_fetch_reply *reply, int *fd)
 {
 	struct umad_long **at = long_find(f, r->id);
 	struct umad_long *l = *at;
+	uint32_t bytes;
 	int ret;
 
 	if (!l)
 		return -ENOENT;
 	*reply = (struct msg_umad_fetch_reply){.length = l->length, .kept = l->length > r->room};
-	ret = long_file(f, l, reply);
+	/* A reader whose buffer is too small learns from the beginning how much it needs. */
+	bytes = reply->kept ? MAD_BYTES : l->length - l->header_bytes;
+	ret = memory_file_pieces("softhca-umad", l->header, l->header_bytes, l->mad, bytes);
 	if (ret < 0)
 		return ret;
 	*fd = ret;

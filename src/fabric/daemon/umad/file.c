@@ -183,8 +183,7 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 	umad_page_uncount(a->file->page, mad_get32(header, MAD_AT_TID + 4), header[MAD_AT_CLASS]);
 }
 
-static const struct mad_agent_ops agent_ops = {
-	.receive = agent_receive, .sent = agent_sent, .borrows = true};
+static const struct mad_agent_ops agent_ops = {.receive = agent_receive, .sent = agent_sent};
 
 /* The built-in SM stands back before, because it may have the same methods at this port. */
 static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)

@@ -8,7 +8,7 @@
 #include <rdma/ib_user_mad.h>
 #include <sys/epoll.h>
 
-#include "fabric/daemon/mad/rmpp_source.h"
+#include "fabric/daemon/mad/agent.h"
 #include "fabric/daemon/umad/umad.h"
 
 struct umad_agent {
@@ -46,12 +46,10 @@ struct umad_batch {
 struct umad_long {
 	struct umad_long *next;
 	uint32_t id;
-	uint32_t length;	    /* with its header */
-	uint32_t nhead;		    /* how much of it is in 'head' */
-	const uint8_t *rest;	    /* in one of these two: */
-	uint8_t *owned;		    /* malloc'd */
-	struct rmpp_source *source; /* held */
-	uint8_t head[UMAD_MOST_HEAD];
+	uint32_t length; /* with its header */
+	uint32_t header_bytes;
+	uint8_t header[UMAD_HEADER_NEW];
+	uint8_t *mad; /* malloc'd */
 };
 
 struct umad_file {
@@ -145,8 +143,7 @@ void umad_file_forget(struct umad_file *f);
 
 /* ---- fetch.c: what is too long for the stream ---- */
 
-/* Keeps a message for its reader and says what its marker is; takes m->owned, or holds what is
- * lent.  False: no memory. */
+/* Keeps a message for its reader and says what its marker is; takes m->owned.  False: no memory. */
 bool umad_long_keep(struct umad_file *f, const uint8_t *header, struct mad_message *m,
 		    struct umad_marker *marker) must_check;
 void umad_long_drop(struct umad_file *f, uint32_t id);

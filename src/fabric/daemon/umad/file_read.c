@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -77,7 +76,7 @@ static void message_lost(struct umad_file *f, const struct mad_send_attr *send, 
 }
 
 static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, const uint8_t *mad,
-			uint32_t length, struct rmpp_source *source)
+			uint32_t length)
 {
 	struct mad_send_attr send = {
 		.to = address_of(f, h),
@@ -85,7 +84,6 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 		.length = length,
 		.timeout_ms = h->timeout_ms,
 		.retries = h->retries,
-		.source = source,
 	};
 	uint32_t gids = subnet_port_gids(&f->umad->fabric->net->subnet->ports[f->row]);
 	int ret;
@@ -110,12 +108,8 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 	return ret;
 }
 
-/*
- * Returns false if no program of ours writes such a message.  'source', if it is not NULL, has what
- * follows the header.
- */
-static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n,
-			 struct rmpp_source *source)
+/* Returns false if no program of ours writes such a message. */
+static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n)
 {
 	struct ib_user_mad_hdr h = {0};
 	const uint8_t *mad = bytes + f->header_bytes;
@@ -123,28 +117,25 @@ static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n,
 	if (n < f->header_bytes + MAD_RMPP_BYTES)
 		return false;
 	memcpy(&h, bytes, f->header_bytes);
-	if (message_send(f, &h, mad, n - f->header_bytes, source))
+	if (message_send(f, &h, mad, n - f->header_bytes))
 		umad_page_uncount(f->page, mad_get32(mad, MAD_AT_TID + 4), mad[MAD_AT_CLASS]);
 	return true;
 }
 
 /*
- * Loads bytes of a file, behind those of 'head'.  It takes only a file in memory, because any other
- * could make us wait for its contents.
+ * Copies a message from the file that it came in, because the program can change the file.  It
+ * takes only a file in memory, because any other could make us wait for its contents.
  */
-static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t nhead,
-			  uint64_t length)
+static uint8_t *file_load(int file, uint64_t length)
 {
-	uint64_t at = nhead;
+	uint64_t at = 0;
 	uint8_t *bytes;
 
-	if (file < 0 || length > MAX_FILE || length < nhead || fcntl(file, F_GET_SEALS) < 0)
+	if (file < 0 || !length || length > MAX_FILE || fcntl(file, F_GET_SEALS) < 0)
 		return NULL;
-	bytes = malloc(length ? length : 1);
-	if (bytes && nhead)
-		memcpy(bytes, head, nhead);
+	bytes = malloc(length);
 	while (bytes && at < length) {
-		ssize_t n = pread(file, bytes + at, length - at, (off_t)(from + at - nhead));
+		ssize_t n = pread(file, bytes + at, length - at, (off_t)at);
 
 		if (n <= 0) {
 			free(bytes);
@@ -155,51 +146,26 @@ static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t n
 	return bytes;
 }
 
-/* Takes what a program has written to the end of a file: as it lies there if the file stays, else
- * as a copy.  Checks always look at a copy, because the program could change the file between two
- * looks. */
 static bool file_take(struct umad_file *f, uint64_t length, int file)
 {
-	uint8_t first[UMAD_HEADER_NEW + MAD_BYTES] = {0};
-	uint64_t looked = min_u64(length, sizeof(first));
-	struct rmpp_source *source;
-	struct stat st = {0};
-	uint8_t *bytes;
-	bool ok;
+	uint8_t *bytes = file_load(file, length);
+	bool ok = bytes && message_take(f, bytes, (uint32_t)length);
 
-	if (file < 0 || fcntl(file, F_GET_SEALS) < 0 || fstat(file, &st) || length > MAX_FILE ||
-	    length < f->header_bytes + MAD_RMPP_BYTES || (uint64_t)st.st_size < length ||
-	    pread(file, first, looked, st.st_size - (off_t)length) != (ssize_t)looked)
-		return false;
-	source = rmpp_source_map(file, first + f->header_bytes, (uint32_t)length - f->header_bytes);
-	if (source) {
-		ok = message_take(f, first, (uint32_t)length, source);
-		rmpp_source_put(source);
-		return ok;
-	}
-	bytes = file_load(file, (uint64_t)st.st_size - length, NULL, 0, length);
-	ok = bytes && message_take(f, bytes, (uint32_t)length, NULL);
 	free(bytes);
 	return ok;
 }
 
-/*
- * Takes back what a reader could not keep: all of it is here, or the beginning, with the rest at
- * the end of the file.
- */
+/* Takes back what a reader could not keep, which is here or in the file. */
 static bool returned_take(struct umad_file *f, uint64_t length, const uint8_t *more, size_t n,
 			  int file)
 {
-	struct stat st = {0};
 	uint8_t *bytes;
 
 	if (file < 0) {
 		umad_file_post(f, more, (uint32_t)n);
 		return n && length == n;
 	}
-	if (length < n || fstat(file, &st) || (uint64_t)st.st_size < length - n)
-		return false;
-	bytes = file_load(file, (uint64_t)st.st_size - (length - n), more, n, length);
+	bytes = file_load(file, length);
 	if (!bytes)
 		return false;
 	umad_file_post(f, bytes, (uint32_t)length);
@@ -222,7 +188,7 @@ static bool bytes_take(struct umad_file *f, const uint8_t *bytes, size_t n, int 
 	memcpy(&m, bytes, sizeof(m));
 	if (n >= sizeof(m) && m.magic == UMAD_MAGIC)
 		return marker_take(f, &m, bytes + sizeof(m), n - sizeof(m), file);
-	return message_take(f, bytes, (uint32_t)n, NULL);
+	return message_take(f, bytes, (uint32_t)n);
 }
 
 /* Returns the descriptor that came along, or -1; closes others. */

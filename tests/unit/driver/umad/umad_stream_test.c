@@ -378,30 +378,38 @@ static void test_read_long(void)
 	device_end();
 }
 
-/* The beginning comes with the answer, the rest is where the sender's file has it; and where the program has no memory
- * for it, all of that goes back. */
-static void test_read_lent(void)
+/* The program has no memory for a message that it has fetched: the file goes back. */
+static void test_read_long_returned(void)
 {
 	uint8_t *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint8_t buf[1000], back[200];
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	uint8_t back[200], got[1000];
+	struct iovec iov = {back, sizeof(back)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.buf,
+			    .msg_controllen = sizeof(control.buf)};
 	struct umad_marker marker;
+	int fd;
 
 	CHECK(two != MAP_FAILED && !munmap(two + 4096, 4096));
 	device_begin(O_NONBLOCK);
 	for (size_t i = 0; i < sizeof(fetched_bytes); i++)
 		fetched_bytes[i] = (uint8_t)(i * 5);
-	fetched = (struct msg_umad_fetch_reply){.length = sizeof(buf), .nhead = 96, .at = 104};
-	memset(fetched.head, 0xab, sizeof(fetched.head));
+	fetched = (struct msg_umad_fetch_reply){.length = sizeof(got)};
 	page.longs = 1;
 	daemon_posts_marker(7);
-	CHECK(program_read(buf, sizeof(buf)) == sizeof(buf));
-	CHECK(!memcmp(buf, fetched.head, 96) && !memcmp(buf + 96, fetched_bytes + 104, 904));
-	daemon_posts_marker(7);
-	CHECK(program_read(two + 3500, sizeof(buf)) == -EFAULT);
-	CHECK(recv(daemon_end, back, sizeof(back), MSG_DONTWAIT) == sizeof(marker) + 96);
+	CHECK(program_read(two + 3500, sizeof(got)) == -EFAULT);
+	CHECK(recvmsg(daemon_end, &mh, MSG_DONTWAIT) == sizeof(marker) && mh.msg_controllen);
 	memcpy(&marker, back, sizeof(marker));
-	CHECK(marker.id == UMAD_RETURNED && marker.length == sizeof(buf));
-	CHECK(!memcmp(back + sizeof(marker), fetched.head, 96));
+	CHECK(marker.id == UMAD_RETURNED && marker.length == sizeof(got));
+	memcpy(&fd, CMSG_DATA(&control.align), sizeof(fd));
+	CHECK(pread(fd, got, sizeof(got), 0) == sizeof(got) &&
+	      !memcmp(got, fetched_bytes, sizeof(got)));
+	close(fd);
 	munmap(two, 4096);
 	page.longs = 0;
 	device_end();
@@ -534,7 +542,7 @@ int main(void)
 	test_read();
 	test_read_edge();
 	test_read_long();
-	test_read_lent();
+	test_read_long_returned();
 	test_read_long_late();
 	test_gone();
 	test_many_readers();

@@ -292,7 +292,6 @@ static void test_losses(void)
 		uint32_t loss = (uint32_t)rand() % 20;
 
 		open_net();
-		m.mad.no_runs = true; /* each packet is disturbed by itself */
 		server.answer = answer;
 		server.answer_length = length;
 		CHECK(!ask(question, length, 2000, 40));
