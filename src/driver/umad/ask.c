@@ -74,11 +74,11 @@ int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS])
 int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
 {
 	const struct fabric_environment *env = fabric_environment();
-	int sock;
+	int none[MSG_MAX_FDS], sock;
 
 	if (!env || umad_is_gone(u))
 		return -EIO;
-	sock = link_open(env->dir, NULL, m, type, fds);
+	sock = link_open(env->dir, NULL, m, type, fds ? fds : none);
 	if (sock == -ECONNREFUSED || sock == -ESTALE) {
 		atomic_store_explicit(&u->page->gone, 1, memory_order_release);
 		return -EIO;
@@ -87,30 +87,4 @@ int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[M
 		return umad_request_error(sock);
 	close(sock);
 	return 0;
-}
-
-struct question {
-	struct umad_device *device;
-	struct msg *m;
-	enum msg_type type;
-};
-
-static ssize_t question_ask(void *arg)
-{
-	const struct question *q = arg;
-	int fds[MSG_MAX_FDS];
-
-	return umad_ask(q->device, q->m, q->type, fds);
-}
-
-int umad_ask_plain(struct umad_device *u, struct msg *m, enum msg_type type)
-{
-	const struct msg request = *m;
-	struct question q = {u, m, type};
-	int ret = (int)question_ask(&q);
-
-	if (ret != -EMFILE)
-		return ret;
-	*m = request;
-	return (int)umad_crowded(question_ask, &q, -1);
 }

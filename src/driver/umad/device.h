@@ -56,24 +56,13 @@ void umad_request_fill(struct msg *m, const char *name, bool wait);
 int umad_adopt_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
 /* Opens a connection for more requests. */
 int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
-/* Makes one request on a connection of its own.  Returns a negative errno as the program gets it,
- * -EIO if the daemon has gone. */
+/*
+ * Makes one request on a connection of its own; 'fds' gets the descriptors of the reply, and may be
+ * NULL if it has none.  Returns a negative errno as the program gets it: -EIO if the daemon has
+ * gone, -EMFILE if the program has as many descriptors as it is allowed.
+ */
 int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
 	     int fds[MSG_MAX_FDS]) must_check;
-/*
- * The same for a request without descriptors.  It works even if the program has no number left for
- * the connection.
- */
-int umad_ask_plain(struct umad_device *u, struct msg *m, enum msg_type type) must_check;
-
-/* ---- crowded.c ---- */
-
-/* Runs call where it can have two more descriptors, even if the program has as many as it is
- * allowed: 'keep' is the same there, and new descriptors are gone afterwards.  Returns what call
- * returns, or -EMFILE. */
-ssize_t umad_crowded(ssize_t (*call)(void *arg), void *arg, int keep) must_check;
-/* Tells whether the program itself has room for two more descriptors.  fd: one that is open. */
-bool umad_has_room(int fd) must_check;
 
 /* ---- ioctl.c, write.c, read.c: the operations ---- */
 

@@ -47,7 +47,7 @@ static int agent_flags_check(const struct ib_user_mad_reg_req2 *req,
 static int agent_undo(struct umad_device *u, uint32_t id)
 {
 	struct msg m = {.umad_agent = {.token = u->token, .id = id, .undo = 1}};
-	int ret = umad_ask_plain(u, &m, MSG_UMAD_UNREGISTER);
+	int ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, NULL);
 
 	/* Whatever came of the store, the program must hear of its bad address. */
 	(void)ret;
@@ -86,7 +86,7 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 		.second = second,
 	};
 	memcpy(m.umad_register.methods, req.method_mask, sizeof(m.umad_register.methods));
-	ret = umad_ask_plain(u, &m, MSG_UMAD_REGISTER);
+	ret = umad_ask(u, &m, MSG_UMAD_REGISTER, NULL);
 	if (ret)
 		return ret == -EIO && umad_is_gone(u) ? -EPIPE : ret;
 	id = m.umad_agent.id;
@@ -102,7 +102,7 @@ static int agent_unregister(struct umad_device *u, const void *arg)
 		return -EFAULT;
 	if (m.umad_agent.id >= UMAD_AGENTS)
 		return -EINVAL;
-	ret = umad_ask_plain(u, &m, MSG_UMAD_UNREGISTER);
+	ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, NULL);
 	return ret == -EIO && umad_is_gone(u) ? -EINVAL : ret;
 }
 
@@ -110,7 +110,7 @@ static int pkey_enable(struct umad_device *u)
 {
 	struct msg m = {.umad_file.token = u->token};
 
-	return umad_ask_plain(u, &m, MSG_UMAD_PKEY);
+	return umad_ask(u, &m, MSG_UMAD_PKEY, NULL);
 }
 
 int umad_ioctl(struct cdev_file *f, unsigned long request, void *arg)

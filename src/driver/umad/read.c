@@ -190,6 +190,22 @@ static ssize_t file_copy(const struct umad_reading *r, int file, size_t n)
 	return 0;
 }
 
+/*
+ * Tells whether the program may have two more descriptors, a connection and the message.  A message
+ * that the daemon hands out and that we cannot take would be lost.
+ */
+static bool reading_has_room(const struct umad_reading *r)
+{
+	int one = (int)syscall(SYS_fcntl, r->fd, F_DUPFD_CLOEXEC, 0);
+	int two = one < 0 ? -1 : (int)syscall(SYS_fcntl, r->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (one >= 0)
+		syscall(SYS_close, one);
+	if (two >= 0)
+		syscall(SYS_close, two);
+	return two >= 0;
+}
+
 static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_reply *reply,
 			    int file, uint32_t id)
 {
@@ -208,7 +224,7 @@ static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_
 	return ret ? ret : (ssize_t)reply->length;
 }
 
-static ssize_t reading_fetch_here(struct umad_reading *r, uint32_t id)
+static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
 {
 	struct msg m = {.umad_fetch = {.token = r->device->token, .id = id, .room = r->count}};
 	int fds[MSG_MAX_FDS];
@@ -218,6 +234,8 @@ static ssize_t reading_fetch_here(struct umad_reading *r, uint32_t id)
 
 	if (reading_is_small(r))
 		return -EINVAL;
+	if (!reading_has_room(r))
+		return -EMFILE;
 	ret = umad_ask(r->device, &m, MSG_UMAD_FETCH, fds);
 	if (ret == -ENOENT) {
 		if (r->turns++ < OTHERS_TURNS)
@@ -233,27 +251,6 @@ static ssize_t reading_fetch_here(struct umad_reading *r, uint32_t id)
 	return ret;
 }
 
-struct fetching {
-	struct umad_reading *reading;
-	uint32_t id;
-};
-
-static ssize_t fetching_go(void *arg)
-{
-	struct fetching *f = arg;
-
-	return reading_fetch_here(f->reading, f->id);
-}
-
-static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
-{
-	struct fetching f = {r, id};
-
-	/* Checks first: a message that the daemon hands out and we cannot take is lost. */
-	return umad_has_room(r->fd) ? reading_fetch_here(r, id)
-				    : umad_crowded(fetching_go, &f, r->fd);
-}
-
 /* ---- a message that fits, whichever it is ---- */
 
 /* A marker came in the moment after the stream was empty.  If the message stays, so does its
@@ -266,7 +263,7 @@ static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
 	if (ret >= 0)
 		return ret;
 	stream_give_back(r, marker, sizeof(*marker));
-	if (umad_ask_plain(r->device, &m, MSG_UMAD_IN_FLIGHT))
+	if (umad_ask(r->device, &m, MSG_UMAD_IN_FLIGHT, NULL))
 		log_debug("umad: a long message may be late");
 	return ret;
 }

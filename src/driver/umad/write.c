@@ -105,7 +105,7 @@ static int sending_check_duplicate(const struct umad_sending *s, struct umad_dev
 		return 0;
 	m.umad_in_flight = in_flight_of(s, u);
 	/* If we cannot ask the daemon, it will drop a duplicate without telling. */
-	return umad_ask_plain(u, &m, MSG_UMAD_IN_FLIGHT) == -EINVAL ? -EINVAL : 0;
+	return umad_ask(u, &m, MSG_UMAD_IN_FLIGHT, NULL) == -EINVAL ? -EINVAL : 0;
 }
 
 /* Makes check 12.  Paths of directed routes lie at the end of the MAD. */

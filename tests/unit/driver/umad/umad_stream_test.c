@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -415,6 +416,33 @@ static void test_read_long_returned(void)
 	device_end();
 }
 
+/* The program has no descriptor left, or one: a long message stays until it has two, as does its marker. */
+static void test_read_long_full(void)
+{
+	struct rlimit before, now;
+	uint8_t buf[1000];
+	int spare[2];
+
+	device_begin(O_NONBLOCK);
+	fetched = (struct msg_umad_fetch_reply){.length = sizeof(buf)};
+	page.longs = 1;
+	daemon_posts_marker(7);
+	spare[0] = dup(0);
+	spare[1] = dup(0);
+	CHECK(spare[0] >= 0 && spare[1] > spare[0] && !getrlimit(RLIMIT_NOFILE, &before));
+	now = (struct rlimit){(rlim_t)spare[1] + 1, before.rlim_max};
+	CHECK(!setrlimit(RLIMIT_NOFILE, &now));
+	for (int i = 1; i >= 0; i--) {
+		CHECK(program_read(buf, sizeof(buf)) == -EMFILE && !asked);
+		CHECK(!close(spare[i]));
+	}
+	CHECK(program_read(buf, sizeof(buf)) == sizeof(buf) && request.umad_fetch.id == 7);
+	CHECK(!memcmp(buf, fetched_bytes, sizeof(buf)) && !setrlimit(RLIMIT_NOFILE, &before));
+	page.longs = 0;
+	CHECK(program_read(buf, sizeof(buf)) == -EAGAIN);
+	device_end();
+}
+
 /* Memory that ends within the longest message. */
 static void test_read_edge(void)
 {
@@ -543,6 +571,7 @@ int main(void)
 	test_read_edge();
 	test_read_long();
 	test_read_long_returned();
+	test_read_long_full();
 	test_read_long_late();
 	test_gone();
 	test_many_readers();
