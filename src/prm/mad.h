@@ -152,6 +152,12 @@ static inline bool mad_class_has_rmpp(unsigned class)
 	       class == 0x12 || mad_class_is_vendor2(class);
 }
 
+/* True if the RMPP header of the MAD is in use. */
+static inline bool mad_rmpp_is_active(const uint8_t *mad)
+{
+	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
+}
+
 /* Where the data begins in each segment of an RMPP message. */
 static inline unsigned mad_data_at(unsigned class)
 {

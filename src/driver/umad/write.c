@@ -2,7 +2,6 @@
 /*
  * Sending a MAD.  With the page that the daemon keeps for us, we refuse here what the kernel
  * refuses, in the kernel's order; then the bytes go as they are, and the thread waits for nobody.
- * The daemon checks everything again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +16,9 @@
 #include "base/cancel.h"
 #include "base/memory_file.h"
 #include "driver/umad/device.h"
+#include "fabric/mad_check.h"
 #include "fabric/smi.h"
 #include "prm/mad.h"
-
-#define SL_MAX 15u
 
 /* The parts of a message that we look at before we send it. */
 struct umad_sending {
@@ -28,13 +26,7 @@ struct umad_sending {
 	uint8_t mad[MAD_BYTES]; /* only as many bytes as 'looked' says */
 	uint32_t header_bytes;
 	uint32_t agent; /* word of the page */
-	bool rmpp;	/* the message has several packets, or one in RMPP's form */
 };
-
-static bool rmpp_is_active(const uint8_t *mad)
-{
-	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
-}
 
 /* Makes checks 1 and 2; then s has the header and the beginning of the MAD. */
 static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count)
@@ -47,26 +39,25 @@ static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count
 	return user_load(s->mad, buf + s->header_bytes, MAD_RMPP_BYTES);
 }
 
-/* Makes checks 3 to 7. */
+/* Makes checks 3 to 7, and 11. */
 static int sending_check(struct umad_sending *s, const struct umad_device *u, size_t count)
 {
 	const struct umad_page *page = u->page;
 	const struct ib_user_mad_hdr *h = &s->header;
 	size_t bytes = count - s->header_bytes;
+	struct mad_sender sender = {.gids = page->gids};
+	int ret;
 
 	if (h->id >= UMAD_AGENTS)
 		return -EINVAL;
 	s->agent = atomic_load_explicit(&page->agents[h->id], memory_order_acquire);
 	if (!s->agent || umad_is_gone(u))
 		return -EIO;
-	if ((h->grh_present && h->gid_index >= page->gids) || h->sl > SL_MAX)
-		return -EINVAL;
-	if (bytes < mad_data_at(s->mad[MAD_AT_CLASS]))
-		return -EINVAL;
-	s->rmpp = s->agent & UMAD_AGENT_RMPP && !(s->agent & UMAD_AGENT_USER_RMPP) &&
-		  rmpp_is_active(s->mad);
-	if (bytes > MAD_BYTES && !s->rmpp)
-		return -EINVAL;
+	sender.rmpp = s->agent & UMAD_AGENT_RMPP;
+	sender.user_rmpp = s->agent & UMAD_AGENT_USER_RMPP;
+	ret = mad_send_check(&sender, h->sl, h->grh_present ? h->gid_index : -1, s->mad, bytes);
+	if (ret)
+		return ret;
 	if (bytes > UMAD_MOST_MESSAGE ||
 	    atomic_load_explicit(&page->sends, memory_order_relaxed) >= UMAD_MOST_SENDS)
 		return -ENOMEM;
@@ -99,7 +90,7 @@ static int sending_check_duplicate(const struct umad_sending *s, struct umad_dev
 {
 	struct msg m = {0};
 
-	if (s->agent & UMAD_AGENT_USER_RMPP && rmpp_is_active(s->mad))
+	if (s->agent & UMAD_AGENT_USER_RMPP && mad_rmpp_is_active(s->mad))
 		return 0;
 	if (!atomic_load_explicit(sending_place(s, u), memory_order_acquire))
 		return 0;
@@ -134,11 +125,7 @@ static int sending_prepare(struct umad_sending *s, struct umad_device *u, const 
 		ret = sending_check(s, u, count);
 	if (!ret)
 		ret = sending_check_duplicate(s, u);
-	if (ret)
-		return ret;
-	if (s->agent & UMAD_AGENT_RMPP && !mad_class_has_rmpp(s->mad[MAD_AT_CLASS]))
-		return -EINVAL;
-	return sending_check_route(s, u->page, buf, count);
+	return ret ? ret : sending_check_route(s, u->page, buf, count);
 }
 
 /* ---- the socket ---- */

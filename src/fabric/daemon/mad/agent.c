@@ -17,9 +17,7 @@ static bool same_host(const struct subnet *s, uint32_t a, uint32_t b)
 
 static bool agent_does_rmpp_of(const struct mad_agent *a, const struct mad_packet *p)
 {
-	return a->attr.rmpp_version && !a->attr.user_rmpp &&
-	       mad_class_has_rmpp(p->mad[MAD_AT_CLASS]) &&
-	       p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
+	return a->attr.rmpp_version && !a->attr.user_rmpp && mad_rmpp_is_active(p->mad);
 }
 
 /*
@@ -28,9 +26,7 @@ static bool agent_does_rmpp_of(const struct mad_agent *a, const struct mad_packe
  */
 static bool packet_is_users_rmpp(const struct mad_agent *a, const struct mad_packet *p)
 {
-	return (!a->attr.rmpp_version || a->attr.user_rmpp) &&
-	       mad_class_has_rmpp(p->mad[MAD_AT_CLASS]) &&
-	       p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
+	return (!a->attr.rmpp_version || a->attr.user_rmpp) && mad_rmpp_is_active(p->mad);
 }
 
 static struct mad_agent *response_find(struct mad_fabric *f, const struct mad_packet *p,

@@ -34,7 +34,6 @@ struct mad_send_attr {
 	uint32_t length;     /* above MAD_BYTES only with RMPP active */
 	uint32_t timeout_ms; /* 0: no answer expected */
 	uint32_t retries;
-	bool rmpp;	  /* treat it as if its RMPP header said so */
 	uint8_t note[64]; /* ops->sent gives it back */
 };
 
@@ -78,8 +77,8 @@ int mad_agent_register(struct mad_fabric *f, struct mad_agent *a, const struct m
 /* Ends its sends (ops->sent says -ECANCELED), and drops what it was receiving. */
 void mad_agent_unregister(struct mad_agent *a);
 /*
- * Sends after checks 5, 7, 8, 10, 11, 12 of facts 2.4, and rewrites the TID of requests.  0,
- * -EINVAL, -ENOMEM.
+ * Sends after mad_send_check, unless it is a duplicate, and rewrites the TID of requests.  A
+ * directed route that does not begin here is lost on its way.  0, -EINVAL, -ENOMEM.
  */
 int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s) must_check;
 /* Tells whether mad_agent_send would refuse this as a duplicate. */
@@ -87,7 +86,7 @@ bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool
 		   const struct mad_address *to) must_check;
 /* Answers a request that has arrived, with its address turned round. */
 int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
-		    uint32_t length, bool rmpp) must_check;
+		    uint32_t length) must_check;
 
 /* ---- what deliver.c asks ---- */
 

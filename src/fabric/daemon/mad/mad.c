@@ -31,6 +31,8 @@ static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 {
 	bool there = packet_go_on(f, p);
 
+	/* Before it arrives, because then an answer may come. */
+	send_packet_leaves(p);
 	while (there && !p->arriving && p->stage != MAD_HELD)
 		there = p->hops++ < MOST_HOPS && forward_step(f, p);
 	if (!there) {
@@ -53,7 +55,6 @@ static bool queue_step(struct mad_fabric *f)
 	if (!f->queue)
 		f->queue_end = &f->queue;
 	f->queued--;
-	send_packet_leaves(p);
 	packet_move(f, p);
 	return true;
 }

@@ -6,11 +6,10 @@
 
 #include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
-#include "fabric/smi.h"
+#include "fabric/mad_check.h"
 
 #define POOL_MOST   4096u
 #define FIRST_TABLE 256u
-#define MOST_SL	    15u
 
 /* ---- all sends, by their TID ---- */
 
@@ -242,14 +241,15 @@ static void send_timer_fires(struct loop *l, struct loop_timer *t)
 	send_report(send, -ETIMEDOUT);
 }
 
-static void send_left(struct mad_send *send)
+/* 'local': it has not left the port.  A receiver there that does not answer at once never does. */
+static void send_left(struct mad_send *send, bool local)
 {
 	send->packet = NULL;
 	if (send->rmpp) {
 		rmpp_transfer_left(send);
 		return;
 	}
-	if (send->timeout_ms) {
+	if (send->timeout_ms && !local) {
 		send->waiting = true;
 		send_timer_arm(send);
 		return;
@@ -261,43 +261,19 @@ static void send_left(struct mad_send *send)
 void send_packet_leaves(struct mad_packet *p)
 {
 	if (p->send)
-		send_left(p->send);
+		send_left(p->send, p->local);
 	p->send = NULL;
 }
 
 /* ---- what a sender may ask ---- */
 
-static bool address_is_sound(const struct mad_agent *a, const struct mad_address *to)
+static struct mad_sender agent_sender(const struct mad_agent *a)
 {
-	const struct subnet_port *port = &a->fabric->net->subnet->ports[a->attr.row];
-
-	return to->sl <= MOST_SL && (!to->grh || to->gid_index < subnet_port_gids(port));
-}
-
-static bool agent_does_rmpp(const struct mad_agent *a)
-{
-	return a->attr.rmpp_version && !a->attr.user_rmpp;
-}
-
-static bool mad_rmpp_active(const uint8_t *mad)
-{
-	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
-}
-
-/* Tells whether we have to make packets of the send. */
-static bool send_is_rmpp(const struct mad_agent *a, const struct mad_send_attr *s)
-{
-	return agent_does_rmpp(a) && mad_class_has_rmpp(s->mad[MAD_AT_CLASS]) &&
-	       (s->rmpp || mad_rmpp_active(s->mad));
-}
-
-static int length_check(const struct mad_agent *a, const struct mad_send_attr *s)
-{
-	if (s->length < MAD_RMPP_BYTES || s->length < mad_data_at(s->mad[MAD_AT_CLASS]))
-		return -EINVAL;
-	if (s->length > MAD_BYTES && !send_is_rmpp(a, s))
-		return -EINVAL;
-	return 0;
+	return (struct mad_sender){
+		.gids = subnet_port_gids(&a->fabric->net->subnet->ports[a->attr.row]),
+		.rmpp = a->attr.rmpp_version,
+		.user_rmpp = a->attr.user_rmpp,
+	};
 }
 
 static bool same_destination(const struct mad_address *a, const struct mad_address *b)
@@ -333,60 +309,29 @@ static void send_fill(struct mad_send *send, struct mad_agent *a, const struct m
 	if (!send->response)
 		mad_put32(send->mad, MAD_AT_TID, a->tid);
 	send->tid = mad_get64(send->mad, MAD_AT_TID);
-	send->no_duplicate = a->attr.user_rmpp && mad_rmpp_active(s->mad);
+	send->no_duplicate = a->attr.user_rmpp && mad_rmpp_is_active(s->mad);
 	/* What we do not do for the sender, the other end must not take for RMPP. */
-	if (agent_does_rmpp(a) && mad_class_has_rmpp(send->mad[MAD_AT_CLASS]) &&
-	    !send_is_rmpp(a, s))
+	if (a->attr.rmpp_version && !a->attr.user_rmpp && !mad_rmpp_is_active(send->mad))
 		memset(&send->mad[MAD_AT_RMPP_VERSION], 0, MAD_RMPP_BYTES - MAD_HEADER_BYTES);
-}
-
-/* Tells whether the route begins here.  A send that does not leave the port has no timer: a
- * receiver that does not answer at once never does. */
-static bool route_is_sound(struct mad_send *send)
-{
-	const struct mad_agent *a = send->agent;
-	uint8_t scratch[MAD_BYTES], port;
-	enum smi_way way;
-
-	if (!mad_is_directed(send->mad) || a->attr.qpn)
-		return true;
-	memcpy(scratch, send->mad, sizeof(scratch));
-	way = smi_send(scratch, net_is_switch(a->fabric->net, a->attr.row),
-		       a->fabric->net->ports[a->attr.row].number, &port);
-	if (way == SMI_LOCAL)
-		send->timeout_ms = 0;
-	return way != SMI_DISCARD;
-}
-
-static int send_check(struct mad_send *send)
-{
-	const struct mad_agent *a = send->agent;
-	unsigned class = send->mad[MAD_AT_CLASS];
-
-	if (!send->no_duplicate &&
-	    mad_scope_has(a->scope, send->tid, class, send->response, &send->to))
-		return -EINVAL;
-	if (a->attr.rmpp_version && !mad_class_has_rmpp(class))
-		return -EINVAL;
-	return route_is_sound(send) ? 0 : -EINVAL;
 }
 
 int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 {
+	const struct mad_sender sender = agent_sender(a);
 	struct mad_send *send;
-	int ret;
+	int ret = mad_send_check(&sender, s->to.sl, s->to.grh ? s->to.gid_index : -1, s->mad,
+				 s->length);
 
-	if (!address_is_sound(a, &s->to))
-		return -EINVAL;
-	ret = length_check(a, s);
 	if (ret)
 		return ret;
 	send = send_new(a->fabric);
 	if (!send)
 		return -ENOMEM;
 	send_fill(send, a, s);
-	ret = send_check(send);
-	if (!ret && send_is_rmpp(a, s))
+	if (!send->no_duplicate &&
+	    mad_scope_has(a->scope, send->tid, send->mad[MAD_AT_CLASS], send->response, &send->to))
+		ret = -EINVAL;
+	else if (mad_sends_rmpp(&sender, s->mad))
 		ret = rmpp_transfer_new(send, s);
 	if (ret) {
 		send_free(a->fabric, send);
@@ -396,18 +341,15 @@ int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 	if (send->rmpp)
 		rmpp_transfer_begin(send);
 	else if (!send_emit_own(send))
-		send_left(send); /* handled as if it were lost on its way */
+		send_left(send, false); /* handled as if it were lost on its way */
 	return 0;
 }
 
 int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
-		    uint32_t length, bool rmpp)
+		    uint32_t length)
 {
-	const struct mad_send_attr s = {.to = request->from,
-					.mad = mad,
-					.length = length,
-					.rmpp = rmpp,
-					.retries = rmpp ? RMPP_REPLY_RETRIES : 0};
+	const struct mad_send_attr s = {
+		.to = request->from, .mad = mad, .length = length, .retries = RMPP_REPLY_RETRIES};
 
 	return mad_agent_send(a, &s);
 }

@@ -26,8 +26,8 @@ struct mad_send {
 /* ---- send.c ---- */
 
 /*
- * The packet goes: if it belongs to a send, this starts the send's timer or ends the send.  It is
- * called before an answer can come.
+ * The packet has left, or is to stay at its port (p->local): if it belongs to a send, this starts
+ * the send's timer or ends the send.
  */
 void send_packet_leaves(struct mad_packet *p);
 /* Makes a packet of the send, all but its MAD.  NULL: no memory, which counts as lost. */

@@ -28,7 +28,7 @@ const struct sa_record *sa_record_find(unsigned attribute)
 
 /* ---- answers ---- */
 
-static void sa_send(struct sa_query *q, const uint8_t *mad, uint32_t length, bool rmpp)
+static void sa_send(struct sa_query *q, const uint8_t *mad, uint32_t length)
 {
 	const struct mad_message request = {
 		.from = q->who,
@@ -37,7 +37,7 @@ static void sa_send(struct sa_query *q, const uint8_t *mad, uint32_t length, boo
 	};
 
 	/* Without memory the answer is lost, and the asker asks again. */
-	if (mad_agent_reply(&q->sa->agent, &request, mad, length, rmpp))
+	if (mad_agent_reply(&q->sa->agent, &request, mad, length))
 		return;
 }
 
@@ -64,7 +64,7 @@ void sa_answer(struct sa_query *q, unsigned status)
 	if (bytes > MAD_BYTES - SA_AT_DATA)
 		bytes = MAD_BYTES - SA_AT_DATA;
 	memcpy(mad + SA_AT_DATA, q->record, bytes);
-	sa_send(q, mad, MAD_BYTES, false);
+	sa_send(q, mad, MAD_BYTES);
 }
 
 void sa_answer_table(struct sa_query *q)
@@ -75,7 +75,7 @@ void sa_answer_table(struct sa_query *q)
 	q->answer[MAD_AT_RMPP_VERSION] = 1;
 	q->answer[MAD_AT_RMPP_TYPE] = MAD_RMPP_DATA;
 	q->answer[MAD_AT_RMPP_FLAGS] = MAD_RMPP_ACTIVE;
-	sa_send(q, q->answer, SA_AT_DATA + q->nrecords * each, true);
+	sa_send(q, q->answer, SA_AT_DATA + q->nrecords * each);
 }
 
 /* ---- requests ---- */

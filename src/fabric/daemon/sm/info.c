@@ -61,7 +61,7 @@ static void sm_trap(struct sm *s, struct mad_agent *a, const struct mad_message 
 
 	memcpy(mad, m->data, MAD_BYTES);
 	mad[MAD_AT_METHOD] = MAD_TRAP_REPRESS;
-	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
+	if (mad_agent_reply(a, m, mad, MAD_BYTES))
 		return; /* the trap comes again */
 	if (mad_get16(mad, MAD_AT_ATTRIBUTE) == SMP_NOTICE && s->serves)
 		sa_report(&s->sa, mad + MAD_SMP_DATA);
@@ -85,7 +85,7 @@ static void sm_info_receive(struct mad_agent *a, struct mad_message *m)
 	status = sm_info_answer(s, mad);
 	mad_answer(mad, MAD_GET_RESP, status);
 	/* Without memory the answer is lost, and the asker asks again. */
-	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
+	if (mad_agent_reply(a, m, mad, MAD_BYTES))
 		return;
 	if (m->data[MAD_AT_METHOD] == MAD_SET && !status)
 		sm_set_perform(s, m);

@@ -38,7 +38,7 @@ static void user_receive(struct mad_agent *a, struct mad_message *msg)
 	CHECK(answer);
 	memcpy(answer, u->answer, u->answer_length);
 	memcpy(answer + MAD_AT_TID, msg->data + MAD_AT_TID, 8);
-	CHECK(!mad_agent_reply(a, msg, answer, u->answer_length, true));
+	CHECK(!mad_agent_reply(a, msg, answer, u->answer_length));
 	free(answer);
 }
 
@@ -123,7 +123,7 @@ static void check_same(const struct user *u, const uint8_t *message, uint32_t le
 static void test_answer(uint32_t length)
 {
 	uint8_t *question = message_of(MAD_BYTES, MAD_GET_TABLE, false);
-	uint8_t *answer = message_of(length, MAD_GET_TABLE | MAD_RESPONSE, false);
+	uint8_t *answer = message_of(length, MAD_GET_TABLE | MAD_RESPONSE, true);
 
 	open_net();
 	server.answer = answer;

@@ -65,7 +65,7 @@ static void manager_repress(void)
 	memcpy(mad, trap, sizeof(mad));
 	mad[MAD_AT_METHOD] = MAD_TRAP_REPRESS;
 	mad_put64(mad, MAD_AT_SMP_MKEY, KEY);
-	CHECK(!mad_agent_reply(&manager, &trap_message, mad, sizeof(mad), false));
+	CHECK(!mad_agent_reply(&manager, &trap_message, mad, sizeof(mad)));
 	test_mad_run(&m, 0);
 }
 
