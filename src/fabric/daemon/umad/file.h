@@ -35,11 +35,11 @@ struct umad_batch {
 	struct umad_file *next; /* list of files that have a batch */
 	bool listed;
 	uint32_t n;
-	struct umad_letter {
+	struct umad_outgoing {
 		uint32_t length;
 		bool received; /* as umad_post */
 		uint8_t bytes[UMAD_MESSAGE_BYTES];
-	} letters[UMAD_BATCH];
+	} messages[UMAD_BATCH];
 };
 
 /* A message that is too long for the stream, where a marker has its id. */

@@ -27,9 +27,9 @@ static_assert(UMAD_MOST_MESSAGE + UMAD_HEADER_NEW <= UMAD_MOST_OF_A_FILE &&
 	      "what a program may write arrives, also with its last segment filled up");
 
 /* Messages that one system call takes off the socket. */
-#define LETTERS 16u
+#define INBOX 16u
 
-struct letter {
+struct incoming {
 	_Alignas(8) uint8_t bytes[UMAD_INLINE_BYTES + UMAD_HEADER_NEW];
 	struct iovec iov;
 	union {
@@ -39,8 +39,8 @@ struct letter {
 };
 
 /* One set is enough, because the daemon has one thread. */
-static struct letter letters[LETTERS];
-static struct mmsghdr inbox[LETTERS];
+static struct incoming incoming[INBOX];
+static struct mmsghdr inbox[INBOX];
 
 static struct mad_address address_of(const struct umad_file *f, const struct ib_user_mad_hdr *h)
 {
@@ -213,13 +213,13 @@ static int attached_take(struct msghdr *mh)
 /* Prepares a place of the inbox for the kernel. */
 static void inbox_prepare(uint32_t i)
 {
-	struct letter *letter = &letters[i];
+	struct incoming *m = &incoming[i];
 
-	letter->iov = (struct iovec){letter->bytes, sizeof(letter->bytes)};
-	inbox[i].msg_hdr = (struct msghdr){.msg_iov = &letter->iov,
+	m->iov = (struct iovec){m->bytes, sizeof(m->bytes)};
+	inbox[i].msg_hdr = (struct msghdr){.msg_iov = &m->iov,
 					   .msg_iovlen = 1,
-					   .msg_control = letter->control.buf,
-					   .msg_controllen = sizeof(letter->control.buf)};
+					   .msg_control = m->control.buf,
+					   .msg_controllen = sizeof(m->control.buf)};
 }
 
 /* Receives into the inbox; returns how many, or negative errno.  One without bytes is the end. */
@@ -229,7 +229,7 @@ static int stream_receive(const struct umad_file *f, uint32_t most)
 
 	/* Each place is made ready again when its message has been taken. */
 	if (!inbox[0].msg_hdr.msg_iov)
-		for (uint32_t i = 0; i < LETTERS; i++)
+		for (uint32_t i = 0; i < INBOX; i++)
 			inbox_prepare(i);
 	do {
 		n = recvmmsg(f->sock.fd, inbox, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
@@ -247,14 +247,14 @@ static void file_fail(struct umad_file *f, bool bad)
 }
 
 /* Takes a message.  It closes the descriptor that came along, whatever happens to the file. */
-static void letter_take(struct umad_file *f, uint32_t i)
+static void incoming_take(struct umad_file *f, uint32_t i)
 {
 	struct msghdr *mh = &inbox[i].msg_hdr;
 	int file = attached_take(mh);
 	uint32_t n = inbox[i].msg_len;
 
 	if (!f->ended &&
-	    (!n || mh->msg_flags & MSG_TRUNC || !bytes_take(f, letters[i].bytes, n, file)))
+	    (!n || mh->msg_flags & MSG_TRUNC || !bytes_take(f, incoming[i].bytes, n, file)))
 		file_fail(f, n);
 	if (file >= 0)
 		close(file);
@@ -266,7 +266,7 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 	uint32_t taken = 0;
 
 	while (taken < most && !f->ended) {
-		uint32_t asked = min_u32(most - taken, LETTERS);
+		uint32_t asked = min_u32(most - taken, INBOX);
 		int n = stream_receive(f, asked);
 
 		if (n == -EAGAIN)
@@ -279,7 +279,7 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 			return true;
 		}
 		for (int i = 0; i < n; i++)
-			letter_take(f, (uint32_t)i);
+			incoming_take(f, (uint32_t)i);
 		/* The kernel found no more messages; the next one makes an event. */
 		if ((uint32_t)n < asked)
 			return true;

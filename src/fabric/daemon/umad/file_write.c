@@ -153,7 +153,7 @@ static void batch_clear(struct umad_file *f)
 	struct umad_batch *b = &f->batch;
 
 	for (uint32_t i = 0; i < b->n; i++)
-		if (!b->letters[i].received)
+		if (!b->messages[i].received)
 			report_uncount(f);
 	b->n = 0;
 }
@@ -169,7 +169,7 @@ static uint32_t batch_try(struct umad_file *f)
 	if (f->queue || b->n < 2)
 		return 0;
 	for (uint32_t i = 0; i < b->n; i++) {
-		iov[i] = (struct iovec){b->letters[i].bytes, b->letters[i].length};
+		iov[i] = (struct iovec){b->messages[i].bytes, b->messages[i].length};
 		messages[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i], .msg_iovlen = 1};
 	}
 	n = sendmmsg(f->sock.fd, messages, b->n, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -181,8 +181,8 @@ static void batch_send(struct umad_file *f)
 	struct umad_batch *b = &f->batch;
 
 	for (uint32_t i = batch_try(f); i < b->n; i++)
-		(void)stream_post(f, b->letters[i].bytes, b->letters[i].length,
-				  b->letters[i].received);
+		(void)stream_post(f, b->messages[i].bytes, b->messages[i].length,
+				  b->messages[i].received);
 	batch_clear(f);
 }
 
@@ -209,14 +209,14 @@ static void batch_drop(struct umad_file *f)
 	f->batch.listed = false;
 }
 
-static struct umad_letter *batch_add(struct umad_file *f)
+static struct umad_outgoing *batch_add(struct umad_file *f)
 {
 	struct umad_batch *b = &f->batch;
 
 	if (b->n == UMAD_BATCH)
 		batch_send(f);
 	batch_list(f);
-	return &b->letters[b->n++];
+	return &b->messages[b->n++];
 }
 
 void umad_batches_send(struct loop *l, struct loop_work *w)
@@ -247,12 +247,12 @@ static void message_post(struct umad_file *f, const uint8_t *header, struct mad_
 	struct umad_marker marker;
 
 	if (m->length <= MAD_BYTES) {
-		struct umad_letter *l = batch_add(f);
+		struct umad_outgoing *out = batch_add(f);
 
-		l->received = true;
-		l->length = f->header_bytes + m->length;
-		memcpy(l->bytes, header, f->header_bytes);
-		memcpy(l->bytes + f->header_bytes, m->data, m->length);
+		out->received = true;
+		out->length = f->header_bytes + m->length;
+		memcpy(out->bytes, header, f->header_bytes);
+		memcpy(out->bytes + f->header_bytes, m->data, m->length);
 		return;
 	}
 	/* The message counts with those that wait. */
@@ -273,17 +273,17 @@ void umad_file_receive(struct umad_file *f, uint32_t agent, struct mad_message *
 void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64],
 		      const uint8_t *header)
 {
-	struct umad_letter *l = batch_add(f);
+	struct umad_outgoing *out = batch_add(f);
 	struct ib_user_mad_hdr h;
 
 	memcpy(&h, note, sizeof(h));
 	h.id = agent;
 	h.status = ETIMEDOUT;
-	l->received = false;
+	out->received = false;
 	report_count(f);
-	l->length = f->header_bytes + MAD_HEADER_BYTES;
-	memcpy(l->bytes, &h, f->header_bytes);
-	memcpy(l->bytes + f->header_bytes, header, MAD_HEADER_BYTES);
+	out->length = f->header_bytes + MAD_HEADER_BYTES;
+	memcpy(out->bytes, &h, f->header_bytes);
+	memcpy(out->bytes + f->header_bytes, header, MAD_HEADER_BYTES);
 }
 
 void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length)
