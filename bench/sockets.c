@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What a socketpair between two processes does, to compare MADs with.
- * Usage: sockets round COUNT     messages of a MAD with its header, to and fro: microseconds of one
- *        sockets stream BYTES    as one message, answered when it is there: MiB a second, best of 5
+ * Usage: sockets COUNT     messages of a MAD with its header, to and fro: microseconds of one
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MESSAGE_BYTES 320
-#define TIMES	      5
 
 static double clock_seconds(void)
 {
@@ -29,74 +26,56 @@ static void failed(const char *what)
 	exit(1);
 }
 
-static void bytes_read(int fd, char *bytes, size_t n)
+static void message_read(int fd)
 {
-	for (size_t at = 0; at < n;) {
-		ssize_t got = read(fd, bytes + at, n - at);
+	char bytes[MESSAGE_BYTES];
 
-		if (got <= 0)
-			failed("read");
-		at += (size_t)got;
-	}
+	if (read(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		failed("read");
 }
 
-static void bytes_written(int fd, const char *bytes, size_t n)
+static void message_written(int fd)
 {
-	for (size_t at = 0; at < n;) {
-		ssize_t got = write(fd, bytes + at, n - at);
+	const char bytes[MESSAGE_BYTES] = {0};
 
-		if (got <= 0)
-			failed("write");
-		at += (size_t)got;
-	}
+	if (write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		failed("write");
 }
 
-/* One end sends 'there' bytes and gets 'back', so many times; the best time of one. */
-static double exchange(int type, size_t there, size_t back, unsigned times, double *all)
+/* Seconds of so many. */
+static double round_trips(unsigned times)
 {
-	char *bytes = calloc(1, there);
-	double best = 0, first = clock_seconds();
 	int pair[2];
+	double begin;
 	pid_t other;
 
-	if (!bytes || socketpair(AF_UNIX, type, 0, pair))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		failed("socketpair");
 	other = fork();
 	if (other < 0)
 		failed("fork");
 	for (unsigned i = 0; i < times && other == 0; i++) {
-		bytes_read(pair[1], bytes, there);
-		bytes_written(pair[1], bytes, back);
+		message_read(pair[1]);
+		message_written(pair[1]);
 	}
 	if (other == 0)
 		_exit(0);
+	begin = clock_seconds();
 	for (unsigned i = 0; i < times; i++) {
-		double begin = clock_seconds(), took;
-
-		bytes_written(pair[0], bytes, there);
-		bytes_read(pair[0], bytes, back);
-		took = clock_seconds() - begin;
-		if (i == 0 || took < best)
-			best = took;
+		message_written(pair[0]);
+		message_read(pair[0]);
 	}
-	*all = clock_seconds() - first;
+	begin = clock_seconds() - begin;
 	waitpid(other, NULL, 0);
-	free(bytes);
-	return best;
+	return begin;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned n = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
-	double all;
+	unsigned n = argc == 2 ? (unsigned)atoi(argv[1]) : 0;
 
-	if (n && strcmp(argv[1], "round") == 0) {
-		exchange(SOCK_SEQPACKET, MESSAGE_BYTES, MESSAGE_BYTES, n, &all);
-		printf("%.3f\n", all / n * 1e6);
-	} else if (n && strcmp(argv[1], "stream") == 0) {
-		printf("%.1f\n", n / exchange(SOCK_STREAM, n, 1, TIMES, &all) / (1 << 20));
-	} else {
+	if (!n)
 		return 2;
-	}
+	printf("%.3f\n", round_trips(n) / n * 1e6);
 	return 0;
 }
