@@ -198,23 +198,10 @@ static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer
 	return segment_view_map(&r->remote->segments, to->at.segment, to->at.offset);
 }
 
-/* False: nothing counts as done. */
-static bool move_plain(const struct bypass_peer *r, struct remote_move *m)
-{
-	if (m->n != 1 || m->local->len < m->ranges->len ||
-	    !remote_move_plain(r, m->right, m->memo, m->ranges, m->local))
-		return false;
-	m->way = KEY_MAPPED;
-	m->done = 1;
-	return true;
-}
-
 void remote_move(const struct bypass_peer *r, struct remote_move *m)
 {
 	struct reached to;
 
-	if (likely(move_plain(r, m)))
-		return;
 	move_bounded(r, m, &to);
 	/* If packets carried this request, the requests behind it would find it outstanding, and so
 	 * on: a queue that never drains would never come back to the bypass. */

@@ -2,7 +2,7 @@
 /*
  * Makes the commonest access to memory of another process: one request of one piece, to memory that
  * is mapped and remembered (struct key_memo).  It does what remote_move does, but lists nothing and
- * is inline, because the rate of small messages depends on it.
+ * is inline, because the rate of small messages depends on it (rdma_burst.c).
  */
 #pragma once
 
