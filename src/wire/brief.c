@@ -122,7 +122,7 @@ static bool brief_kind(const struct record_base *b)
 	if (b->opcode == (BTH_RC | BTH_ACK))
 		return b->aeth == (AETH_ACK | AETH_NO_CREDIT) && !b->flags && !b->payload_len &&
 		       !b->parts;
-	return record_may_share(b->opcode) && b->parts <= BRIEF_TRAIN;
+	return record_may_share(b->opcode) && b->parts <= BRIEF_MAX;
 }
 
 /* True if the payloads lie within the record, whose header has that length. */
@@ -185,14 +185,7 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	return true;
 }
 
-bool brief_follows(const struct brief *b, const struct brief *next)
-{
-	return b->opcode != (BTH_RC | BTH_ACK) && next->opcode != (BTH_RC | BTH_ACK) &&
-	       next->psn == psn_add(b->psn, b->n) && next->sqpn == b->sqpn &&
-	       next->dqpn == b->dqpn && next->src_port == b->src_port && !next->has_ack;
-}
-
-uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b, uint32_t n)
+uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b)
 {
 	const struct wire_client *client;
 	uint32_t taken = 0;
@@ -203,7 +196,7 @@ uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct b
 	client = w ? atomic_load_explicit(&w->client, memory_order_acquire) : NULL;
 	if (likely(client && client->receive_briefs && !w->ethernet && !slot_observed(h->slot) &&
 		   subnet_port_active(h->attr.subnet, w->port_row)))
-		taken = client->receive_briefs(client->user, b, n);
+		taken = client->receive_briefs(client->user, b);
 	hazard_leave();
 	return taken;
 }

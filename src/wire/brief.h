@@ -19,8 +19,8 @@
 
 struct channel;
 
-/* The most requests that are delivered at a time, and that share one record. */
-#define BRIEF_TRAIN 16u
+/* The most requests that share one record. */
+#define BRIEF_MAX 16u
 /* Requests share a record only if their payloads are no longer than this. */
 #define BRIEF_SHARES 64u
 
@@ -73,7 +73,7 @@ bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn,
 		 struct brief_way *way) must_check;
 /* Reserves room for the next n requests and returns where their payloads belong; NULL: there is no
  * room.  The caller then calls brief_put, perhaps for fewer, or simply forgets the room.  n: 1, or
- * up to BRIEF_TRAIN requests of up to BRIEF_SHARES bytes. */
+ * up to BRIEF_MAX requests of up to BRIEF_SHARES bytes. */
 uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, uint32_t n,
 		       bool has_ack) must_check;
 /* Sends the requests.  The answer may come from now on. */
@@ -88,11 +88,6 @@ void brief_end(struct brief_way *way);
 /* Reads a record of the channel; false: it is of another kind, or malformed. */
 bool brief_read(const void *record, uint32_t bytes, struct brief *out,
 		uint32_t *dst_port) must_check;
-/* True if two records that stand one behind the other hold requests of one connection, without an
- * acknowledgement between them. */
-bool brief_follows(const struct brief *b, const struct brief *next) must_check;
-/* Hands the requests of n records to the port's client.  Each record follows on the one before, and
- * together they hold BRIEF_TRAIN requests at most.  Returns how many requests the client has taken;
+/* Hands the requests of a record to the port's client.  Returns how many of them the client has taken;
  * the caller has to unpack the next one. */
-uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b,
-		       uint32_t n) must_check;
+uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b) must_check;

@@ -18,7 +18,7 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 #include "wire/record_form.h"
-#include "wire/train.h"
+#include "wire/brief.h"
 
 /* A packet whose payload goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
@@ -484,6 +484,12 @@ static int deliver_part(struct channel *ch, const void *record, uint32_t bytes, 
 	return 0;
 }
 
+/* What of the budget of channel_drain a record has used up. */
+struct delivered {
+	uint32_t packets;
+	uint64_t payload;
+};
+
 /* Delivers the parts of a record from this one on; returns 0, or -EPROTO. */
 static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, uint32_t part,
 			  bool sender_gone, const struct channel_sink *to)
@@ -496,11 +502,12 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 	return rc;
 }
 
-/* Delivers a record, and those behind it if they are brief and belong together; returns 0, or
- * -EPROTO. */
+/* Delivers a record.  Returns 0, or -EPROTO; *in says what counts for the budget. */
 static int channel_deliver(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
-			   const struct channel_sink *to, struct train *out)
+			   const struct channel_sink *to, struct delivered *in)
 {
+	uint32_t taken = 0, port;
+	struct brief b;
 	int rc;
 
 	ch->frames = record_is_frame(record);
@@ -510,22 +517,20 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 		__builtin_prefetch((const uint8_t *)record + bytes);
 	if (!ch->frames) {
 		ring_fetch(record, bytes);
-		*out = train_deliver(&ch->rx, record, bytes, to);
-		if (unlikely(out->rest))
-			return deliver_record(ch, out->rest, out->rest_bytes, out->rest_part,
-					      sender_gone, to);
-		if (likely(out->packets))
-			return 0;
+		if (brief_read(record, bytes, &b, &port)) {
+			*in = (struct delivered){b.n, (uint64_t)b.n * b.payload_len};
+			taken = to->briefs(to->user, port, &b);
+			if (likely(taken == b.n))
+				return 0;
+		}
 	}
-	rc = deliver_record(ch, record, bytes, 0, sender_gone, to);
+	rc = deliver_record(ch, record, bytes, taken, sender_gone, to);
 	/* If a READ offers places, its answer is made here, so the budget counts what it asks
 	 * for. */
-	*out = (struct train){
-		.packets = 1,
-		.bytes = bytes,
-		.payload = ch->in.pkt.foreign && ch->in.pkt.dma_len ? ch->in.pkt.dma_len
-								    : ch->in.pkt.payload_len,
-	};
+	if (!taken)
+		*in = (struct delivered){1, ch->in.pkt.foreign && ch->in.pkt.dma_len
+						    ? ch->in.pkt.dma_len
+						    : ch->in.pkt.payload_len};
 	return rc;
 }
 
@@ -536,7 +541,7 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 	uint32_t records = 0, consumed = 0, bytes = 0;
 	uint64_t payload = 0, total = 0;
 	const void *record;
-	struct train t;
+	struct delivered in;
 	unsigned news = 0;
 	int rc = 0;
 
@@ -556,14 +561,14 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		rc = ring_peek(&ch->rx, &record, &bytes);
 		if (rc <= 0)
 			break;
-		rc = channel_deliver(ch, record, bytes, all, to, &t);
+		rc = channel_deliver(ch, record, bytes, all, to, &in);
 		if (rc)
 			break;
-		payload += t.payload;
-		records += t.packets;
-		ring_next(&ch->rx, t.bytes);
-		total += t.bytes;
-		consumed += t.bytes;
+		payload += in.payload;
+		records += in.packets;
+		ring_next(&ch->rx, bytes);
+		total += bytes;
+		consumed += bytes;
 		if (consumed >= give_back_at) {
 			consumed = 0;
 			if (ring_give_back(&ch->rx))

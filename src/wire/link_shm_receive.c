@@ -67,15 +67,14 @@ static void link_shm_deliver(void *user, const struct pkt *p)
 		packet_explain_sender(s->link->attr->subnet, p);
 }
 
-static uint32_t link_shm_deliver_briefs(void *user, uint32_t dst_port, const struct brief *b,
-					uint32_t n)
+static uint32_t link_shm_deliver_briefs(void *user, uint32_t dst_port, const struct brief *b)
 {
 	const struct sender *s = user;
 
 	/* link_shm_deliver drops it as a packet */
 	if (unlikely(!sender_has(s, b->src_port, b->sqpn)))
 		return 0;
-	return brief_deliver(s->link->link.process, dst_port, b, n);
+	return brief_deliver(s->link->link.process, dst_port, b);
 }
 
 static struct channel_sink link_shm_sink(struct sender *s)

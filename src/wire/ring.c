@@ -258,20 +258,6 @@ int ring_peek(struct ring *r, const void **record, uint32_t *bytes)
 	return 1;
 }
 
-int ring_peek_behind(const struct ring *r, uint32_t ahead, const void **record, uint32_t *bytes)
-{
-	uint32_t off = r->off + ahead, len;
-
-	if (off >= r->size)
-		return 0;
-	len = atomic_load_explicit(ring_word(r, off), memory_order_acquire);
-	if (!len || len % RING_ALIGN || len > r->size - off)
-		return 0;
-	*record = r->data + off;
-	*bytes = len;
-	return 1;
-}
-
 void ring_next(struct ring *r, uint32_t bytes)
 {
 	ring_step(r, &r->tail, bytes);

@@ -125,13 +125,6 @@ static inline void ring_fetch_news(const struct ring *r)
 
 /* Consumer: finds the next record.  Returns 1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
-/*
- * Consumer: finds the record that begins so many bytes behind the cursor, where a record ends that
- * was peeked at.  Returns what ring_peek does, but 0 where the ring turns, and where there is
- * nonsense, which ring_peek reports later.
- */
-int ring_peek_behind(const struct ring *r, uint32_t ahead, const void **record,
-		     uint32_t *bytes) must_check;
 /* Finishes the last record; ring_give_back returns its memory to the producer. */
 void ring_next(struct ring *r, uint32_t bytes);
 /* Returns finished memory to the producer.  True: the producer waits for room and must be told. */

@@ -57,11 +57,10 @@ struct wire_client {
 	void (*sniff)(void *user, const struct pkt *pkt);
 	/*
 	 * Takes packets from another process as wire/brief.h describes them, which are not counted
-	 * yet; each follows on the one before.  The client returns how many it has taken and
-	 * counted.  It has done nothing with the next one, which comes again as packets.  May be
-	 * NULL.
+	 * yet.  The client returns how many it has taken and counted.  It has done nothing with the
+	 * next one, which comes again as a packet.  May be NULL.
 	 */
-	uint32_t (*receive_briefs)(void *user, const struct brief *b, uint32_t n);
+	uint32_t (*receive_briefs)(void *user, const struct brief *b);
 	/* Takes a packet that the port has sent out of the fabric, of at most one path MTU, in a
 	 * process that carries.  May be NULL. */
 	void (*carry)(void *user, const struct pkt *pkt);

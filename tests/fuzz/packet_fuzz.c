@@ -242,7 +242,7 @@ static void read_brief(const uint8_t *record, size_t bytes)
 
 	if (!brief_read(record, (uint32_t)bytes, &b, &port))
 		return;
-	MUST(b.n && b.n <= BRIEF_TRAIN);
+	MUST(b.n && b.n <= BRIEF_MAX);
 	MUST(range_inside((size_t)(b.payload - record),
 			  (size_t)(b.n - 1) * brief_stride(&b) + b.payload_len, bytes));
 }

@@ -177,12 +177,12 @@ leave:
 	hazard_leave();
 }
 
-static uint32_t adapter_receive_briefs(void *user, const struct brief *b, uint32_t n)
+static uint32_t adapter_receive_briefs(void *user, const struct brief *b)
 {
 	struct adapter *a = user;
 	struct qp *qp = number_find(&a->qps, b->dqpn);
 
-	return likely(qp) ? responder_receive_briefs(qp, b, n) : 0;
+	return likely(qp) ? responder_receive_briefs(qp, b) : 0;
 }
 
 static bool adapter_receive_group(void *user, const struct pkt *pkt)

@@ -115,41 +115,23 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	recv_note(qp->adapter);
 }
 
-static bool briefs_alike(const struct brief *a, const struct brief *b)
-{
-	return a->opcode == b->opcode && a->payload_len == b->payload_len && a->imm == b->imm &&
-	       a->solicited == b->solicited && a->sl == b->sl && a->slid == b->slid;
-}
-
 uint32_t recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
 {
+	const struct recv_cqe c = {
+		.props = bth_props_of(b->opcode),
+		.slid = b->slid,
+		.peer = qp->attr.dest_qpn | (b->sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
+		.imm = b->imm,
+		.bytes = b->payload_len,
+	};
 	struct cq *cq = recv_cqe_recv_cq(qp);
-	uint32_t appended = 0, taken = n;
+	uint32_t appended;
+	struct cqe64 cqe;
 
-	cq_begin(cq);
-	while (n) {
-		const struct brief *first = b;
-		const struct recv_cqe c = {
-			.props = bth_props_of(b->opcode),
-			.slid = b->slid,
-			.peer = qp->attr.dest_qpn | (b->sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
-			.imm = b->imm,
-			.bytes = b->payload_len,
-		};
-		uint32_t alike = 0;
-		struct cqe64 cqe;
-
-		do
-			alike += min_u32(b++->n, n - alike);
-		while (alike < n && briefs_alike(first, b));
-		recv_cqe_fill(&cqe, qp, &c, 0);
-		appended += cq_append_like(cq, &cqe, index, alike, first->solicited);
-		index += alike;
-		n -= alike;
-	}
+	recv_cqe_fill(&cqe, qp, &c, 0);
 	recv_note(qp->adapter);
-	if (likely(cq_end(cq, appended)))
-		return taken;
+	if (likely(cq_push_like(cq, &cqe, index, n, b->solicited, &appended)))
+		return n;
 	qp_cannot_complete(qp);
-	return min_u32(taken, appended + 1);
+	return min_u32(n, appended + 1);
 }

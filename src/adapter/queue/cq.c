@@ -364,12 +364,8 @@ static bool cq_append(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 	return true;
 }
 
-void cq_begin(struct cq *cq)
-{
-	spin_lock(&cq->lock);
-}
-
-bool cq_end(struct cq *cq, uint32_t appended)
+/* Under the lock, which this releases.  False: the queue has overrun. */
+static bool cq_leave(struct cq *cq, uint32_t appended)
 {
 	bool alive;
 
@@ -382,8 +378,8 @@ bool cq_end(struct cq *cq, uint32_t appended)
 
 bool cq_push(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 {
-	cq_begin(cq);
-	return cq_end(cq, cq_append(cq, cqe, wake));
+	spin_lock(&cq->lock);
+	return cq_leave(cq, cq_append(cq, cqe, wake));
 }
 
 /* How many completions go into the ring as they are, without another look.  The caller holds the
@@ -422,19 +418,21 @@ static uint32_t cq_append_plain(struct cq *cq, struct cqe64 *like, const uint16_
 	return i;
 }
 
-uint32_t cq_append_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
-			bool solicited)
+bool cq_push_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
+		  bool solicited, uint32_t *appended)
 {
-	uint32_t done =
-		cq_append_plain(cq, like, wqe_counter, min_u32(n, cq_plain_room(cq)), solicited);
+	uint32_t done;
 
+	spin_lock(&cq->lock);
+	done = cq_append_plain(cq, like, wqe_counter, min_u32(n, cq_plain_room(cq)), solicited);
+	*appended = done;
 	for (uint32_t i = done; i < n; i++) {
 		struct cqe64 cqe = *like;
 
 		cqe.word[CQE_WORD_LAST] |= cqe_last_word(0, wqe_counter[i], 0);
-		done += cq_append(cq, &cqe, solicited ? CQ_WAKE_SOLICITED : CQ_WAKE_ARMED);
+		*appended += cq_append(cq, &cqe, solicited ? CQ_WAKE_SOLICITED : CQ_WAKE_ARMED);
 	}
-	return done;
+	return cq_leave(cq, *appended);
 }
 
 void cq_push_empty(struct cq *cq)

@@ -17,15 +17,10 @@ enum cq_wake {
  * False: the queue has overrun, and nothing completes there any more.
  */
 bool cq_push(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake);
-/*
- * The same for several completions in a row.  The caller calls cq_begin, then cq_append_like any
- * number of times, and then cq_end with the sum of what those calls returned. cq_append_like
- * appends n completions that differ only in their wqe_counter, which is 0 in 'like'.
- */
-void cq_begin(struct cq *cq);
-uint32_t cq_append_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
-			bool solicited) must_check;
-bool cq_end(struct cq *cq, uint32_t appended);
+/* The same for n completions that differ only in their wqe_counter, which is 0 in 'like'; *appended of
+ * them are in the queue. */
+bool cq_push_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter, uint32_t n,
+		  bool solicited, uint32_t *appended);
 
 /* Says where completion queues have their figures, for people (exposure/object.h); a process need
  * call it only once. */

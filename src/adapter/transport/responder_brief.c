@@ -109,91 +109,43 @@ static bool brief_count(struct qp *qp)
 	return true;
 }
 
-/* Counts the acknowledgement in front of the first record, and as many requests of the n
- * records. */
+/* Counts so many requests of the record, and the acknowledgement in front of it. */
 static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t requests)
 {
 	bool ack = b->has_ack && b->opcode != (BTH_RC | BTH_ACK);
-	uint64_t octets = ack ? brief_octets(BTH_ACK, 0) : 0, packets = requests + ack;
+	uint64_t octets = (uint64_t)requests * brief_octets(b->opcode, b->payload_len);
 
-	for (; requests; b++) {
-		uint32_t n = min_u32(b->n, requests);
-
-		octets += (uint64_t)n * brief_octets(b->opcode, b->payload_len);
-		requests -= n;
-	}
+	if (ack)
+		octets += brief_octets(BTH_ACK, 0);
 	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets / 4);
-	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, packets);
+	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, requests + ack);
 }
 
-/*
- * How many records may be executed together.  It closes the word in front of several, and their
- * acknowledgement opens it again.  So a request that asks for no acknowledgement goes alone.  So
- * does one that is not expected: it may be an old one, sent again, and then what the peer has under
- * way by itself counts.
- */
-static uint32_t briefs_at_once(struct qp *qp, const struct brief *b, uint32_t n)
-{
-	if ((n == 1 && b[0].n == 1) || !b[0].ack_req || !qp_is_reliable(qp) ||
-	    !brief_expected(qp, b))
-		return 1;
-	resp_close(qp);
-	return n;
-}
-
-/* Executes the requests of one record. */
-static uint32_t brief_execute(struct qp *qp, const struct brief *b, uint16_t *index)
+/* Executes the requests.  The word is closed once in front of several, and their acknowledgement opens
+ * it again. */
+static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
-	uint32_t done;
+	uint32_t n;
 
 	if (!brief_expected(qp, b))
 		return 0;
-	done = brief_run(qp, b, index);
-	while (done < b->n && brief_place(qp, b, done) && brief_count(qp)) {
-		index[done++] = r->recv.index;
+	if (b->n > 1 && b->ack_req && qp_is_reliable(qp))
+		resp_close(qp);
+	recv_begin(qp);
+	for (n = brief_run(qp, b, index); n < b->n && brief_place(qp, b, n) && brief_count(qp);
+	     n++) {
+		index[n] = r->recv.index;
 		r->have_recv = false;
 	}
-	return done;
-}
-
-static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint32_t n, uint16_t *index)
-{
-	uint32_t done = 0, part;
-
-	recv_begin(qp);
-	for (uint32_t i = 0; i < n; i++) {
-		part = brief_execute(qp, &b[i], index + done);
-		done += part;
-		if (part < b[i].n)
-			break;
-	}
 	recv_end(qp);
-	return done;
+	return n;
 }
 
-/* Owes the acknowledgement of the last request that asks for one, which acknowledges the others
- * too. */
-static void briefs_owe(struct qp *qp, const struct brief *b, uint32_t requests)
+uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b)
 {
-	uint32_t n, psn = 0;
-	bool asked = false;
-
-	for (; requests; requests -= n, b++) {
-		n = min_u32(b->n, requests);
-		if (b->ack_req) {
-			asked = true;
-			psn = psn_add(b->psn, n - 1);
-		}
-	}
-	if (asked && qp_is_reliable(qp))
-		resp_owe(qp, psn);
-}
-
-uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n)
-{
-	uint16_t index[BRIEF_TRAIN];
-	uint32_t done;
+	uint16_t index[BRIEF_MAX];
+	uint32_t done, completed;
 
 	if (b->opcode == (BTH_RC | BTH_ACK)) {
 		if (unlikely(qp->bth != BTH_RC || !qp_is_migrated(qp)))
@@ -203,12 +155,14 @@ uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t
 		return 1;
 	}
 	resp_lock(qp);
-	done = briefs_execute(qp, b, briefs_at_once(qp, b, n), index);
+	done = briefs_execute(qp, b, index);
 	if (likely(done)) {
 		briefs_counted(qp, b, done);
 		if (b->has_ack)
 			completer_receive_brief(qp, b);
-		briefs_owe(qp, b, recv_push_briefs(qp, b, index, done));
+		completed = recv_push_briefs(qp, b, index, done);
+		if (b->ack_req && qp_is_reliable(qp))
+			resp_owe(qp, psn_add(b->psn, completed - 1));
 	}
 	resp_unlock(qp);
 	return done;

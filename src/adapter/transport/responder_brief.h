@@ -6,10 +6,9 @@
 #include "wire/brief.h"
 
 /*
- * Takes an acknowledgement, or executes requests if the state machine (responder.c) would execute
- * them without a refusal, with the same effect.  Each request follows on the one before.  Returns
- * how many it has executed.  The state machine has to take the next one: nothing has happened with
- * it, except that it may have taken its receive, which the state machine then uses.  The caller is
- * a reader.
+ * Takes an acknowledgement, or executes the requests of a record if the state machine (responder.c)
+ * would execute them without a refusal, with the same effect.  Returns how many it has executed.  The
+ * state machine has to take the next one: nothing has happened with it, except that it may have taken
+ * its receive, which the state machine then uses.  The caller is a reader.
  */
-uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b, uint32_t n) must_check;
+uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b) must_check;

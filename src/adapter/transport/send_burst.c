@@ -137,7 +137,7 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
 static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request *w,
 			    struct brief *b, uint32_t limit, bool *more)
 {
-	uint32_t room = w->piece.bytes > BRIEF_SHARES ? 1 : min_u32(limit, BRIEF_TRAIN);
+	uint32_t room = w->piece.bytes > BRIEF_SHARES ? 1 : min_u32(limit, BRIEF_MAX);
 	uint8_t *to = brief_reserve(way, w->piece.bytes, room, b->has_ack);
 
 	*more = false;

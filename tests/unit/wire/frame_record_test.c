@@ -34,12 +34,11 @@ static void take_frame(void *user, const struct pkt *p)
 	*length = UINT32_MAX;
 }
 
-static uint32_t take_briefs(void *user, uint32_t dst_port, const struct brief *b, uint32_t n)
+static uint32_t take_briefs(void *user, uint32_t dst_port, const struct brief *b)
 {
 	(void)user;
 	(void)dst_port;
 	(void)b;
-	(void)n;
 	CHECK(false);
 	return 0;
 }

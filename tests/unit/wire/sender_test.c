@@ -23,12 +23,11 @@ static void count_packet(void *user, const struct pkt *p)
 	received++;
 }
 
-static uint32_t count_briefs(void *user, const struct brief *p, uint32_t n)
+static uint32_t count_briefs(void *user, const struct brief *p)
 {
 	(void)user;
-	(void)p;
-	received += n;
-	return n;
+	received += p->n;
+	return p->n;
 }
 
 /* Does an acknowledgement of that sender arrive? */

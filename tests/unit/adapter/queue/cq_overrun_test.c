@@ -14,9 +14,9 @@
 
 static void push_run(struct device_cq *cq, struct cqe64 *like, const uint16_t *index)
 {
-	cq_begin(cq->cq);
-	CHECK(cq_append_like(cq->cq, like, index, RUN, false) == RUN);
-	CHECK(cq_end(cq->cq, RUN));
+	uint32_t appended;
+
+	CHECK(cq_push_like(cq->cq, like, index, RUN, false, &appended) && appended == RUN);
 }
 
 static void failed_alone(const struct device_qp *failed, const struct device_qp *other)
@@ -64,6 +64,7 @@ static void after_a_turn(void)
 	static struct test_device device;
 	static struct device_cq cq;
 	struct cqe64 like = {.op_own = CQE_OP_RESP_SEND << 4};
+	uint32_t appended;
 
 	device_up(&device);
 	device_cq_up(&device, 0, &cq);
@@ -75,9 +76,8 @@ static void after_a_turn(void)
 	for (unsigned n = 0; n < DEVICE_CQES; n += RUN)
 		push_run(&cq, &like, index);
 	CHECK(!cq.async);
-	cq_begin(cq.cq);
-	CHECK(!cq_append_like(cq.cq, &like, index, 1, false));
-	CHECK(!cq_end(cq.cq, 0) && cq.async == 1);
+	CHECK(!cq_push_like(cq.cq, &like, index, 1, false, &appended) && !appended);
+	CHECK(cq.async == 1);
 	CHECK(!cq_destroy(cq.cq));
 	device_down(&device);
 }

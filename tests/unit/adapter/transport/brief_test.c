@@ -542,7 +542,7 @@ static struct brief plain_brief(uint32_t psn)
  * counts. */
 static void old_requests(void)
 {
-	struct brief b[2];
+	struct brief b;
 	struct qp *qp;
 
 	begin_script(true);
@@ -552,11 +552,11 @@ static void old_requests(void)
 	signed_pair_progress(&pair);
 	signed_pair_progress(&pair);
 	CHECK(qp->resp.published);
-	for (unsigned i = 0; i < 2; i++)
-		b[i] = plain_brief(psn_add(qp->resp.epsn, i + IB_PSN_MASK - 1));
+	b = plain_brief(psn_add(qp->resp.epsn, IB_PSN_MASK - 1));
+	b.n = 2;
 	qp->resp.have_recv = true; /* whoever closes the word cannot open it again */
 	hazard_enter();
-	CHECK(!responder_receive_briefs(qp, b, 2));
+	CHECK(!responder_receive_briefs(qp, &b));
 	hazard_leave();
 	CHECK(qp->resp.published);
 	qp->resp.have_recv = false;
@@ -574,7 +574,7 @@ static void longer_than_path(void)
 	b.payload_len = MTU + 1;
 	b.payload = payload;
 	hazard_enter();
-	CHECK(!responder_receive_briefs(pair.side[1].q.qp, &b, 1));
+	CHECK(!responder_receive_briefs(pair.side[1].q.qp, &b));
 	hazard_leave();
 	CHECK(!device_cq_poll(&pair.side[1].q.cq));
 	signed_pair_down(&pair);

@@ -6,7 +6,7 @@
  *
  *     side 0, tx --- channel --- rx, side 1
  *
- * train_test [SEEDS]
+ * send_runs_test [SEEDS]
  */
 #include <stdlib.h>
 #include <string.h>
