@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -149,11 +150,21 @@ void cdev_table_clear(int fd)
 		cdev_descriptor_put(old);
 }
 
-void cdev_table_clear_range(unsigned first, unsigned last)
+/* The first number from fd on that may have been used, or UINT_MAX.  Whole parts of the table were not: a program may
+ * have a descriptor of any number. */
+static unsigned cdev_table_from(unsigned fd)
 {
 	unsigned end = atomic_load_explicit(&table_end, memory_order_relaxed);
 
-	for (unsigned fd = first; fd < end && fd <= last; fd++)
+	while (fd < end && !cdev_table_at((int)fd))
+		fd = (fd / CDEV_LOW_FDS + 1) * CDEV_LOW_FDS;
+	return fd < end ? fd : UINT_MAX;
+}
+
+void cdev_table_clear_range(unsigned first, unsigned last)
+{
+	for (unsigned fd = cdev_table_from(first); fd < UINT_MAX && fd <= last;
+	     fd = cdev_table_from(fd + 1))
 		cdev_table_clear((int)fd);
 }
 
@@ -183,7 +194,7 @@ void cdev_table_dup(int fd, int newfd)
  */
 void cdev_table_fork_child(void)
 {
-	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
+	for (unsigned fd = cdev_table_from(0); fd < UINT_MAX; fd = cdev_table_from(fd + 1)) {
 		struct cdev_file *f = cdev_table_load((int)fd);
 
 		if (f && syscall(SYS_fcntl, fd, F_GETFD) < 0)
