@@ -81,7 +81,7 @@ class Session:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.softhca = str(self.build / "softhca")
-        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="softhca-test."))
+        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="softhca-test.", dir=os.environ.get("TEST_RUNTIMES")))
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("SOFTHCA_")}
         self.env["XDG_RUNTIME_DIR"] = str(self.runtime)
         # Debian keeps ibstat and its kin where an ordinary user's PATH does not lead.
