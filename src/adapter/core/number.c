@@ -7,11 +7,13 @@
 void number_space_init(struct number_space *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
+	s->first_chunk = REGISTRY_CHUNKS;
+	s->end_chunk = 0;
 }
 
 void number_space_release(struct number_space *s)
 {
-	for (uint32_t i = 0; i < REGISTRY_CHUNKS; i++)
+	for (uint32_t i = s->first_chunk; i < s->end_chunk; i++)
 		free(atomic_load_explicit(&s->chunk[i], memory_order_relaxed));
 	free(s->free);
 	pthread_mutex_destroy(&s->lock);
@@ -21,13 +23,14 @@ static int number_grow(struct number_space *s, const struct adapter_attr *attr,
 		       enum number_kind kind)
 {
 	int64_t first = attr->number_chunk(attr->user, kind);
+	uint64_t index = (uint64_t)first >> REGISTRY_CHUNK_SHIFT;
 	uint32_t capacity = s->capacity + NUMBER_CHUNK;
 	_Atomic(void *) *chunk;
 	uint32_t *ring;
 
 	if (first < 0)
 		return (int)first;
-	if ((uint64_t)first >> REGISTRY_CHUNK_SHIFT >= REGISTRY_CHUNKS)
+	if (index >= REGISTRY_CHUNKS)
 		return -ERANGE;
 	chunk = calloc(NUMBER_CHUNK, sizeof(*chunk));
 	ring = malloc(capacity * sizeof(*ring));
@@ -45,8 +48,11 @@ static int number_grow(struct number_space *s, const struct adapter_attr *attr,
 	s->capacity = capacity;
 	s->head = 0;
 	s->count += NUMBER_CHUNK;
-	atomic_store_explicit(&s->chunk[first >> REGISTRY_CHUNK_SHIFT], chunk,
-			      memory_order_release);
+	if (index < s->first_chunk)
+		s->first_chunk = (uint32_t)index;
+	if (index >= s->end_chunk)
+		s->end_chunk = (uint32_t)index + 1;
+	atomic_store_explicit(&s->chunk[index], chunk, memory_order_release);
 	return 0;
 }
 

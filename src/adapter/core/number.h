@@ -20,6 +20,8 @@
 
 struct number_space {
 	_Atomic(_Atomic(void *) *) chunk[REGISTRY_CHUNKS];
+	/* Those that there are lie between: to look at all others would touch 32 pages. */
+	uint32_t first_chunk, end_chunk;
 	pthread_mutex_t lock;
 	/* queue of free numbers, a ring that holds every number of our chunks */
 	uint32_t *free;
