@@ -64,7 +64,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	base->opcode = b->opcode;
 	base->flags = (uint8_t)((b->solicited ? RECORD_SOLICITED : 0) |
 				(b->ack_req ? RECORD_ACK_REQ : 0) | (b->has_ack ? RECORD_ACK : 0));
-	base->aeth = b->opcode == (BTH_RC | BTH_ACK) ? AETH_ACK | AETH_NO_CREDIT : 0;
+	base->aeth = 0;
 	base->sl = path->sl;
 	base->pkey = b->pkey;
 	base->slid = path->slid;
@@ -78,7 +78,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	base->src_port = path->src_port;
 	base->dst_port = path->dst_port;
 	base->payload_len = b->payload_len;
-	base->arg = b->opcode == (BTH_RC | BTH_ACK) ? b->ack_msn : b->imm;
+	base->arg = b->imm;
 	if (b->has_ack) {
 		*ack = (struct record_ack){b->ack_psn, b->ack_msn};
 		way->packets++;
@@ -101,27 +101,10 @@ void brief_end(struct brief_way *way)
 		     way->packets);
 }
 
-bool brief_acknowledge(struct wire *w, const struct path *path, const struct brief *b)
-{
-	struct brief_way way;
-	bool room;
-
-	if (slot_observed(w->host->slot) || !brief_begin(w, path, b->dqpn, &way))
-		return false;
-	room = brief_reserve(&way, 0, 1, false);
-	if (likely(room))
-		brief_put(&way, b);
-	brief_end(&way);
-	return room;
-}
-
 /* ---- receiving ---- */
 
 static bool brief_kind(const struct record_base *b)
 {
-	if (b->opcode == (BTH_RC | BTH_ACK))
-		return b->aeth == (AETH_ACK | AETH_NO_CREDIT) && !b->flags && !b->payload_len &&
-		       !b->parts;
 	return record_may_share(b->opcode) && b->parts <= BRIEF_MAX;
 }
 
@@ -168,11 +151,6 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 		.payload = at + header,
 	};
 	*dst_port = base.dst_port;
-	if (base.opcode == (BTH_RC | BTH_ACK)) {
-		out->has_ack = true;
-		out->ack_psn = base.psn;
-		out->ack_msn = base.arg;
-	}
 	if (base.flags & RECORD_ACK) {
 		if ((base.opcode & BTH_TRANSPORT_MASK) != BTH_RC)
 			return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Brief packets: SENDs of one packet on a connection (RC, UC) to another process, and positive
- * acknowledgements (RC).  The sender writes them into the channel, and the receiver takes them out,
- * without a struct pkt.  Short SENDs that are alike and go out together share a record, so that a
- * list of them takes few cache lines from one processor to the other.
+ * Brief packets: SENDs of one packet on a connection (RC, UC) to another process.  The sender writes
+ * them into the channel, and the receiver takes them out, without a struct pkt.  Short SENDs that are
+ * alike and go out together share a record, so that a list of them takes few cache lines from one
+ * processor to the other.
  *
  * Their records are those of wire/record.h, so either end may treat such a packet like any other,
  * and does so if anything about it is unusual.  Only this code puts an acknowledgement that the
@@ -25,10 +25,10 @@ struct channel;
 #define BRIEF_SHARES 64u
 
 struct brief {
-	uint8_t opcode; /* SEND_ONLY, SEND_ONLY_IMM, ACK */
+	uint8_t opcode; /* SEND_ONLY, SEND_ONLY_IMM */
 	bool solicited;
 	bool ack_req;
-	bool has_ack; /* an ACK stands in front of the SEND; also set for a lone ACK received */
+	bool has_ack; /* an acknowledgement stands in front of the SEND (RC) */
 	uint16_t pkey;
 	uint16_t slid;
 	uint8_t sl;
@@ -78,8 +78,6 @@ uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, uint32_t n,
 		       bool has_ack) must_check;
 /* Sends the requests.  The answer may come from now on. */
 void brief_put(struct brief_way *way, const struct brief *b);
-/* Sends an acknowledgement by itself; false: it has to be a packet. */
-bool brief_acknowledge(struct wire *w, const struct path *path, const struct brief *b) must_check;
 /* Tells the peer that something has come, and counts what was sent. */
 void brief_end(struct brief_way *way);
 

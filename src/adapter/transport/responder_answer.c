@@ -2,7 +2,6 @@
 /* Answers of the responder: acknowledgements and refusals. */
 #include "adapter/transport/path_migration.h"
 #include "adapter/transport/responder_state.h"
-#include "wire/brief.h"
 
 void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn)
 {
@@ -20,28 +19,10 @@ void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t
 	};
 }
 
-static bool resp_send_brief(struct qp *qp, uint32_t psn)
-{
-	const struct brief b = {
-		.opcode = BTH_RC | BTH_ACK,
-		.pkey = qp->pkey,
-		.dqpn = qp->attr.dest_qpn,
-		.sqpn = qp->qpn,
-		.psn = psn,
-		.ack_msn = qp->resp.msn,
-		.n = 1,
-	};
-
-	return brief_acknowledge(qp->adapter->wire, &qp->path, &b);
-}
-
 static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct pkt out;
 
-	if (qp->bth == BTH_RC && syndrome == (AETH_ACK | AETH_NO_CREDIT) && qp_is_migrated(qp) &&
-	    resp_send_brief(qp, psn))
-		return true;
 	resp_answer_init(qp, &out, BTH_ACK, psn);
 	out.aeth = syndrome;
 	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;

@@ -112,13 +112,12 @@ static bool brief_count(struct qp *qp)
 /* Counts so many requests of the record, and the acknowledgement in front of it. */
 static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t requests)
 {
-	bool ack = b->has_ack && b->opcode != (BTH_RC | BTH_ACK);
 	uint64_t octets = (uint64_t)requests * brief_octets(b->opcode, b->payload_len);
 
-	if (ack)
+	if (b->has_ack)
 		octets += brief_octets(BTH_ACK, 0);
 	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets / 4);
-	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, requests + ack);
+	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, requests + b->has_ack);
 }
 
 /* Executes the requests.  The word is closed once in front of several, and their acknowledgement opens
@@ -147,13 +146,6 @@ uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b)
 	uint16_t index[BRIEF_MAX];
 	uint32_t done, completed;
 
-	if (b->opcode == (BTH_RC | BTH_ACK)) {
-		if (unlikely(qp->bth != BTH_RC || !qp_is_migrated(qp)))
-			return 0;
-		briefs_counted(qp, b, 1);
-		completer_receive_brief(qp, b);
-		return 1;
-	}
 	resp_lock(qp);
 	done = briefs_execute(qp, b, index);
 	if (likely(done)) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the responder and the completer take brief packets (wire/brief.h). */
+/* How the responder takes brief requests (wire/brief.h). */
 #pragma once
 
 #include "adapter/qp/qp.h"
 #include "wire/brief.h"
 
 /*
- * Takes an acknowledgement, or executes the requests of a record if the state machine (responder.c)
+ * Executes the requests of a record if the state machine (responder.c)
  * would execute them without a refusal, with the same effect.  Returns how many it has executed.  The
  * state machine has to take the next one: nothing has happened with it, except that it may have taken
  * its receive, which the state machine then uses.  The caller is a reader.

@@ -406,8 +406,7 @@ static void test_failure(enum way as)
 			post_receive(1);
 		post(0, opcodes[i]);
 		CHECK(completion(0) == CQE_OP_REQ);
-		/* As often as retry_cnt says, and then along the other path, where the peer may
-		 * answer by a brief acknowledgement. */
+		/* As often as retry_cnt says, and then along the other path, where the peer answers. */
 		CHECK_SAY(sent[0][0] == 1 + RETRIES && !sent[0][1] && !sent[1][0] && sent[1][1],
 			  "%u %u %u %u", sent[0][0], sent[0][1], sent[1][0], sent[1][1]);
 		if (opcodes[i] == WQE_OP_SEND)
