@@ -18,7 +18,7 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 #include "wire/record_form.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 
 /* A packet whose payload goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
@@ -507,7 +507,7 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 			   const struct channel_sink *to, struct delivered *in)
 {
 	uint32_t taken = 0, port;
-	struct brief b;
+	struct short_send b;
 	int rc;
 
 	ch->frames = record_is_frame(record);
@@ -517,9 +517,9 @@ static int channel_deliver(struct channel *ch, const void *record, uint32_t byte
 		__builtin_prefetch((const uint8_t *)record + bytes);
 	if (!ch->frames) {
 		ring_fetch(record, bytes);
-		if (brief_read(record, bytes, &b, &port)) {
+		if (short_send_read(record, bytes, &b, &port)) {
 			*in = (struct delivered){b.n, (uint64_t)b.n * b.payload_len};
-			taken = to->briefs(to->user, port, &b);
+			taken = to->short_sends(to->user, port, &b);
 			if (likely(taken == b.n))
 				return 0;
 		}

@@ -124,9 +124,9 @@ enum channel_news {
 /* The functions that take what arrives. */
 struct channel_sink {
 	void (*packet)(void *user, const struct pkt *p);
-	/* Takes the brief requests of a record for that port.  Returns how many it has taken; the
+	/* Takes the short SENDs of a record for that port.  Returns how many it has taken; the
 	 * next one goes to packet. */
-	uint32_t (*briefs)(void *user, uint32_t dst_port, const struct brief *b);
+	uint32_t (*short_sends)(void *user, uint32_t dst_port, const struct short_send *b);
 	void *user;
 };
 

@@ -2,7 +2,7 @@
 /* Delivers what other processes have sent. */
 #include "base/hazard.h"
 #include "base/trace.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 #include "wire/deliver.h"
 #include "wire/link_shm.h"
 #include "wire/packet_explain.h"
@@ -67,19 +67,20 @@ static void link_shm_deliver(void *user, const struct pkt *p)
 		packet_explain_sender(s->link->attr->subnet, p);
 }
 
-static uint32_t link_shm_deliver_briefs(void *user, uint32_t dst_port, const struct brief *b)
+static uint32_t link_shm_deliver_short_sends(void *user, uint32_t dst_port,
+					     const struct short_send *b)
 {
 	const struct sender *s = user;
 
 	/* link_shm_deliver drops it as a packet */
 	if (unlikely(!sender_has(s, b->src_port, b->sqpn)))
 		return 0;
-	return brief_deliver(s->link->link.process, dst_port, b);
+	return short_send_deliver(s->link->link.process, dst_port, b);
 }
 
 static struct channel_sink link_shm_sink(struct sender *s)
 {
-	return (struct channel_sink){link_shm_deliver, link_shm_deliver_briefs, s};
+	return (struct channel_sink){link_shm_deliver, link_shm_deliver_short_sends, s};
 }
 
 static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)

@@ -5,7 +5,7 @@
  * acknowledgement and for a SEND of a word, two for a small write.
  *
  * An acknowledgement may lie in the record of a request of its connection, in front of it
- * (wire/brief.h).
+ * (wire/short_send.h).
  */
 #pragma once
 

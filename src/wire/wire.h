@@ -22,7 +22,7 @@
 #include "wire/pkt.h"
 #include "registry/registry.h"
 
-struct brief;
+struct short_send;
 struct expose;
 struct traffic;
 struct remote;
@@ -56,11 +56,11 @@ struct wire_client {
 	 * for this adapter.  May be NULL. */
 	void (*sniff)(void *user, const struct pkt *pkt);
 	/*
-	 * Takes packets from another process as wire/brief.h describes them, which are not counted
+	 * Takes packets from another process as wire/short_send.h describes them, which are not counted
 	 * yet.  The client returns how many it has taken and counted.  It has done nothing with the
 	 * next one, which comes again as a packet.  May be NULL.
 	 */
-	uint32_t (*receive_briefs)(void *user, const struct brief *b);
+	uint32_t (*receive_short_sends)(void *user, const struct short_send *b);
 	/* Takes a packet that the port has sent out of the fabric, of at most one path MTU, in a
 	 * process that carries.  May be NULL. */
 	void (*carry)(void *user, const struct pkt *pkt);

@@ -17,7 +17,7 @@
 #include "packet_ops.h"
 #include "signed_key.h"
 #include "test_life.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 #include "wire/channel.h"
 #include "exposure/expose.h"
 #include "wire/inbox.h"
@@ -235,16 +235,16 @@ static uint64_t run_bytes_expected(const struct pkt *p)
 	return p->foreign ? p->dma_len : p->nruns ? p->payload_len : 0;
 }
 
-static void read_brief(const uint8_t *record, size_t bytes)
+static void read_short_send(const uint8_t *record, size_t bytes)
 {
-	struct brief b;
+	struct short_send b;
 	uint32_t port;
 
-	if (!brief_read(record, (uint32_t)bytes, &b, &port))
+	if (!short_send_read(record, (uint32_t)bytes, &b, &port))
 		return;
-	MUST(b.n && b.n <= BRIEF_MAX);
+	MUST(b.n && b.n <= SHORT_SEND_MAX);
 	MUST(range_inside((size_t)(b.payload - record),
-			  (size_t)(b.n - 1) * brief_stride(&b) + b.payload_len, bytes));
+			  (size_t)(b.n - 1) * short_send_stride(&b) + b.payload_len, bytes));
 }
 
 static void unpack_record(struct input *in)
@@ -256,7 +256,7 @@ static void unpack_record(struct input *in)
 
 	MUST(record);
 	in_bytes(in, record, bytes);
-	read_brief(record, bytes);
+	read_short_send(record, bytes);
 	for (uint32_t part = 0; !record_unpack_part(record, (uint32_t)bytes, part, from, &out);
 	     part++) {
 		uint64_t sum = 0;

@@ -22,7 +22,7 @@
 #include "adapter/transport/path_migration.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
-#include "adapter/transport/responder_brief.h"
+#include "adapter/transport/responder_short_send.h"
 #include "base/clock.h"
 #include "base/hazard.h"
 #include "base/trace.h"
@@ -177,12 +177,12 @@ leave:
 	hazard_leave();
 }
 
-static uint32_t adapter_receive_briefs(void *user, const struct brief *b)
+static uint32_t adapter_receive_short_sends(void *user, const struct short_send *b)
 {
 	struct adapter *a = user;
 	struct qp *qp = number_find(&a->qps, b->dqpn);
 
-	return likely(qp) ? responder_receive_briefs(qp, b) : 0;
+	return likely(qp) ? responder_receive_short_sends(qp, b) : 0;
 }
 
 static bool adapter_receive_group(void *user, const struct pkt *pkt)
@@ -232,7 +232,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	struct wire_client client = {.receive = adapter_receive,
 				     .receive_group = adapter_receive_group,
 				     .sniff = adapter_sniff,
-				     .receive_briefs = adapter_receive_briefs};
+				     .receive_short_sends = adapter_receive_short_sends};
 	struct whole *w = calloc(1, sizeof(*w));
 	struct adapter *a;
 

@@ -6,7 +6,7 @@
 #include "adapter/qp/recv.h"
 #include "adapter/queue/recv_error.h"
 #include "base/trace.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 
 /* The user index of a completion: an XRC target has none, so it is that of the shared receive
  * queue. */
@@ -115,7 +115,8 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	recv_note(qp->adapter);
 }
 
-uint32_t recv_push_briefs(struct qp *qp, const struct brief *b, const uint16_t *index, uint32_t n)
+uint32_t recv_push_short_sends(struct qp *qp, const struct short_send *b, const uint16_t *index,
+			       uint32_t n)
 {
 	const struct recv_cqe c = {
 		.props = bth_props_of(b->opcode),

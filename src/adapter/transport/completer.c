@@ -18,7 +18,7 @@
 #include "prm/vendor_err.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 #include "wire/payload.h"
 
 /* RNR NAK timer codes, in microseconds (IBTA table 45). */
@@ -485,7 +485,7 @@ static bool completer_accepts(struct qp *qp, uint8_t opcode, uint32_t psn, uint1
 	return false;
 }
 
-void completer_receive_brief(struct qp *qp, const struct brief *b)
+void completer_receive_ack(struct qp *qp, const struct short_send *b)
 {
 	spin_lock(&qp->comp.lock);
 	if (completer_accepts(qp, BTH_RC | BTH_ACK, b->ack_psn, b->pkey, b->src_port, b->sqpn) &&

@@ -4,12 +4,12 @@
 
 #include "adapter/qp/qp.h"
 
-struct brief;
+struct short_send;
 
 /* Takes a response packet for us. */
 void completer_receive(struct qp *qp, const struct pkt *pkt);
 /* Takes a positive acknowledgement, which came alone or with a request. */
-void completer_receive_brief(struct qp *qp, const struct brief *b);
+void completer_receive_ack(struct qp *qp, const struct short_send *b);
 /* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome);
 /* Retires what is ready, when somebody else has noted the ends of requests (sent_frames.h). */

@@ -481,7 +481,7 @@ static enum resp_state resp_refuse_later(struct qp *qp, const struct pkt *pkt, e
 	r->refusal = (uint8_t)s;
 	r->refusal_psn = pkt->psn;
 	r->refusal_srqn = pkt->srqn;
-	/* Nothing else with its number counts either, as a packet or as a brief request. */
+	/* Nothing else with its number counts either, as a packet or as a short SEND. */
 	resp_fall_silent(r);
 	return RESP_DONE;
 }

@@ -2,7 +2,7 @@
 /*
  * Bursts of the plainest SENDs: each is one packet with one piece of data, in one block of the
  * ring, on a connection to another process.  All SENDs that a doorbell tells of go together from
- * the ring into the channel, as brief requests (wire/brief.h).  This file runs ahead of the
+ * the ring into the channel, as short SENDs (wire/short_send.h).  This file runs ahead of the
  * requester and leaves the same state as the requester would.  It leaves to the requester what is
  * unusual: requests of other kinds, fences, retransmissions, full channels, keys that refuse.
  *
@@ -20,7 +20,7 @@
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder_state.h"
 #include "base/trace.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 
 /* The most requests that are sent while the channel is held. */
 #define TURN 32u
@@ -57,7 +57,7 @@ static bool send_burst_fetch(const struct qp *qp, uint32_t block, struct request
 
 /* Takes the acknowledgement that the responder owes, for the burst.  It does not wait for the
  * responder's lock, because its holder may be about to send the acknowledgement. */
-static void lend_ack(struct qp *qp, struct brief *b)
+static void lend_ack(struct qp *qp, struct short_send *b)
 {
 	struct responder *r = &qp->resp;
 
@@ -75,7 +75,7 @@ static void lend_ack(struct qp *qp, struct brief *b)
 }
 
 /* The acknowledgement did not go: owes it again, unless a newer one is owed by now. */
-static void take_ack_back(struct qp *qp, const struct brief *b)
+static void take_ack_back(struct qp *qp, const struct short_send *b)
 {
 	resp_lock(qp);
 	if (!qp->resp.ack_owed && resp_receives(qp))
@@ -97,7 +97,7 @@ static bool send_burst_solicited(const struct request *w)
 }
 
 /* Describes the first request of a record, which is still empty. */
-static void send_burst_say(const struct qp *qp, const struct request *w, struct brief *b)
+static void send_burst_say(const struct qp *qp, const struct request *w, struct short_send *b)
 {
 	b->opcode = send_burst_op(qp, w);
 	b->solicited = send_burst_solicited(w);
@@ -108,7 +108,8 @@ static void send_burst_say(const struct qp *qp, const struct request *w, struct 
 }
 
 /* True if the request may go in the same record. */
-static bool send_burst_joins(const struct qp *qp, const struct request *w, const struct brief *b)
+static bool send_burst_joins(const struct qp *qp, const struct request *w,
+			     const struct short_send *b)
 {
 	return w->piece.bytes == b->payload_len && send_burst_op(qp, w) == b->opcode &&
 	       send_burst_solicited(w) == b->solicited &&
@@ -134,18 +135,18 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
  * all.  Afterwards w is the request behind them, or *more is false: that one is of another kind, or
  * there is none.
  */
-static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request *w,
-			    struct brief *b, uint32_t limit, bool *more)
+static uint32_t send_record(struct qp *qp, struct short_send_way *way, struct request *w,
+			    struct short_send *b, uint32_t limit, bool *more)
 {
-	uint32_t room = w->piece.bytes > BRIEF_SHARES ? 1 : min_u32(limit, BRIEF_MAX);
-	uint8_t *to = brief_reserve(way, w->piece.bytes, room, b->has_ack);
+	uint32_t room = w->piece.bytes > SHORT_SEND_SHARES ? 1 : min_u32(limit, SHORT_SEND_MAX);
+	uint8_t *to = short_send_reserve(way, w->piece.bytes, room, b->has_ack);
 
 	*more = false;
 	if (unlikely(!to))
 		return 0;
 	send_burst_say(qp, w, b);
 	while (psns_left(qp, 1) && send_one(qp, w, to)) {
-		to += brief_stride(b);
+		to += short_send_stride(b);
 		if (++b->n == limit)
 			break;
 		*more = send_burst_fetch(qp, qp->req.next_block, w);
@@ -154,7 +155,7 @@ static uint32_t send_record(struct qp *qp, struct brief_way *way, struct request
 		*more = false;
 	}
 	if (likely(b->n)) {
-		brief_put(way, b);
+		short_send_put(way, b);
 		b->has_ack = false;
 	}
 	return b->n;
@@ -165,9 +166,9 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 {
 	uint32_t n = 0, first = qp->req.cur;
 	bool more;
-	struct brief_way way;
+	struct short_send_way way;
 	struct request w;
-	struct brief b = {
+	struct short_send b = {
 		.ack_req = qp_is_reliable(qp),
 		.pkey = qp->pkey,
 		.dqpn = qp->attr.dest_qpn,
@@ -175,13 +176,13 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 	};
 
 	if (!send_burst_fetch(qp, qp->req.next_block, &w) ||
-	    !brief_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &way))
+	    !short_send_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &way))
 		return 0;
 	lend_ack(qp, &b);
 	do
 		n += send_record(qp, &way, &w, &b, limit - n, &more);
 	while (more);
-	brief_end(&way);
+	short_send_end(&way);
 	if (unlikely(b.has_ack))
 		take_ack_back(qp, &b);
 	for (uint32_t i = 0; !qp_is_reliable(qp) && i < n; i++)

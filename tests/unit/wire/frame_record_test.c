@@ -34,7 +34,7 @@ static void take_frame(void *user, const struct pkt *p)
 	*length = UINT32_MAX;
 }
 
-static uint32_t take_briefs(void *user, uint32_t dst_port, const struct brief *b)
+static uint32_t take_short_sends(void *user, uint32_t dst_port, const struct short_send *b)
 {
 	(void)user;
 	(void)dst_port;
@@ -74,7 +74,7 @@ int main(void)
 	CHECK(!channel_attach(&in, 0, fabric->channel_fd, TEST_FABRIC_CHANNEL_BYTES, 1));
 	for (uint32_t i = 0; i < LONGEST; i++) {
 		uint32_t length = 1 + (uint32_t)((uint64_t)i * STEP % LONGEST);
-		const struct channel_sink sink = {take_frame, take_briefs, &length};
+		const struct channel_sink sink = {take_frame, take_short_sends, &length};
 
 		send_frame(&out, length);
 		CHECK(channel_drain(&in, NULL, false, &sink) & CHANNEL_DELIVERED);

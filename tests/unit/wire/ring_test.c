@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "wire/brief.h"
+#include "wire/short_send.h"
 #include "wire/record.h"
 #include "wire/record_form.h"
 #include "check.h"
@@ -348,7 +348,7 @@ static void shared_records(void)
 static void acknowledged_sends(void)
 {
 	static struct record_pkt out;
-	struct brief b;
+	struct short_send b;
 	uint32_t port;
 
 	for (unsigned reliable = 0; reliable < 2; reliable++) {
@@ -358,7 +358,7 @@ static void acknowledged_sends(void)
 
 		(void)record_pack(data, &p, false);
 		base->flags = RECORD_ACK;
-		CHECK(brief_read(data, 64, &b, &port) == reliable);
+		CHECK(short_send_read(data, 64, &b, &port) == reliable);
 		CHECK(record_unpack(data, 64, NULL, &out) == (reliable ? 0 : -EPROTO));
 	}
 }

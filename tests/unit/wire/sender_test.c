@@ -3,7 +3,7 @@
 #include "base/explain.h"
 #include "captured.h"
 #include "test_fabric.h"
-#include "wire/brief.h"
+#include "wire/short_send.h"
 
 #define OTHER 2u /* a process that takes no part */
 
@@ -23,7 +23,7 @@ static void count_packet(void *user, const struct pkt *p)
 	received++;
 }
 
-static uint32_t count_briefs(void *user, const struct brief *p)
+static uint32_t count_short_sends(void *user, const struct short_send *p)
 {
 	(void)user;
 	received += p->n;
@@ -88,7 +88,7 @@ int main(void)
 {
 	explain_on = true;
 	test_senders(&(struct wire_client){.receive = count_packet});
-	test_senders(
-		&(struct wire_client){.receive = count_packet, .receive_briefs = count_briefs});
+	test_senders(&(struct wire_client){.receive = count_packet,
+					   .receive_short_sends = count_short_sends});
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See brief.h. */
-#include "wire/brief.h"
+/* See short_send.h. */
+#include "wire/short_send.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "wire/route.h"
 #include "wire/size.h"
 
-uint32_t brief_octets(uint8_t opcode, uint32_t payload_len)
+uint32_t short_send_octets(uint8_t opcode, uint32_t payload_len)
 {
 	return LRH_OCTETS + BTH_OCTETS + bth_ext_octets(bth_props_of(opcode)) +
 	       (uint32_t)align_up(payload_len, 4) + ICRC_OCTETS;
@@ -19,7 +19,8 @@ uint32_t brief_octets(uint8_t opcode, uint32_t payload_len)
 
 /* ---- sending ---- */
 
-bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn, struct brief_way *way)
+bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
+		      struct short_send_way *way)
 {
 	uint32_t to = route_owner_plus_1(w, path, dqpn);
 	struct link *l = w->host->link_to[to];
@@ -30,31 +31,32 @@ bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn, struct 
 	ch = l->ops->hold(l, to);
 	if (!ch)
 		return false;
-	*way = (struct brief_way){.wire = w, .path = path, .ch = ch, .owner = to};
+	*way = (struct short_send_way){.wire = w, .path = path, .ch = ch, .owner = to};
 	return true;
 }
 
-static uint32_t brief_header(bool has_ack)
+static uint32_t short_send_header(bool has_ack)
 {
 	return (uint32_t)(sizeof(struct record_base) + (has_ack ? sizeof(struct record_ack) : 0));
 }
 
 /* Bytes of a record with the payloads of n requests. */
-static uint32_t brief_bytes(uint32_t payload_len, uint32_t n, bool has_ack)
+static uint32_t short_send_bytes(uint32_t payload_len, uint32_t n, bool has_ack)
 {
 	uint32_t payloads = (n - 1) * record_part_bytes(payload_len) + payload_len;
 
-	return (uint32_t)align_up(brief_header(has_ack) + payloads, RING_ALIGN);
+	return (uint32_t)align_up(short_send_header(has_ack) + payloads, RING_ALIGN);
 }
 
-uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, uint32_t n, bool has_ack)
+uint8_t *short_send_reserve(struct short_send_way *way, uint32_t payload_len, uint32_t n,
+			    bool has_ack)
 {
-	if (ring_reserve(&way->ch->tx, brief_bytes(payload_len, n, has_ack), &way->record))
+	if (ring_reserve(&way->ch->tx, short_send_bytes(payload_len, n, has_ack), &way->record))
 		return NULL;
-	return (uint8_t *)way->record + brief_header(has_ack);
+	return (uint8_t *)way->record + short_send_header(has_ack);
 }
 
-void brief_put(struct brief_way *way, const struct brief *b)
+void short_send_put(struct short_send_way *way, const struct short_send *b)
 {
 	const struct path *path = way->path;
 	struct record_base *base = way->record;
@@ -82,14 +84,14 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	if (b->has_ack) {
 		*ack = (struct record_ack){b->ack_psn, b->ack_msn};
 		way->packets++;
-		way->octets += brief_octets(BTH_ACK, 0);
+		way->octets += short_send_octets(BTH_ACK, 0);
 	}
-	ring_commit(&way->ch->tx, brief_bytes(b->payload_len, b->n, b->has_ack));
+	ring_commit(&way->ch->tx, short_send_bytes(b->payload_len, b->n, b->has_ack));
 	way->packets += b->n;
-	way->octets += (uint64_t)b->n * brief_octets(b->opcode, b->payload_len);
+	way->octets += (uint64_t)b->n * short_send_octets(b->opcode, b->payload_len);
 }
 
-void brief_end(struct brief_way *way)
+void short_send_end(struct short_send_way *way)
 {
 	struct wire_process *h = way->wire->host;
 
@@ -103,23 +105,23 @@ void brief_end(struct brief_way *way)
 
 /* ---- receiving ---- */
 
-static bool brief_kind(const struct record_base *b)
+static bool short_send_kind(const struct record_base *b)
 {
-	return record_may_share(b->opcode) && b->parts <= BRIEF_MAX;
+	return record_may_share(b->opcode) && b->parts <= SHORT_SEND_MAX;
 }
 
 /* True if the payloads lie within the record, whose header has that length. */
-static bool brief_payloads_fit(const struct record_base *b, uint32_t header, uint32_t bytes)
+static bool short_send_payloads_fit(const struct record_base *b, uint32_t header, uint32_t bytes)
 {
 	uint32_t room = bytes - header;
 
 	if (likely(!b->parts))
 		return b->payload_len <= room;
-	return b->payload_len <= BRIEF_SHARES &&
+	return b->payload_len <= SHORT_SEND_SHARES &&
 	       (b->parts - 1u) * record_part_bytes(b->payload_len) + b->payload_len <= room;
 }
 
-bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t *dst_port)
+bool short_send_read(const void *record, uint32_t bytes, struct short_send *out, uint32_t *dst_port)
 {
 	const uint8_t *at = record;
 	struct record_base base;
@@ -129,12 +131,12 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	memcpy(&base, at, sizeof(base));
 	/* The peer may go on writing; from here on the compiler has to use the copy. */
 	__asm__ volatile("" : : : "memory");
-	header = brief_header(base.flags & RECORD_ACK);
-	if (!brief_kind(&base) || base.npkts != 1 ||
+	header = short_send_header(base.flags & RECORD_ACK);
+	if (!short_send_kind(&base) || base.npkts != 1 ||
 	    base.flags & ~(RECORD_SOLICITED | RECORD_ACK_REQ | RECORD_ACK) ||
-	    base.dqpn == IB_MULTICAST_QPN || !brief_payloads_fit(&base, header, bytes))
+	    base.dqpn == IB_MULTICAST_QPN || !short_send_payloads_fit(&base, header, bytes))
 		return false;
-	*out = (struct brief){
+	*out = (struct short_send){
 		.opcode = base.opcode,
 		.solicited = base.flags & RECORD_SOLICITED,
 		.ack_req = base.flags & RECORD_ACK_REQ,
@@ -163,7 +165,7 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	return true;
 }
 
-uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b)
+uint32_t short_send_deliver(struct wire_process *h, uint32_t dst_port, const struct short_send *b)
 {
 	const struct wire_client *client;
 	uint32_t taken = 0;
@@ -172,9 +174,9 @@ uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct b
 	hazard_enter();
 	w = wire_process_wire(h, dst_port);
 	client = w ? atomic_load_explicit(&w->client, memory_order_acquire) : NULL;
-	if (likely(client && client->receive_briefs && !w->ethernet && !slot_observed(h->slot) &&
-		   subnet_port_active(h->attr.subnet, w->port_row)))
-		taken = client->receive_briefs(client->user, b);
+	if (likely(client && client->receive_short_sends && !w->ethernet &&
+		   !slot_observed(h->slot) && subnet_port_active(h->attr.subnet, w->port_row)))
+		taken = client->receive_short_sends(client->user, b);
 	hazard_leave();
 	return taken;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See responder_brief.h. */
-#include "adapter/transport/responder_brief.h"
+/* See responder_short_send.h. */
+#include "adapter/transport/responder_short_send.h"
 
 #include "adapter/qp/recv.h"
 #include "adapter/transport/completer.h"
@@ -11,7 +11,7 @@
 
 /* True if the request is the next message from the peer, whole, and the responder is in no unusual
  * state. */
-static bool brief_expected(const struct qp *qp, const struct brief *b)
+static bool short_send_expected(const struct qp *qp, const struct short_send *b)
 {
 	const struct responder *r = &qp->resp;
 
@@ -21,7 +21,7 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 	       !r->nak_sent && b->payload_len <= qp->mtu;
 }
 
-static bool brief_copy(uint8_t *to, const uint8_t *payload, uint32_t len)
+static bool short_send_copy(uint8_t *to, const uint8_t *payload, uint32_t len)
 {
 	if (len == WORD_BYTES && (uintptr_t)to % WORD_BYTES == 0)
 		return usermem_copy_8(to, payload);
@@ -30,9 +30,9 @@ static bool brief_copy(uint8_t *to, const uint8_t *payload, uint32_t len)
 
 /* Takes a receive, and copies the payload of the request at 'place' in the record to the place that
  * the receive names. */
-static bool brief_place(struct qp *qp, const struct brief *b, uint32_t place)
+static bool short_send_place(struct qp *qp, const struct short_send *b, uint32_t place)
 {
-	const uint8_t *payload = b->payload + (size_t)place * brief_stride(b);
+	const uint8_t *payload = b->payload + (size_t)place * short_send_stride(b);
 	struct responder *r = &qp->resp;
 	const struct wqe_data *d = r->recv.sge;
 	uint8_t *to;
@@ -45,16 +45,16 @@ static bool brief_place(struct qp *qp, const struct brief *b, uint32_t place)
 		return false;
 	to = mkey_region_at(qp->adapter, be32_get(d->lkey), recv_pd(qp), IB_ACCESS_LOCAL_WRITE,
 			    be64_get(d->addr), b->payload_len);
-	return likely(to) && brief_copy(to, payload, b->payload_len);
+	return likely(to) && short_send_copy(to, payload, b->payload_len);
 }
 
 /*
  * Executes requests of one record as long as nothing about them is unusual: the word is closed, and
  * each takes a receive from the queue pair's own ring whose first entry is large enough.  It looks
- * up only once what is the same for all.  Returns how many it has executed; brief_place finds what
+ * up only once what is the same for all.  Returns how many it has executed; short_send_place finds what
  * is wrong with the next.
  */
-static uint32_t brief_run(struct qp *qp, const struct brief *b, uint16_t *index)
+static uint32_t short_send_run(struct qp *qp, const struct short_send *b, uint16_t *index)
 {
 	const uint8_t *payload = b->payload;
 	const struct mkey_meaning *m = NULL;
@@ -73,10 +73,10 @@ static uint32_t brief_run(struct qp *qp, const struct brief *b, uint16_t *index)
 		if (!m || m->region_key != key)
 			m = mkey_region(qp->adapter, key, recv_pd(qp), IB_ACCESS_LOCAL_WRITE);
 		to = m ? mkey_region_place(m, be64_get(d.addr), b->payload_len) : NULL;
-		if (unlikely(!to || !brief_copy(to, payload, b->payload_len)))
+		if (unlikely(!to || !short_send_copy(to, payload, b->payload_len)))
 			break;
 		index[n] = recv_ring_taken(&qp->rq);
-		payload += brief_stride(b);
+		payload += short_send_stride(b);
 	}
 	r->epsn = psn_add(r->epsn, n);
 	r->msn = psn_add(r->msn, n);
@@ -88,7 +88,7 @@ static uint32_t brief_run(struct qp *qp, const struct brief *b, uint16_t *index)
  * under way by itself.  In a batch the word is closed once for all messages, until they are
  * acknowledged.  False: the word is revoked, or the peer has moved it.
  */
-static bool brief_count(struct qp *qp)
+static bool short_send_count(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 	uint32_t epsn = r->epsn, msn = r->msn;
@@ -110,30 +110,30 @@ static bool brief_count(struct qp *qp)
 }
 
 /* Counts so many requests of the record, and the acknowledgement in front of it. */
-static void briefs_counted(struct qp *qp, const struct brief *b, uint32_t requests)
+static void short_sends_counted(struct qp *qp, const struct short_send *b, uint32_t requests)
 {
-	uint64_t octets = (uint64_t)requests * brief_octets(b->opcode, b->payload_len);
+	uint64_t octets = (uint64_t)requests * short_send_octets(b->opcode, b->payload_len);
 
 	if (b->has_ack)
-		octets += brief_octets(BTH_ACK, 0);
+		octets += short_send_octets(BTH_ACK, 0);
 	shard_count(qp->adapter->counters, PORT_RCV_DATA, octets / 4);
 	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, requests + b->has_ack);
 }
 
 /* Executes the requests.  The word is closed once in front of several, and their acknowledgement opens
  * it again. */
-static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint16_t *index)
+static uint32_t short_sends_execute(struct qp *qp, const struct short_send *b, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
 	uint32_t n;
 
-	if (!brief_expected(qp, b))
+	if (!short_send_expected(qp, b))
 		return 0;
 	if (b->n > 1 && b->ack_req && qp_is_reliable(qp))
 		resp_close(qp);
 	recv_begin(qp);
-	for (n = brief_run(qp, b, index); n < b->n && brief_place(qp, b, n) && brief_count(qp);
-	     n++) {
+	for (n = short_send_run(qp, b, index);
+	     n < b->n && short_send_place(qp, b, n) && short_send_count(qp); n++) {
 		index[n] = r->recv.index;
 		r->have_recv = false;
 	}
@@ -141,18 +141,18 @@ static uint32_t briefs_execute(struct qp *qp, const struct brief *b, uint16_t *i
 	return n;
 }
 
-uint32_t responder_receive_briefs(struct qp *qp, const struct brief *b)
+uint32_t responder_receive_short_sends(struct qp *qp, const struct short_send *b)
 {
-	uint16_t index[BRIEF_MAX];
+	uint16_t index[SHORT_SEND_MAX];
 	uint32_t done, completed;
 
 	resp_lock(qp);
-	done = briefs_execute(qp, b, index);
+	done = short_sends_execute(qp, b, index);
 	if (likely(done)) {
-		briefs_counted(qp, b, done);
+		short_sends_counted(qp, b, done);
 		if (b->has_ack)
-			completer_receive_brief(qp, b);
-		completed = recv_push_briefs(qp, b, index, done);
+			completer_receive_ack(qp, b);
+		completed = recv_push_short_sends(qp, b, index, done);
 		if (b->ack_req && qp_is_reliable(qp))
 			resp_owe(qp, psn_add(b->psn, completed - 1));
 	}

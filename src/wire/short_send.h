@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Brief packets: SENDs of one packet on a connection (RC, UC) to another process.  The sender writes
+ * Short SENDs: of one packet, on a connection (RC, UC) to another process.  The sender writes
  * them into the channel, and the receiver takes them out, without a struct pkt.  Short SENDs that are
  * alike and go out together share a record, so that a list of them takes few cache lines from one
  * processor to the other.
@@ -20,11 +20,11 @@
 struct channel;
 
 /* The most requests that share one record. */
-#define BRIEF_MAX 16u
+#define SHORT_SEND_MAX 16u
 /* Requests share a record only if their payloads are no longer than this. */
-#define BRIEF_SHARES 64u
+#define SHORT_SEND_SHARES 64u
 
-struct brief {
+struct short_send {
 	uint8_t opcode; /* SEND_ONLY, SEND_ONLY_IMM */
 	bool solicited;
 	bool ack_req;
@@ -46,18 +46,18 @@ struct brief {
 };
 
 /* How far apart the payloads of requests in one record stand. */
-static inline uint32_t brief_stride(const struct brief *b)
+static inline uint32_t short_send_stride(const struct short_send *b)
 {
 	return record_part_bytes(b->payload_len);
 }
 
 /* Octets that the port counters count for each of its packets. */
-uint32_t brief_octets(uint8_t opcode, uint32_t payload_len);
+uint32_t short_send_octets(uint8_t opcode, uint32_t payload_len);
 
 /* ---- sending ---- */
 
-/* The way to a connection's peer while a requester sends brief packets there. */
-struct brief_way {
+/* The way to a connection's peer while a requester sends short SENDs there. */
+struct short_send_way {
 	struct wire *wire;
 	const struct path *path;
 	struct channel *ch; /* its sending side is locked */
@@ -67,25 +67,26 @@ struct brief_way {
 	uint64_t octets;
 };
 
-/* False: this connection has no such way now.  Otherwise the caller must call brief_end, and must
+/* False: this connection has no such way now.  Otherwise the caller must call short_send_end, and must
  * not wait for a lock before that. */
-bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn,
-		 struct brief_way *way) must_check;
+bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
+		      struct short_send_way *way) must_check;
 /* Reserves room for the next n requests and returns where their payloads belong; NULL: there is no
- * room.  The caller then calls brief_put, perhaps for fewer, or simply forgets the room.  n: 1, or
- * up to BRIEF_MAX requests of up to BRIEF_SHARES bytes. */
-uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, uint32_t n,
-		       bool has_ack) must_check;
+ * room.  The caller then calls short_send_put, perhaps for fewer, or simply forgets the room.  n: 1, or
+ * up to SHORT_SEND_MAX requests of up to SHORT_SEND_SHARES bytes. */
+uint8_t *short_send_reserve(struct short_send_way *way, uint32_t payload_len, uint32_t n,
+			    bool has_ack) must_check;
 /* Sends the requests.  The answer may come from now on. */
-void brief_put(struct brief_way *way, const struct brief *b);
+void short_send_put(struct short_send_way *way, const struct short_send *b);
 /* Tells the peer that something has come, and counts what was sent. */
-void brief_end(struct brief_way *way);
+void short_send_end(struct short_send_way *way);
 
 /* ---- receiving ---- */
 
 /* Reads a record of the channel; false: it is of another kind, or malformed. */
-bool brief_read(const void *record, uint32_t bytes, struct brief *out,
-		uint32_t *dst_port) must_check;
+bool short_send_read(const void *record, uint32_t bytes, struct short_send *out,
+		     uint32_t *dst_port) must_check;
 /* Hands the requests of a record to the port's client.  Returns how many of them the client has taken;
  * the caller has to unpack the next one. */
-uint32_t brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b) must_check;
+uint32_t short_send_deliver(struct wire_process *h, uint32_t dst_port,
+			    const struct short_send *b) must_check;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "adapter/transport/responder_brief.h"
+#include "adapter/transport/responder_short_send.h"
 #include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
@@ -524,25 +524,25 @@ static void list_not_ready(bool exposed)
 }
 
 /* As if side 0 had sent it to side 1. */
-static struct brief plain_brief(uint32_t psn)
+static struct short_send plain_short_send(uint32_t psn)
 {
 	const struct qp *qp = pair.side[1].q.qp;
 
-	return (struct brief){.opcode = BTH_RC | BTH_SEND_ONLY,
-			      .ack_req = true,
-			      .n = 1,
-			      .pkey = qp->pkey,
-			      .dqpn = qp->qpn,
-			      .sqpn = qp_number(pair.side[0].q.qp),
-			      .src_port = qp->path.dst_port,
-			      .psn = psn};
+	return (struct short_send){.opcode = BTH_RC | BTH_SEND_ONLY,
+				   .ack_req = true,
+				   .n = 1,
+				   .pkey = qp->pkey,
+				   .dqpn = qp->qpn,
+				   .sqpn = qp_number(pair.side[0].q.qp),
+				   .src_port = qp->path.dst_port,
+				   .psn = psn};
 }
 
 /* Old requests, sent again and still under way: the peer may have begun something by itself since, and that
  * counts. */
 static void old_requests(void)
 {
-	struct brief b;
+	struct short_send b;
 	struct qp *qp;
 
 	begin_script(true);
@@ -552,11 +552,11 @@ static void old_requests(void)
 	signed_pair_progress(&pair);
 	signed_pair_progress(&pair);
 	CHECK(qp->resp.published);
-	b = plain_brief(psn_add(qp->resp.epsn, IB_PSN_MASK - 1));
+	b = plain_short_send(psn_add(qp->resp.epsn, IB_PSN_MASK - 1));
 	b.n = 2;
 	qp->resp.have_recv = true; /* whoever closes the word cannot open it again */
 	hazard_enter();
-	CHECK(!responder_receive_briefs(qp, &b));
+	CHECK(!responder_receive_short_sends(qp, &b));
 	hazard_leave();
 	CHECK(qp->resp.published);
 	qp->resp.have_recv = false;
@@ -567,14 +567,14 @@ static void old_requests(void)
 static void longer_than_path(void)
 {
 	static const uint8_t payload[2 * MTU];
-	struct brief b;
+	struct short_send b;
 
 	begin_script(true);
-	b = plain_brief(pair.side[1].q.qp->resp.epsn);
+	b = plain_short_send(pair.side[1].q.qp->resp.epsn);
 	b.payload_len = MTU + 1;
 	b.payload = payload;
 	hazard_enter();
-	CHECK(!responder_receive_briefs(pair.side[1].q.qp, &b));
+	CHECK(!responder_receive_short_sends(pair.side[1].q.qp, &b));
 	hazard_leave();
 	CHECK(!device_cq_poll(&pair.side[1].q.cq));
 	signed_pair_down(&pair);
