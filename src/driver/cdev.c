@@ -345,9 +345,9 @@ int cdev_wait_begin(uint32_t events)
 	return fd == DRIVE_ASK ? CDEV_WAIT_ASK : fd;
 }
 
-void cdev_wait_end(bool knocked)
+void cdev_wait_end(bool woken)
 {
-	drive_wait_end(knocked);
+	drive_wait_end(woken);
 }
 
 int cdev_lock_all(int flags)

@@ -59,7 +59,7 @@ void cdev_cancelled(void);
  * process has completion channels, and whether fd is one; cdev_completion_events says how many
  * events there have been.  Between cdev_wait_begin and cdev_wait_end the thread drives the device
  * (driver/runtime/drive.h): it also waits for the descriptor that cdev_wait_begin returned, unless
- * that is -1, and 'knocked' says whether that one can be read; 'events' is what there had been before
+ * that is -1, and 'woken' says whether that one can be read; 'events' is what there had been before
  * the thread asked the kernel.  The caller holds signals back.
  */
 #define CDEV_WAIT_ASK (-2) /* instead of a descriptor: there may be an event, see DRIVE_ASK */
@@ -67,7 +67,7 @@ bool cdev_any_channel(void);
 bool cdev_is_channel(int fd);
 uint32_t cdev_completion_events(void);
 int cdev_wait_begin(uint32_t events);
-void cdev_wait_end(bool knocked);
+void cdev_wait_end(bool woken);
 /* As mlockall(2), for a process with a device. */
 int cdev_lock_all(int flags);
 /*

@@ -3,7 +3,7 @@
  * Interposes waiting for a set of epoll that has a completion channel among its members
  * (preload/wait.h).
  *
- * For the wait the descriptor at which peers knock becomes a member, too, for one report
+ * For the wait the FIFO into which peers write becomes a member, too, for one report
  * (EPOLLONESHOT).  So the kernel looks at the set once, as it would without us, and members that
  * report edges, or report once, behave as always.  Every thread takes that member out of what the
  * kernel reports, because several threads may wait for a set, and a child of fork as well.
@@ -35,30 +35,30 @@ struct epoll_call {
 };
 
 /* Some set has, or has had, such a member. */
-static _Atomic(bool) knocks;
+static _Atomic(bool) fifo_used;
 
 /* ---- the member ---- */
 
-static bool member_set(int set, int knock, uint32_t events)
+static bool member_set(int set, int fifo, uint32_t events)
 {
 	struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = KNOCK_MEMBER};
 	int saved_errno = errno, ret;
 
-	ret = real(epoll_ctl)(set, EPOLL_CTL_MOD, knock, &e);
+	ret = real(epoll_ctl)(set, EPOLL_CTL_MOD, fifo, &e);
 	if (ret && errno == ENOENT && events)
-		ret = real(epoll_ctl)(set, EPOLL_CTL_ADD, knock, &e);
+		ret = real(epoll_ctl)(set, EPOLL_CTL_ADD, fifo, &e);
 	errno = saved_errno;
 	return !ret;
 }
 
 /* Takes the member's report out, and returns how many reports are left. */
-static int member_take_out(struct epoll_event *events, int n, bool *knocked)
+static int member_take_out(struct epoll_event *events, int n, bool *woken)
 {
 	int kept = 0;
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u64 == KNOCK_MEMBER)
-			*knocked = true;
+			*woken = true;
 		else if (kept++ != i)
 			events[kept - 1] = events[i];
 	}
@@ -67,7 +67,7 @@ static int member_take_out(struct epoll_event *events, int n, bool *knocked)
 
 /* ---- asking and waiting ---- */
 
-static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *knocked)
+static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *woken)
 {
 	int ms = wait_left_ms(deadline_ns), n;
 	const sigset_t *mask = p->mask ? p->mask : p->call.mask;
@@ -80,10 +80,10 @@ static int epoll_really(const struct epoll_call *p, uint64_t deadline_ns, bool *
 	else
 		n = real(epoll_pwait2)(p->set, p->events, p->max, wait_left(deadline_ns, &left),
 				       mask);
-	return member_take_out(p->events, n, knocked);
+	return member_take_out(p->events, n, woken);
 }
 
-static void knock_take(const struct epoll_call *p)
+static void wakeup_take(const struct epoll_call *p)
 {
 	uint64_t signals;
 
@@ -98,19 +98,19 @@ static void knock_take(const struct epoll_call *p)
 	signals_release(&signals);
 }
 
-/* Another thread may have made the descriptor a member.  Whichever thread hears of a knock takes
+/* Another thread may have made the descriptor a member.  Whichever thread hears of a wake-up takes
  * what has come. */
 static int epoll_until(const struct epoll_call *p, uint64_t deadline_ns)
 {
-	bool knocked;
+	bool woken;
 	int n;
 
 	do {
-		knocked = false;
-		n = epoll_really(p, deadline_ns, &knocked);
-		if (knocked)
-			knock_take(p);
-	} while (!n && knocked);
+		woken = false;
+		n = epoll_really(p, deadline_ns, &woken);
+		if (woken)
+			wakeup_take(p);
+	} while (!n && woken);
 	return n;
 }
 
@@ -119,21 +119,21 @@ static int epoll_ask(struct wait_call *c)
 	return epoll_until(container_of(c, struct epoll_call, call), 0);
 }
 
-static int epoll_wait_for(struct wait_call *c, int knock, bool *knocked)
+static int epoll_wait_for(struct wait_call *c, int fifo, bool *woken)
 {
 	struct epoll_call *p = container_of(c, struct epoll_call, call);
 	int n;
 
-	if (knock < 0)
+	if (fifo < 0)
 		return epoll_until(p, c->deadline_ns);
-	atomic_store_explicit(&knocks, true, memory_order_relaxed);
-	if (!member_set(p->set, knock, EPOLLIN)) {
+	atomic_store_explicit(&fifo_used, true, memory_order_relaxed);
+	if (!member_set(p->set, fifo, EPOLLIN)) {
 		cdev_wait_end(false);
 		return epoll_until(p, c->deadline_ns);
 	}
-	n = epoll_really(p, c->deadline_ns, knocked);
-	if (!*knocked)
-		(void)member_set(p->set, knock, 0);
+	n = epoll_really(p, c->deadline_ns, woken);
+	if (!*woken)
+		(void)member_set(p->set, fifo, 0);
 	return n;
 }
 
@@ -152,7 +152,7 @@ static int epoll_in_place(struct epoll_call *p)
  * any time. */
 static bool epoll_is_ours(int set)
 {
-	return unlikely(atomic_load_explicit(&knocks, memory_order_relaxed)) ||
+	return unlikely(atomic_load_explicit(&fifo_used, memory_order_relaxed)) ||
 	       wait_leads_to_channel(set);
 }
 

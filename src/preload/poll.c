@@ -45,16 +45,16 @@ static int poll_ask(struct wait_call *c)
 	return poll_really(p, p->fds, p->n, 0);
 }
 
-static int poll_wait(struct wait_call *c, int knock, bool *knocked)
+static int poll_wait(struct wait_call *c, int fifo, bool *woken)
 {
 	struct poll_call *p = container_of(c, struct poll_call, call);
 	struct pollfd all[POLL_MAX + 1];
 	int saved_errno = errno, ret;
 
-	if (knock < 0)
+	if (fifo < 0)
 		return poll_really(p, p->fds, p->n, c->deadline_ns);
 	memcpy(all, p->fds, p->n * sizeof(*all));
-	all[p->n] = (struct pollfd){.fd = knock, .events = POLLIN};
+	all[p->n] = (struct pollfd){.fd = fifo, .events = POLLIN};
 	ret = poll_really(p, all, p->n + 1, c->deadline_ns);
 	if (ret < 0 && errno == EINVAL) {
 		/* The program's list is as long as the system allows, so there is no room for
@@ -65,8 +65,8 @@ static int poll_wait(struct wait_call *c, int knock, bool *knocked)
 	}
 	if (ret <= 0)
 		return ret;
-	*knocked = all[p->n].revents;
-	ret -= *knocked;
+	*woken = all[p->n].revents;
+	ret -= *woken;
 	for (nfds_t i = 0; ret && i < p->n; i++)
 		p->fds[i].revents = all[i].revents;
 	return ret;

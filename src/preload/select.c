@@ -103,28 +103,28 @@ static int select_ask(struct wait_call *c)
 	return n ? select_tell(s, &sets, n) : 0;
 }
 
-static int select_wait(struct wait_call *c, int knock, bool *knocked)
+static int select_wait(struct wait_call *c, int fifo, bool *woken)
 {
 	struct select_call *s = container_of(c, struct select_call, call);
 	struct select_sets sets = s->asked;
 	int n, fds = s->n;
 	long *word, bit;
 
-	if (knock >= (int)SELECT_FDS)
+	if (fifo >= (int)SELECT_FDS)
 		cdev_wait_end(false);
-	if (knock < 0 || knock >= (int)SELECT_FDS)
+	if (fifo < 0 || fifo >= (int)SELECT_FDS)
 		return select_tell(s, &sets, select_really(s, fds, &sets, c->deadline_ns));
-	word = &sets.words[0][(unsigned)knock / WORD_BITS];
-	bit = (long)(1ul << (unsigned)knock % WORD_BITS);
+	word = &sets.words[0][(unsigned)fifo / WORD_BITS];
+	bit = (long)(1ul << (unsigned)fifo % WORD_BITS);
 	*word |= bit;
-	fds = knock >= fds ? knock + 1 : fds;
+	fds = fifo >= fds ? fifo + 1 : fds;
 	n = select_really(s, fds, &sets, c->deadline_ns);
 	if (n < 0)
 		return n;
-	*knocked = *word & bit;
-	n -= *knocked;
+	*woken = *word & bit;
+	n -= *woken;
 	*word &= ~bit;
-	return n || !*knocked ? select_tell(s, &sets, n) : 0;
+	return n || !*woken ? select_tell(s, &sets, n) : 0;
 }
 
 static bool select_leads_to_channel(const struct select_call *s)

@@ -51,20 +51,20 @@ int wait_ask(struct wait_call *c)
 
 static int wait_on(struct wait_call *c)
 {
-	bool knocked;
-	int knock, n;
+	bool woken;
+	int fifo, n;
 
 	do {
-		knocked = false;
+		woken = false;
 		/* A child of vfork is another process with our memory, so the device is not its
 		 * own. */
-		knock = tree_device_owner() ? cdev_wait_begin(c->events) : -1;
-		if (knock != CDEV_WAIT_ASK) {
-			n = c->wait(c, knock, &knocked);
-			if (knock < 0)
+		fifo = tree_device_owner() ? cdev_wait_begin(c->events) : -1;
+		if (fifo != CDEV_WAIT_ASK) {
+			n = c->wait(c, fifo, &woken);
+			if (fifo < 0)
 				return n;
-			cdev_wait_end(knocked);
-			if (n || !knocked)
+			cdev_wait_end(woken);
+			if (n || !woken)
 				return n;
 		}
 		n = wait_ask(c);

@@ -27,11 +27,11 @@
 struct wait_call {
 	/*
 	 * 'ask' asks without waiting.  'wait' waits until the deadline, also for the descriptor
-	 * 'knock' if that is not -1; the result does not count that one.  A thread may be cancelled
+	 * 'fifo' if that is not -1; the result does not count that one.  A thread may be cancelled
 	 * in either.
 	 */
 	int (*ask)(struct wait_call *c);
-	int (*wait)(struct wait_call *c, int knock, bool *knocked);
+	int (*wait)(struct wait_call *c, int fifo, bool *woken);
 	uint64_t deadline_ns;
 	uint32_t events; /* the completion events that there were before the kernel was asked */
 	/* Not NULL: signals are held back, and this is the program's mask. */

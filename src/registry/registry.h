@@ -145,7 +145,7 @@ struct slot_flow {
  * it has stored a packet and set its inbox bit, behind a full fence:
  *   SLOT_NOBODY   changes the word and wakes the engine by the futex, in one call: to SLOT_ENGINE, or, if
  *                 a thread is registered in 'waiter', to SLOT_PROGRAM, and then wakes that thread, too
- *   SLOT_PROGRAM  wakes the thread that is registered in 'waiter', if one is (knock_waiter); a thread
+ *   SLOT_PROGRAM  wakes the thread that is registered in 'waiter', if one is (waiter_wake); a thread
  *                 that polls finds the packet itself
  *   SLOT_ENGINE   nothing
  *
@@ -175,10 +175,10 @@ struct slot {
 	_Atomic(uint32_t) alive;  /* generation; 0 while the slot is free */
 	int32_t pid;
 	_Atomic(uint32_t) observers; /* number of those who see its packets (wire/tap.h) */
-	/* The descriptor at which peers knock (wire/knock.h), plus 1; 0: none. */
-	_Atomic(int32_t) knock_fd_plus_1;
-	_Atomic(uint64_t) knock_id;	  /* of the file that must be there */
-	_Atomic(uint32_t) knocks_in_vain; /* a peer could not knock, so nobody relies on knocks */
+	/* The FIFO into which peers write (wire/wakeup_fifo.h), plus 1; 0: none. */
+	_Atomic(int32_t) wakeup_fd_plus_1;
+	_Atomic(uint64_t) wakeup_id;	  /* of the file that must be there */
+	_Atomic(uint32_t) wakeups_failed; /* a peer could not write, so nobody relies on the FIFO */
 	/* The descriptor of what the process lays open (exposure/expose.h), plus 1; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

@@ -3,7 +3,7 @@
 #include "wire/inbox.h"
 
 #include "base/futex.h"
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 
 /* The bits of the summary that stand for words; others set other bits there, too. */
 #define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
@@ -33,11 +33,11 @@ static void wake_up(struct slot *to)
 			break;
 		}
 		futex_store_and_wake(&to->driver, SLOT_PROGRAM);
-		knock_waiter(to);
+		waiter_wake(to);
 		break;
 	case SLOT_PROGRAM:
 		if (atomic_load_explicit(&to->waiter, memory_order_relaxed))
-			knock_waiter(to);
+			waiter_wake(to);
 		break;
 	default:
 		break;

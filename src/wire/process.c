@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "wire/flow_control.h"
 #include "wire/inbox.h"
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 #include "wire/process.h"
 #include "wire/sniffer.h"
 
@@ -53,8 +53,8 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	/* The process that had the slot before may have been killed. */
 	atomic_store(&h->slot->expose_fd_plus_1, 0);
-	atomic_store(&h->slot->knock_fd_plus_1, 0);
-	atomic_store(&h->slot->knocks_in_vain, 0);
+	atomic_store(&h->slot->wakeup_fd_plus_1, 0);
+	atomic_store(&h->slot->wakeups_failed, 0);
 	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)
 		log_info("nothing is exposed to peers: %m");
 	if (attr->carries)
@@ -71,7 +71,7 @@ void wire_process_destroy(struct wire_process *h)
 		atomic_fetch_sub(&h->slot->observers, 1);
 	link_shm_close(&h->shm);
 	gsi_close(&h->gsi);
-	knock_forget_all();
+	wakeup_fifos_close();
 	expose_close(&h->expose);
 	pthread_mutex_destroy(&h->control);
 	free(h);

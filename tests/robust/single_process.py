@@ -238,7 +238,7 @@ def cases(programs, long):
                                  "beside", "jumped", "cancelled", "forking"))),
         *((f"descriptors and a channel, odd calls {d}", program(programs, "odd_waits", d))
           for d in devices),
-        *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "knocked", d, how))
+        *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "spurious_wakeups", d, how))
           for how, d in in_turn(("poll", "select", "epoll"))),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
         *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),

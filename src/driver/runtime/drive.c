@@ -21,7 +21,7 @@
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 
 /* A thread has polled in vain so often since it last waited for an event: does it poll all the time? */
 #define POLLS_PER_NOTICE 64u
@@ -54,11 +54,11 @@ static _Atomic(uint32_t) events[EVENT_ROWS];
 /* Until when no waiter is registered because a thread polls, and threads that wait are a crowd. */
 static _Atomic(uint64_t) polled_until_ns, crowd_until_ns;
 
-/* The FIFO at which peers knock. */
+/* The FIFO into which peers write. */
 static struct {
 	struct spin lock; /* only ever tried */
 	struct hidden at;
-} door = {.at = {-1, 0, -1}};
+} fifo = {.at = {-1, 0, -1}};
 
 #define THREAD_LOCAL static _Thread_local __attribute__((tls_model("initial-exec")))
 /* The thread's polls in vain since it last waited or noticed, and what it had done by its last notice. */
@@ -69,7 +69,7 @@ THREAD_LOCAL struct {
 } in_vain;
 THREAD_LOCAL bool waits, told, looking;
 THREAD_LOCAL uint32_t registered; /* what this thread has stored in slot->waiter */
-THREAD_LOCAL struct hidden own_door;
+THREAD_LOCAL struct hidden own_fifo;
 THREAD_LOCAL uint64_t slept_at_ns; /* when the thread went to sleep last */
 THREAD_LOCAL bool waits_are_short;
 THREAD_LOCAL int32_t number; /* the thread's; 0: not known yet */
@@ -281,7 +281,7 @@ static void wake_reader(struct process *p)
 	/* The event was stored before; this fence orders that store before our load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&p->slot->waiter, memory_order_relaxed) & SLOT_WAITS_AT_WORD)
-		knock_waiter(p->slot);
+		waiter_wake(p->slot);
 }
 
 static void wake_own_reader(void)
@@ -436,25 +436,25 @@ bool drive_was_told(void)
 	return was;
 }
 
-/* Returns the descriptor of the FIFO if all peers can knock there, or -1. */
-static int door_open(struct process *p)
+/* Returns the descriptor of the FIFO if all peers can write there, or -1. */
+static int fifo_open(struct process *p)
 {
 	bool ready;
 
-	if (atomic_load_explicit(&p->slot->knocks_in_vain, memory_order_relaxed) ||
-	    !spin_try(&door.lock))
+	if (atomic_load_explicit(&p->slot->wakeups_failed, memory_order_relaxed) ||
+	    !spin_try(&fifo.lock))
 		return -1;
-	ready = knock_ready(p->slot, &door.at);
-	own_door = door.at;
-	spin_unlock(&door.lock);
-	return ready ? own_door.fd : -1;
+	ready = wakeup_fifo_open(p->slot, &fifo.at);
+	own_fifo = fifo.at;
+	spin_unlock(&fifo.lock);
+	return ready ? own_fifo.fd : -1;
 }
 
-static int wait_at_door(struct process *p, uint32_t known)
+static int wait_at_fifo(struct process *p, uint32_t known)
 {
 	const struct drive_mark mark = {DRIVE_ALL_CHANNELS, known};
 	enum wait_next next;
-	int fd = door_open(p);
+	int fd = fifo_open(p);
 
 	if (fd < 0) {
 		engine_take_over(p);
@@ -476,23 +476,23 @@ int drive_wait_begin(uint32_t known)
 
 	waits = told = false;
 	if (p) {
-		fd = wait_at_door(p, known);
+		fd = wait_at_fifo(p, known);
 		process_leave();
 	}
 	errno = saved_errno;
 	return fd;
 }
 
-void drive_wait_end(bool knocked)
+void drive_wait_end(bool woken)
 {
 	no_cancellation();
 	int saved_errno = errno;
 	struct process *p = process_enter();
 
 	if (p) {
-		if (knocked)
-			knock_heard(&own_door);
-		wait_end(p, knocked);
+		if (woken)
+			wakeup_fifo_drain(&own_fifo);
+		wait_end(p, woken);
 		told = true;
 		process_leave();
 	}
@@ -575,13 +575,13 @@ void drive_stop(struct process *p)
 	while (atomic_load(&inside))
 		sched_yield();
 	wake_reader(p);
-	knock_close(p->slot, &door.at);
+	wakeup_fifo_close(p->slot, &fifo.at);
 }
 
 void drive_fork_child(void)
 {
 	atomic_store(&inside, 0);
 	number = 0;
-	door.lock = (struct spin){0};
-	door.at = HIDDEN_NONE;
+	fifo.lock = (struct spin){0};
+	fifo.at = HIDDEN_NONE;
 }

@@ -8,7 +8,7 @@
  * peer would wake the engine, and the engine the thread.  One thread at a time is registered.  It
  * sleeps in one of two ways:
  *
- *   at a FIFO     in poll, select or epoll, as one more descriptor (wire/knock.h)
+ *   at a FIFO     in poll, select or epoll, as one more descriptor (wire/wakeup_fifo.h)
  *   at the word   in read of a channel: slot->waiter is a futex.  The kernel restarts that wait after a
  *                 handler, or ends it with EINTR, as it does with a read.
  *
@@ -63,8 +63,8 @@ void drive_note_event(const void *channel);
  * because a handler that jumps away must not leave locks of the device behind.
  */
 int drive_wait_begin(uint32_t known) must_check;
-/* The thread has waited; knocked: that descriptor is readable.  Does the work that has come. */
-void drive_wait_end(bool knocked);
+/* The thread has waited; woken: that descriptor is readable.  Does the work that has come. */
+void drive_wait_end(bool woken);
 /* drive_waits: did the calling thread wait in this way when it waited last?  drive_was_told: and
  * is this the first time that the thread asks since then? */
 bool drive_waits(void);

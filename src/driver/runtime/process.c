@@ -33,7 +33,7 @@
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 
 struct running {
 	struct process process;
@@ -533,7 +533,7 @@ void process_fork_child(void)
 	access_fork_child();
 	drive_fork_child();
 	patience_fork_child();
-	knock_fork_child();
+	wakeup_fifo_fork_child();
 	/* The memory stays, because other threads of the parent may have been in the middle of
 	 * it. */
 	if (p)

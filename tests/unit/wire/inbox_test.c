@@ -15,7 +15,7 @@
 
 #include "check.h"
 #include "wire/inbox.h"
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 
 static struct slot *slot;
 
@@ -70,55 +70,55 @@ static void *sleep_at_waiter(void *arg)
 	return arg;
 }
 
-static bool knocked(const struct hidden *door)
+static bool fifo_is_readable(const struct hidden *fifo)
 {
-	struct pollfd one = {.fd = door->fd, .events = POLLIN};
+	struct pollfd one = {.fd = fifo->fd, .events = POLLIN};
 
 	return poll(&one, 1, 0) == 1;
 }
 
 /* One that waits for descriptors. */
-static void knocks(void)
+static void wakeups_by_fifo(void)
 {
-	struct hidden door = HIDDEN_NONE, other;
+	struct hidden fifo = HIDDEN_NONE, other;
 
 	slot->pid = getpid();
-	CHECK(knock_ready(slot, &door) && knock_ready(slot, &door));
+	CHECK(wakeup_fifo_open(slot, &fifo) && wakeup_fifo_open(slot, &fifo));
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK(!knocked(&door));
+		CHECK(!fifo_is_readable(&fifo));
 		atomic_store(&slot->driver, i ? SLOT_PROGRAM : SLOT_NOBODY);
 		atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 		inbox_raise(slot, 5);
 		CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM && !atomic_load(&slot->waiter));
-		CHECK(knocked(&door));
-		knock_heard(&door);
+		CHECK(fifo_is_readable(&fifo));
+		wakeup_fifo_drain(&fifo);
 		inbox_raise(slot, 6); /* nobody is registered any more */
-		CHECK(!knocked(&door));
+		CHECK(!fifo_is_readable(&fifo));
 	}
 	/* Nobody hears: what is full is no reason to wait. */
 	for (unsigned i = 0; i < 70000; i++) {
 		atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 		inbox_raise(slot, 5);
 	}
-	while (knocked(&door))
-		knock_heard(&door);
-	CHECK(!atomic_load(&slot->knocks_in_vain));
+	while (fifo_is_readable(&fifo))
+		wakeup_fifo_drain(&fifo);
+	CHECK(!atomic_load(&slot->wakeups_failed));
 	/* The program has closed it. */
-	other = door;
-	CHECK(!syscall(SYS_close, door.fd));
-	CHECK(knock_ready(slot, &door) && door.id != other.id);
+	other = fifo;
+	CHECK(!syscall(SYS_close, fifo.fd));
+	CHECK(wakeup_fifo_open(slot, &fifo) && fifo.id != other.id);
 	atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 	inbox_raise(slot, 5);
-	CHECK(knocked(&door) && !atomic_load(&slot->knocks_in_vain));
+	CHECK(fifo_is_readable(&fifo) && !atomic_load(&slot->wakeups_failed));
 	/* Another file has its number. */
-	atomic_store(&slot->knock_id, door.id + 1);
-	knock_heard(&door);
+	atomic_store(&slot->wakeup_id, fifo.id + 1);
+	wakeup_fifo_drain(&fifo);
 	atomic_store(&slot->waiter, SLOT_WAITS_AT_FIFO | 1);
 	inbox_raise(slot, 5);
-	CHECK(!knocked(&door) && atomic_load(&slot->knocks_in_vain));
+	CHECK(!fifo_is_readable(&fifo) && atomic_load(&slot->wakeups_failed));
 	CHECK(atomic_load(&slot->driver) == SLOT_PROGRAM);
-	knock_close(slot, &door);
-	knock_forget_all();
+	wakeup_fifo_close(slot, &fifo);
+	wakeup_fifos_close();
 }
 
 int main(void)
@@ -150,6 +150,6 @@ int main(void)
 	atomic_store(&slot->waiter, SLOT_WAITS_AT_WORD | 1);
 	inbox_raise(slot, 5);
 	CHECK(atomic_load(&slot->driver) == SLOT_ENGINE && atomic_load(&slot->waiter));
-	knocks();
+	wakeups_by_fifo();
 	return 0;
 }

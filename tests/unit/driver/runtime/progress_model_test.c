@@ -72,10 +72,10 @@ enum thread_at {
 };
 
 struct state {
-	uint8_t driver; /* enum slot_driver */
-	uint8_t waiter; /* the thread's number plus 1 */
-	uint8_t lock;	/* likewise, or ENGINE_HOLDS */
-	uint8_t knock;	/* a byte is in the FIFO */
+	uint8_t driver;	 /* enum slot_driver */
+	uint8_t waiter;	 /* the thread's number plus 1 */
+	uint8_t lock;	 /* likewise, or ENGINE_HOLDS */
+	uint8_t in_fifo; /* a byte is in the FIFO */
 	uint8_t message[PEERS];
 	uint8_t peer[PEERS], engine, thread[THREADS];
 	uint8_t found[THREADS]; /* the thread has driven, and found something */
@@ -177,7 +177,7 @@ static bool peer_step(struct state *s, unsigned i)
 		s->waiter = 0;
 		return true;
 	case PEER_WRITES:
-		s->knock = 1;
+		s->in_fifo = 1;
 		s->peer[i] = PEER_DONE;
 		return true;
 	default:
@@ -324,10 +324,11 @@ static bool thread_step(struct state *s, unsigned i)
 		thread_looks_for_event(s, i);
 		return true;
 	case THREAD_SLEEPS:
-		if (i == READER ? s->waiter == READER + 1 : !s->knock && s->message[i] != AN_EVENT)
+		if (i == READER ? s->waiter == READER + 1
+				: !s->in_fifo && s->message[i] != AN_EVENT)
 			return false;
 		if (i == POLLER)
-			s->knock = 0;
+			s->in_fifo = 0;
 		s->thread[i] = THREAD_UNREGISTERS;
 		return true;
 	case THREAD_UNREGISTERS:
@@ -466,10 +467,10 @@ static void show_one_that_does_not_end(void)
 		if (run.ends_well[i])
 			continue;
 		fprintf(stderr,
-			"driver %u, waiter %u, lock %u, knock %u, messages %u %u, peers %u %u, "
+			"driver %u, waiter %u, lock %u, in_fifo %u, messages %u %u, peers %u %u, "
 			"engine %u, "
 			"threads %u %u, stopped %u\n",
-			s->driver, s->waiter, s->lock, s->knock, s->message[0], s->message[1],
+			s->driver, s->waiter, s->lock, s->in_fifo, s->message[0], s->message[1],
 			s->peer[0], s->peer[1], s->engine, s->thread[0], s->thread[1], s->stopped);
 		return;
 	}

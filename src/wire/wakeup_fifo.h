@@ -5,9 +5,9 @@
  *
  * The kernel lets no thread wait for a word and for descriptors at once.  So such a process has a
  * FIFO without a name, waits for it as well, and says in its slot which descriptor that is.  A peer
- * opens the FIFO through /proc and writes a byte.  Nobody relies on the knock: a process that does
+ * opens the FIFO through /proc and writes a byte.  Nobody relies on the byte: a process that does
  * not hear one finds out within a millisecond, because its engine looks now and then, and a peer
- * that cannot knock says so in the slot.
+ * that cannot write says so in the slot.
  */
 #pragma once
 
@@ -19,17 +19,17 @@
 
 /* ---- who is woken ---- */
 
-/* Makes *door, which the thread waits to read from, unless it is there already.  False: that is not
+/* Makes *fifo, which the thread waits to read from, unless it is there already.  False: that is not
  * possible. */
-bool knock_ready(struct slot *own, struct hidden *door) must_check;
-/* The thread has heard all knocks so far: empties the FIFO. */
-void knock_heard(const struct hidden *door);
-void knock_close(struct slot *own, struct hidden *door);
+bool wakeup_fifo_open(struct slot *own, struct hidden *fifo) must_check;
+/* Takes out all that peers have written so far. */
+void wakeup_fifo_drain(const struct hidden *fifo);
+void wakeup_fifo_close(struct slot *own, struct hidden *fifo);
 
 /* ---- who wakes ---- */
 
 /* Wakes the thread, if one is registered.  Any thread may call this, also in a handler of a signal. */
-void knock_waiter(struct slot *peer);
-/* Closes all FIFOs that knock_waiter has opened. */
-void knock_forget_all(void);
-void knock_fork_child(void);
+void waiter_wake(struct slot *peer);
+/* Closes all FIFOs that waiter_wake has opened. */
+void wakeup_fifos_close(void);
+void wakeup_fifo_fork_child(void);

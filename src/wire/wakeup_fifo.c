@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See knock.h.  This file calls the kernel directly: the functions of the C library are interposed,
+/* See wakeup_fifo.h.  This file calls the kernel directly: the functions of the C library are interposed,
  * and in some of them a thread may be cancelled. */
-#include "wire/knock.h"
+#include "wire/wakeup_fifo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,24 +14,24 @@
 #include "base/futex.h"
 #include "base/spin.h"
 
-/* A thread looks so often whether another one has done with the door. */
-#define KNOCK_TRIES 256u
+/* A thread looks so often whether another one has done with the fifo. */
+#define FIFO_TRIES 256u
 /* So many FIFOs of peers stay open; each takes one of the descriptors that the program may have. */
-#define KNOCK_DOORS 32u
+#define PEER_FIFOS 32u
 
 /* The file's number selects the entry. */
-static struct knock_door {
+static struct peer_fifo {
 	struct spin lock;
 	struct hidden at;
 	uint64_t locked; /* the number of a FIFO that cannot be opened */
-} doors[KNOCK_DOORS];
+} peer_fifos[PEER_FIFOS];
 
 static void fd_close(int fd)
 {
 	syscall(SYS_close, fd);
 }
 
-static void fd_knock(int fd)
+static void fd_write(int fd)
 {
 	static const char byte;
 	long n;
@@ -57,30 +57,30 @@ static int fifo_open(void)
 	return fd;
 }
 
-bool knock_ready(struct slot *own, struct hidden *door)
+bool wakeup_fifo_open(struct slot *own, struct hidden *fifo)
 {
-	if (likely(hidden_ours(door)))
+	if (likely(hidden_ours(fifo)))
 		return true;
-	*door = hidden_keep(fifo_open());
-	if (!hidden_ours(door))
+	*fifo = hidden_keep(fifo_open());
+	if (!hidden_ours(fifo))
 		return false;
-	atomic_store(&own->knock_id, door->id);
-	atomic_store(&own->knock_fd_plus_1, door->fd + 1);
+	atomic_store(&own->wakeup_id, fifo->id);
+	atomic_store(&own->wakeup_fd_plus_1, fifo->fd + 1);
 	return true;
 }
 
-void knock_heard(const struct hidden *door)
+void wakeup_fifo_drain(const struct hidden *fifo)
 {
 	char bytes[256];
 
-	if (hidden_ours(door))
-		(void)syscall(SYS_read, door->fd, bytes, sizeof(bytes));
+	if (hidden_ours(fifo))
+		(void)syscall(SYS_read, fifo->fd, bytes, sizeof(bytes));
 }
 
-void knock_close(struct slot *own, struct hidden *door)
+void wakeup_fifo_close(struct slot *own, struct hidden *fifo)
 {
-	atomic_store(&own->knock_fd_plus_1, 0);
-	hidden_close(door);
+	atomic_store(&own->wakeup_fd_plus_1, 0);
+	hidden_close(fifo);
 }
 
 /* ---- who wakes ---- */
@@ -89,7 +89,7 @@ void knock_close(struct slot *own, struct hidden *door)
  * file is the right FIFO. */
 static int peer_open(const struct slot *peer, uint64_t id)
 {
-	int fd = atomic_load(&peer->knock_fd_plus_1) - 1, there, ret = -1;
+	int fd = atomic_load(&peer->wakeup_fd_plus_1) - 1, there, ret = -1;
 	struct stat st;
 
 	there = fd < 0 ? -1 : descriptor_reopen(peer->pid, fd, O_PATH);
@@ -101,7 +101,7 @@ static int peer_open(const struct slot *peer, uint64_t id)
 	return ret;
 }
 
-static bool door_knock(struct knock_door *d, struct slot *peer, uint64_t id)
+static bool peer_fifo_write(struct peer_fifo *d, struct slot *peer, uint64_t id)
 {
 	if (unlikely(d->at.id != id || !hidden_ours(&d->at))) {
 		if (d->locked == id)
@@ -114,18 +114,18 @@ static bool door_knock(struct knock_door *d, struct slot *peer, uint64_t id)
 			return false;
 		}
 	}
-	fd_knock(d->at.fd);
+	fd_write(d->at.fd);
 	return true;
 }
 
 /*
- * Another thread may be knocking there, which takes a call or two of the kernel; or this thread
+ * Another thread may be writing there, which takes a call or two of the kernel; or this thread
  * itself is, if we are in a handler.  In that case, and if the other thread has no processor, we
  * give up, and the peer's engine finds what we have sent.
  */
-static bool door_take(struct knock_door *d)
+static bool peer_fifo_take(struct peer_fifo *d)
 {
-	for (unsigned n = 0; n < KNOCK_TRIES; n++) {
+	for (unsigned n = 0; n < FIFO_TRIES; n++) {
 		if (spin_try(&d->lock))
 			return true;
 		cpu_relax();
@@ -133,23 +133,23 @@ static bool door_take(struct knock_door *d)
 	return false;
 }
 
-static void knock_at(struct slot *peer)
+static void waiter_wake_at(struct slot *peer)
 {
-	uint64_t id = atomic_load(&peer->knock_id);
-	struct knock_door *d = &doors[id % KNOCK_DOORS];
+	uint64_t id = atomic_load(&peer->wakeup_id);
+	struct peer_fifo *d = &peer_fifos[id % PEER_FIFOS];
 	int saved_errno = errno;
-	bool knocked;
+	bool written;
 
-	if (!door_take(d))
+	if (!peer_fifo_take(d))
 		return;
-	knocked = door_knock(d, peer, id);
+	written = peer_fifo_write(d, peer, id);
 	spin_unlock(&d->lock);
-	if (!knocked)
-		atomic_store_explicit(&peer->knocks_in_vain, 1, memory_order_relaxed);
+	if (!written)
+		atomic_store_explicit(&peer->wakeups_failed, 1, memory_order_relaxed);
 	errno = saved_errno;
 }
 
-void knock_waiter(struct slot *peer)
+void waiter_wake(struct slot *peer)
 {
 	/* One sender wakes the thread; if that sender is stopped in between, the peer's engine finds
 	 * what lies there. */
@@ -158,24 +158,24 @@ void knock_waiter(struct slot *peer)
 	if (waiter & SLOT_WAITS_AT_WORD)
 		futex_wake_all(&peer->waiter, FUTEX_OF_ALL);
 	else if (waiter)
-		knock_at(peer);
+		waiter_wake_at(peer);
 }
 
-void knock_forget_all(void)
+void wakeup_fifos_close(void)
 {
-	for (unsigned i = 0; i < KNOCK_DOORS; i++) {
-		if (!door_take(&doors[i]))
+	for (unsigned i = 0; i < PEER_FIFOS; i++) {
+		if (!peer_fifo_take(&peer_fifos[i]))
 			continue;
-		hidden_close(&doors[i].at);
-		doors[i].locked = 0;
-		spin_unlock(&doors[i].lock);
+		hidden_close(&peer_fifos[i].at);
+		peer_fifos[i].locked = 0;
+		spin_unlock(&peer_fifos[i].lock);
 	}
 }
 
-void knock_fork_child(void)
+void wakeup_fifo_fork_child(void)
 {
 	/* All hidden descriptors are closed together, so these are closed.  The locks may be held
 	 * by threads that the child does not have. */
-	for (unsigned i = 0; i < KNOCK_DOORS; i++)
-		doors[i] = (struct knock_door){.at = HIDDEN_NONE};
+	for (unsigned i = 0; i < PEER_FIFOS; i++)
+		peer_fifos[i] = (struct peer_fifo){.at = HIDDEN_NONE};
 }
