@@ -24,7 +24,7 @@
 #define UNKNOWN_NS 1000000000u
 /* The limits on either time for a process of which we have given several claims up. */
 #define OUTLAW_RUNS_MS 30u
-#define OUTLAW_NS      20000000u
+#define MISBEHAVING_NS 20000000u
 /* At most this much of the time between two looks counts.  If we, or the whole machine, did not run
  * meanwhile, the time may say nothing about what the thread did. */
 #define LOOK_MOST_MS 20u
@@ -40,35 +40,35 @@
  * and we wait less long for a process that has made several.  The list is private memory, so peers
  * cannot write it.
  */
-#define OUTLAWS	      ACCESS_SLOTS
-#define OUTLAW_CLAIMS 3
+#define MISBEHAVING	   ACCESS_SLOTS
+#define MISBEHAVING_CLAIMS 3
 
-static _Atomic(uint64_t) outlaws[OUTLAWS];
-static _Atomic(uint32_t) outlaws_met;
+static _Atomic(uint64_t) misbehaving[MISBEHAVING];
+static _Atomic(uint32_t) misbehaving_met;
 
-static void outlaw_remember(uint64_t owner)
+static void misbehaving_remember(uint64_t owner)
 {
-	atomic_store(&outlaws[atomic_fetch_add(&outlaws_met, 1) % OUTLAWS], owner);
+	atomic_store(&misbehaving[atomic_fetch_add(&misbehaving_met, 1) % MISBEHAVING], owner);
 }
 
-static bool outlaw_is(uint64_t owner)
+static bool is_misbehaving(uint64_t owner)
 {
-	for (uint32_t i = 0; i < OUTLAWS; i++)
-		if (atomic_load_explicit(&outlaws[i], memory_order_relaxed) == owner)
+	for (uint32_t i = 0; i < MISBEHAVING; i++)
+		if (atomic_load_explicit(&misbehaving[i], memory_order_relaxed) == owner)
 			return true;
 	return false;
 }
 
-static bool outlaw_process(uint64_t owner)
+static bool process_misbehaves(uint64_t owner)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < OUTLAWS; i++) {
-		uint64_t claim = atomic_load_explicit(&outlaws[i], memory_order_relaxed);
+	for (uint32_t i = 0; i < MISBEHAVING; i++) {
+		uint64_t claim = atomic_load_explicit(&misbehaving[i], memory_order_relaxed);
 
 		n += claim && owner_process(claim) == owner_process(owner);
 	}
-	return n >= OUTLAW_CLAIMS;
+	return n >= MISBEHAVING_CLAIMS;
 }
 
 /* ---- who is in an access ---- */
@@ -110,7 +110,7 @@ static uint64_t slot_revoke(struct access_slot *s)
 
 static void revocation_begin(struct access_revocation *r, struct access_table *t)
 {
-	bool lawless = atomic_load_explicit(&outlaws_met, memory_order_relaxed);
+	bool any_misbehaving = atomic_load_explicit(&misbehaving_met, memory_order_relaxed);
 	pid_t me = gettid();
 
 	r->n = 0;
@@ -124,12 +124,12 @@ static void revocation_begin(struct access_revocation *r, struct access_table *t
 		uint64_t owner = slot_revoke(&t->slots[i]);
 
 		/* A thread that revokes is not in an access itself. */
-		if (!owner || owner_tid(owner) == me || (lawless && outlaw_is(owner)))
+		if (!owner || owner_tid(owner) == me || (any_misbehaving && is_misbehaving(owner)))
 			continue;
 		r->waits[r->n++] = (struct access_wait){
 			.slot = &t->slots[i],
 			.owner = owner,
-			.outlaw = lawless && outlaw_process(owner),
+			.misbehaves = any_misbehaving && process_misbehaves(owner),
 		};
 	}
 	r->looked_ns = r->n ? clock_ns() : 0;
@@ -145,7 +145,7 @@ static bool ran_out(struct access_revocation *r, struct access_wait *w, uint64_t
 	w->seen_ms = now_ms;
 	w->ran_ms += since;
 	r->ran_ms += since;
-	if (w->outlaw)
+	if (w->misbehaves)
 		return w->ran_ms >= OUTLAW_RUNS_MS;
 	return w->ran_ms >= RUNS_ONE_MS && r->ran_ms >= RUNS_ALL_MS;
 }
@@ -153,7 +153,7 @@ static bool ran_out(struct access_revocation *r, struct access_wait *w, uint64_t
 static bool unknown_for_too_long(struct access_wait *w, uint64_t since_ns)
 {
 	w->unknown_ns += since_ns;
-	return w->unknown_ns >= (w->outlaw ? OUTLAW_NS : UNKNOWN_NS);
+	return w->unknown_ns >= (w->misbehaves ? MISBEHAVING_NS : UNKNOWN_NS);
 }
 
 /* True if the thread will not go on with its access, or if we give it up. */
@@ -179,7 +179,7 @@ static bool slot_is_out(struct access_revocation *r, struct access_wait *w, uint
 		break;
 	}
 	if (given_up)
-		outlaw_remember(w->owner);
+		misbehaving_remember(w->owner);
 	return given_up;
 }
 

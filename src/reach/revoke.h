@@ -12,7 +12,7 @@
 struct access_wait {
 	struct access_slot *slot;
 	uint64_t owner;
-	bool outlaw;	  /* its process has several outlaws */
+	bool misbehaves;  /* several threads of its process have not let go in time */
 	bool seen;	  /* we have seen it run before */
 	uint64_t seen_ms; /* its processor time then */
 	uint64_t ran_ms;  /* since the first look */
