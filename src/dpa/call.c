@@ -124,7 +124,7 @@ static void *answerer_main(struct dpa_thread *t)
 /* The thread that answers a call, as the caller knows it. */
 struct answerer {
 	struct dpa_thread *thread; /* NULL: none */
-	struct patience patience;
+	struct adaptive_spin spin;
 	bool sleeps;
 	uint32_t place; /* the thread's processor */
 };
@@ -160,7 +160,7 @@ static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
 			a.thread = NULL;
 	}
 	if (a.thread) {
-		a.patience = a.thread->callers;
+		a.spin = a.thread->callers;
 		a.sleeps = call_ask(a.thread, c);
 		a.place = atomic_load(&a.thread->place);
 	}
@@ -177,7 +177,7 @@ static void answerer_give_back(struct dpa_process *p, const struct answerer *a)
 	if (dpa_process_state(p) == DPA_RUNNING) {
 		if (atomic_load(&t->stop))
 			atomic_store(&t->stop, 0);
-		t->callers = a->patience;
+		t->callers = a->spin;
 		t->idle = p->idle;
 		p->idle = t;
 	}
@@ -218,11 +218,11 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 {
 	/* The answerer may have to wake a processor first, because it has moved to another. */
 	if (a->place == DPA_BETWEEN)
-		return patience_look_on(call_is_done, c);
+		return spin_on_until(call_is_done, c);
 	/* On this one it goes on best if the caller leaves it. */
 	if (a->place == dpa_place_here())
 		return call_is_done(c);
-	return patience_look(&a->patience, call_is_done, c, NULL);
+	return adaptive_spin_until(&a->spin, call_is_done, c, NULL);
 }
 
 /* Was the call stopped, perhaps before its thread had begun with it? */
@@ -244,7 +244,7 @@ static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_cal
 		(void)call_sleep(c, UINT64_MAX);
 		return !call_was_stopped(c);
 	}
-	patience_learn(&a->patience, c->done_ns > begin ? c->done_ns - begin : 0);
+	adaptive_spin_learn(&a->spin, c->done_ns > begin ? c->done_ns - begin : 0);
 	return true;
 }
 

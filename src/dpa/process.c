@@ -104,7 +104,7 @@ int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process *
 	pthread_mutex_init(&p->lock, NULL);
 	dpa_streams_init(&p->streams);
 	dpa_counters_init(&p->counters);
-	patience_init();
+	adaptive_spin_init();
 	ret = image_open(p);
 	if (ret) {
 		process_free(p);

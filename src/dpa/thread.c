@@ -95,12 +95,12 @@ static void thread_leaves_device(struct dpa_thread *t)
 
 static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
 {
-	const struct patience_meanwhile meanwhile = {thread_polls, t};
+	const struct adaptive_spin_work meanwhile = {thread_polls, t};
 	uint32_t here = dpa_place_here();
 	bool stands_in;
 
 	if (here == atomic_load_explicit(&t->partner, memory_order_relaxed)) {
-		if (!patience_leaves(&t->patience)) {
+		if (!adaptive_spin_leaves_cpu(&t->spin)) {
 			thread_settle(t, here);
 			return false;
 		}
@@ -110,7 +110,7 @@ static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), con
 	}
 	thread_settle(t, here);
 	stands_in = t->stand_in && t->stand_in->wanted(&t->stand_in_polls);
-	return patience_look(&t->patience, over, arg, stands_in ? &meanwhile : NULL);
+	return adaptive_spin_until(&t->spin, over, arg, stands_in ? &meanwhile : NULL);
 }
 
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
@@ -131,7 +131,7 @@ void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const
 	}
 	/* The time that the kernel needs to wake a thread does not count. */
 	roused = atomic_load_explicit(&t->roused_ns, memory_order_relaxed);
-	patience_learn(&t->patience, (roused >= begin ? roused : clock_ns()) - begin);
+	adaptive_spin_learn(&t->spin, (roused >= begin ? roused : clock_ns()) - begin);
 }
 
 /* ---- the thread ---- */

@@ -21,7 +21,7 @@
 #include "dpa/door.h"
 #include "dpa/dpa.h"
 #include "dpa/outbox.h"
-#include "base/patience.h"
+#include "base/adaptive_spin.h"
 #include "dpa/window.h"
 
 /* How device code was left. */
@@ -88,7 +88,7 @@ struct dpa_thread {
 	void *runtime_sp;
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
-	struct patience patience;
+	struct adaptive_spin spin;
 	const struct dpa_stand_in *stand_in; /* while it waits it makes the device work; or NULL */
 	uint32_t stand_in_polls;
 	bool relied_on;		/* it makes the device work, and has not said that it stops */
@@ -113,7 +113,7 @@ struct dpa_thread {
 	/* for an answerer of calls (dpa/call.c): callers write it */
 	struct dpa_ask ask;
 	struct dpa_thread *idle cacheline_aligned;
-	struct patience callers;
+	struct adaptive_spin callers;
 };
 
 /* Returns the calling thread, if it is one of a DPA process. */

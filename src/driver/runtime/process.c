@@ -22,7 +22,7 @@
 #include "base/cancel.h"
 #include "base/explain.h"
 #include "base/log.h"
-#include "base/patience.h"
+#include "base/adaptive_spin.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/congestion.h"
@@ -532,7 +532,7 @@ void process_fork_child(void)
 	fault_fork_child();
 	access_fork_child();
 	drive_fork_child();
-	patience_fork_child();
+	adaptive_spin_fork_child();
 	wakeup_fifo_fork_child();
 	/* The memory stays, because other threads of the parent may have been in the middle of
 	 * it. */

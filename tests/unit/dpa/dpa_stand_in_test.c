@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "check.h"
 #include "dpa/handler.h"
-#include "base/patience.h"
+#include "base/adaptive_spin.h"
 #include "dpa/thread.h"
 #include "dpa_control.h"
 #include "dpa_fixture.h"
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	cpu_set_t set;
 
 	CHECK(argc == 2 && sigaction(SIGBUS, &act, NULL) == 0);
-	patience_init();
+	adaptive_spin_init();
 	test_none(argv[1]);
 	test_bells();
 	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Who looks before it sleeps, and when it is time to leave the processor for that. */
-#include "base/patience.h"
+#include "base/adaptive_spin.h"
 
 #include <sched.h>
 #include <time.h>
@@ -34,12 +34,12 @@ static bool soon(const void *arg)
 }
 
 /* Waits beside the partner, until it is time to leave. */
-static unsigned waits(struct patience *p)
+static unsigned waits(struct adaptive_spin *p)
 {
 	unsigned n = 1;
 
 	/* After the processor was taken away none leaves for a while. */
-	while (!patience_leaves(p)) {
+	while (!adaptive_spin_leaves_cpu(p)) {
 		CHECK(n++ < WAITS_MANY);
 		if (n % 1024 == 0)
 			pause_ms(1);
@@ -49,39 +49,39 @@ static unsigned waits(struct patience *p)
 
 static void test_leaves(void)
 {
-	struct patience p = {0};
+	struct adaptive_spin p = {0};
 	uint32_t stay, first;
 
-	CHECK(!patience_leaves(&p)); /* it has learnt nothing yet */
-	patience_learn(&p, LONG_NS);
+	CHECK(!adaptive_spin_leaves_cpu(&p)); /* it has learnt nothing yet */
+	adaptive_spin_learn(&p, LONG_NS);
 	for (unsigned i = 0; i < WAITS_MANY; i++)
-		CHECK(!patience_leaves(&p));
-	patience_learn(&p, SHORT_NS);
+		CHECK(!adaptive_spin_leaves_cpu(&p));
+	adaptive_spin_learn(&p, SHORT_NS);
 	first = p.stay;
 	CHECK(first > 1 && waits(&p) >= first);
 	/* It has not helped yet: the next takes longer. */
 	stay = p.stay;
 	CHECK(stay > first && waits(&p) >= stay && p.stay > stay);
 	/* A long one: from the beginning. */
-	CHECK(!patience_leaves(&p));
-	patience_learn(&p, LONG_NS);
-	CHECK(!patience_leaves(&p) && p.near == 0);
+	CHECK(!adaptive_spin_leaves_cpu(&p));
+	adaptive_spin_learn(&p, LONG_NS);
+	CHECK(!adaptive_spin_leaves_cpu(&p) && p.near == 0);
 }
 
 /* Those who have left and find what they look for may leave as soon again. */
 static void test_found(void)
 {
-	struct patience p = {0};
+	struct adaptive_spin p = {0};
 	unsigned n = 0, looks = 0;
 	uint32_t first;
 
-	patience_learn(&p, SHORT_NS);
+	adaptive_spin_learn(&p, SHORT_NS);
 	first = p.stay;
 	(void)waits(&p);
 	CHECK(p.stay > first);
 	while (p.stay > first) {
 		CHECK(looks++ < WAITS_MANY);
-		if (!patience_look(&p, soon, &n, NULL)) {
+		if (!adaptive_spin_until(&p, soon, &n, NULL)) {
 			n = 0;
 			pause_ms(1);
 		}
@@ -91,23 +91,23 @@ static void test_found(void)
 
 static void test_look(void)
 {
-	struct patience p = {0};
+	struct adaptive_spin p = {0};
 	bool yes = true;
 
-	CHECK(!patience_look(&p, never, NULL, NULL));
-	CHECK(patience_look(&p, over, &yes, NULL));
-	patience_learn(&p, SHORT_NS);
-	CHECK(!patience_look(&p, never, NULL, NULL));
+	CHECK(!adaptive_spin_until(&p, never, NULL, NULL));
+	CHECK(adaptive_spin_until(&p, over, &yes, NULL));
+	adaptive_spin_learn(&p, SHORT_NS);
+	CHECK(!adaptive_spin_until(&p, never, NULL, NULL));
 	CHECK(p.not_before_ns); /* there is a pause now */
-	CHECK(!patience_look_on(never, NULL));
-	CHECK(patience_look_on(over, &yes));
+	CHECK(!spin_on_until(never, NULL));
+	CHECK(spin_on_until(over, &yes));
 }
 
 int main(void)
 {
 	cpu_set_t set;
 
-	patience_init();
+	adaptive_spin_init();
 	/* First of all: whoever has waited for a processor does not look for some time. */
 	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
 	if (CPU_COUNT(&set) < 2) {

@@ -17,9 +17,9 @@
 #include "base/compiler.h"
 
 /* What is known of the waits of one thread, or of several threads of which one waits at a time. */
-struct patience {
-	bool brisk; /* the last wait was short, or would have been without the sleep */
-	bool works; /* the thread makes the device work while it looks */
+struct adaptive_spin {
+	bool wait_was_short; /* the last wait was short, or would have been without the sleep */
+	bool works;	     /* the thread makes the device work while it looks */
 	uint32_t penalty_ns;
 	uint64_t not_before_ns;
 	uint32_t found; /* looks in a row that found something */
@@ -28,25 +28,25 @@ struct patience {
 };
 
 /* Finds out which processors there are for the calling thread. */
-void patience_init(void);
+void adaptive_spin_init(void);
 /* Nobody looks in a child of fork. */
-void patience_fork_child(void);
+void adaptive_spin_fork_child(void);
 
 /* The work that a looker does meanwhile. */
-struct patience_meanwhile {
+struct adaptive_spin_work {
 	bool (*work)(void *user); /* true if there was something to do */
 	void *user;
 };
 
 /* Looks until over(arg) holds, if a look is worth it; meanwhile may be NULL.  True: over(arg)
  * holds. */
-bool patience_look(struct patience *p, bool (*over)(const void *arg), const void *arg,
-		   const struct patience_meanwhile *meanwhile);
+bool adaptive_spin_until(struct adaptive_spin *p, bool (*over)(const void *arg), const void *arg,
+			 const struct adaptive_spin_work *meanwhile);
 /* Looks, whatever happened before, because the partner is on its way to this processor, or from
  * it. */
-bool patience_look_on(bool (*over)(const void *arg), const void *arg);
+bool spin_on_until(bool (*over)(const void *arg), const void *arg);
 /* The thread makes one more wait on the partner's processor.  True: it is time to leave the
  * processor. */
-bool patience_leaves(struct patience *p) must_check;
+bool adaptive_spin_leaves_cpu(struct adaptive_spin *p) must_check;
 /* Called after a sleep: the wait was over took_ns after it began. */
-void patience_learn(struct patience *p, uint64_t took_ns);
+void adaptive_spin_learn(struct adaptive_spin *p, uint64_t took_ns);

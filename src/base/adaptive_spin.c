@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See patience.h. */
-#include "base/patience.h"
+/* See adaptive_spin.h. */
+#include "base/adaptive_spin.h"
 
 #include <sched.h>
 
@@ -41,7 +41,7 @@ static struct {
 	_Atomic(uint64_t) starved_for_ns;
 } machine;
 
-void patience_init(void)
+void adaptive_spin_init(void)
 {
 	cpu_set_t set;
 
@@ -51,7 +51,7 @@ void patience_init(void)
 						  : (uint32_t)CPU_COUNT(&set));
 }
 
-void patience_fork_child(void)
+void adaptive_spin_fork_child(void)
 {
 	atomic_store(&machine.lookers, 0);
 }
@@ -65,12 +65,12 @@ static __attribute__((cold)) void looker_starved(uint64_t now)
 	atomic_store(&machine.starved_until_ns, now + for_ns);
 }
 
-static uint64_t look_ns(const struct patience *p)
+static uint64_t look_ns(const struct adaptive_spin *p)
 {
 	return p->works ? LOOK_WORKING_NS : LOOK_NS;
 }
 
-static bool may_look(const struct patience *p, uint64_t now)
+static bool may_look(const struct adaptive_spin *p, uint64_t now)
 {
 	return now >= p->not_before_ns &&
 	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
@@ -81,7 +81,7 @@ static bool may_look(const struct patience *p, uint64_t now)
 struct look {
 	bool (*over)(const void *arg);
 	const void *arg;
-	const struct patience_meanwhile *meanwhile; /* or NULL */
+	const struct adaptive_spin_work *meanwhile; /* or NULL */
 	uint64_t now; /* the last reading of the clock, so that nobody reads it once more */
 };
 
@@ -129,8 +129,8 @@ static bool look_on(struct look *l, uint64_t end)
 	return found;
 }
 
-bool patience_look(struct patience *p, bool (*over)(const void *arg), const void *arg,
-		   const struct patience_meanwhile *meanwhile)
+bool adaptive_spin_until(struct adaptive_spin *p, bool (*over)(const void *arg), const void *arg,
+			 const struct adaptive_spin_work *meanwhile)
 {
 	struct look l = {.over = over, .arg = arg, .meanwhile = meanwhile};
 	uint64_t begin;
@@ -138,7 +138,7 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	p->works = meanwhile;
 	if (over(arg))
 		return true;
-	if (!p->brisk)
+	if (!p->wait_was_short)
 		return false;
 	begin = l.now = clock_ns();
 	if (!may_look(p, begin))
@@ -155,16 +155,16 @@ bool patience_look(struct patience *p, bool (*over)(const void *arg), const void
 	return false;
 }
 
-bool patience_look_on(bool (*over)(const void *arg), const void *arg)
+bool spin_on_until(bool (*over)(const void *arg), const void *arg)
 {
 	struct look l = {.over = over, .arg = arg, .now = clock_ns()};
 
 	return look_on(&l, l.now + MOVE_NS);
 }
 
-bool patience_leaves(struct patience *p)
+bool adaptive_spin_leaves_cpu(struct adaptive_spin *p)
 {
-	if (!p->brisk) {
+	if (!p->wait_was_short) {
 		p->near = 0;
 		return false;
 	}
@@ -175,9 +175,9 @@ bool patience_leaves(struct patience *p)
 	return true;
 }
 
-void patience_learn(struct patience *p, uint64_t took_ns)
+void adaptive_spin_learn(struct adaptive_spin *p, uint64_t took_ns)
 {
-	p->brisk = took_ns < look_ns(p);
+	p->wait_was_short = took_ns < look_ns(p);
 	if (!p->penalty_ns) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		p->stay = STAY_MIN;
