@@ -23,7 +23,7 @@
 
 /* The member's name.  It is the same in all processes, because they may share a set; no program has
  * a number like this by chance. */
-#define KNOCK_MEMBER 0x9b1f6c03d4e7a285u
+#define FIFO_MEMBER 0x9b1f6c03d4e7a285u
 
 struct epoll_call {
 	struct wait_call call;
@@ -41,7 +41,7 @@ static _Atomic(bool) fifo_used;
 
 static bool member_set(int set, int fifo, uint32_t events)
 {
-	struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = KNOCK_MEMBER};
+	struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = FIFO_MEMBER};
 	int saved_errno = errno, ret;
 
 	ret = real(epoll_ctl)(set, EPOLL_CTL_MOD, fifo, &e);
@@ -57,7 +57,7 @@ static int member_take_out(struct epoll_event *events, int n, bool *woken)
 	int kept = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.u64 == KNOCK_MEMBER)
+		if (events[i].data.u64 == FIFO_MEMBER)
 			*woken = true;
 		else if (kept++ != i)
 			events[kept - 1] = events[i];

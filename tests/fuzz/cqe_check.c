@@ -2,7 +2,7 @@
 /* See cqe_check.h. */
 #include "cqe_check.h"
 
-#include "adapter/queue/cq_inside.h"
+#include "adapter/queue/cq_internal.h"
 #include "prm/wqe.h"
 
 #define CE_ALWAYS 0x08u

@@ -53,7 +53,7 @@ static inline uint8_t *rdma_request_at(const struct qp *qp, const struct rdma_re
  * first.  False: it is of another kind, or for another target than that to which the DCI is
  * connected.
  */
-bool rdma_request_led(const struct qp *qp, uint32_t block, struct rdma_request *w);
+bool rdma_request_xrc_dc(const struct qp *qp, uint32_t block, struct rdma_request *w);
 
 /* Reads the request at block; false: it is of another kind. */
 static inline __attribute__((always_inline)) bool
@@ -62,7 +62,7 @@ rdma_request_fetch(const struct qp *qp, uint32_t block, struct rdma_request *w)
 	const uint8_t *at = send_ring_at(qp, block);
 
 	if (unlikely(qp->bth != BTH_RC && qp->bth != BTH_UC))
-		return rdma_request_led(qp, block, w);
+		return rdma_request_xrc_dc(qp, block, w);
 	w->blocks = 1;
 	w->srqn = 0;
 	return likely(usermem_fetch(&w->seg, at, sizeof(w->seg))) &&

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "adapter/memory/mkey_inside.h"
+#include "adapter/memory/mkey_internal.h"
 #include "adapter/memory/psv.h"
 #include "base/log.h"
 #include "base/trace.h"

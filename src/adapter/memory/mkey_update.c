@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "adapter/memory/mkey_inside.h"
+#include "adapter/memory/mkey_internal.h"
 #include "adapter/memory/psv.h"
 #include "base/explain.h"
 #include "prm/wqe.h"

@@ -5,7 +5,7 @@
  */
 #include "adapter/queue/cq.h"
 #include "adapter/queue/cq_bell.h"
-#include "adapter/queue/cq_inside.h"
+#include "adapter/queue/cq_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * A DPA arms by value instead: the bell says the consumer index, and the request stands until the
  * next event (cq_bell.h).
  */
-#include "adapter/queue/cq_inside.h"
+#include "adapter/queue/cq_internal.h"
 
 #include "base/clock.h"
 #include "usermem/usermem.h"

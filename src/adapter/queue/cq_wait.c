@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See cq_wait.h. */
-#include "adapter/queue/cq_inside.h"
+#include "adapter/queue/cq_internal.h"
 
 static struct cq_entry **cq_entry_row(struct adapter *a, uint32_t cqn)
 {

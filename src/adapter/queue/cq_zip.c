@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See cq_zip.h. */
-#include "adapter/queue/cq_inside.h"
+#include "adapter/queue/cq_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
