@@ -149,7 +149,7 @@ def cases():
     yield "debug: a program with the debuggers' names", own_names
     yield "debug: a core file has all threads O276 O279", core(
         "in_handler", "in_handler", "handler_fails (addr=0) at ", line_of("handler"), "in handle (", "spin (words=",
-        line_of("spin"), "in ask (words=", line_of("ask"))
+        line_of("spin"), "ask (words=", line_of("ask"))
     yield "debug: a core file of a process whose error handler runs", core(
         "endless_handler", "endless", "inner (", line_of("inner"), "in nested (", line_of("nested"))
     yield "debug: valgrind finds no fault in calls, activations and failures", valgrind(
