@@ -21,8 +21,8 @@ static inline uint32_t recv_pd(const struct qp *qp)
 /* Completes resp.recv with this many bytes; pkt ended its message. */
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes);
 /* The same for the first n requests of the record, each of which is a message: completes the receives
- * with these indices.  Returns of how many requests the sender may
- * hear: if a completion is lost, no request behind it counts. */
+ * with these indices.  Returns of how many requests the sender may hear: if a completion is lost, no
+ * request behind it counts. */
 uint32_t recv_push_short_sends(struct qp *qp, const struct short_send *b, const uint16_t *index,
 			       uint32_t n) must_check;
 /* Completes the receive with this index with an error. */

@@ -121,7 +121,7 @@ static void short_sends_counted(struct qp *qp, const struct short_send *b, uint3
 }
 
 /* Executes the requests.  The word is closed once in front of several, and their acknowledgement opens
- * it again. */
+ * it again.  What the peer has done by itself up to then counts, so these may be old ones. */
 static uint32_t short_sends_execute(struct qp *qp, const struct short_send *b, uint16_t *index)
 {
 	struct responder *r = &qp->resp;
@@ -129,8 +129,11 @@ static uint32_t short_sends_execute(struct qp *qp, const struct short_send *b, u
 
 	if (!short_send_expected(qp, b))
 		return 0;
-	if (b->n > 1 && b->ack_req && qp_is_reliable(qp))
+	if (b->n > 1 && b->ack_req && qp_is_reliable(qp)) {
 		resp_close(qp);
+		if (b->psn != r->epsn)
+			return 0;
+	}
 	recv_begin(qp);
 	for (n = short_send_run(qp, b, index);
 	     n < b->n && short_send_place(qp, b, n) && short_send_count(qp); n++) {

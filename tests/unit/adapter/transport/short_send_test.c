@@ -563,6 +563,30 @@ static void old_requests(void)
 	signed_pair_down(&pair);
 }
 
+/* The peer has executed a request with that number by itself, and only the word says so. */
+static void old_by_word(void)
+{
+	struct short_send b;
+	struct qp *qp;
+
+	begin_script(true);
+	qp = pair.side[1].q.qp;
+	send_word(0);
+	send_word(0);
+	signed_pair_progress(&pair);
+	signed_pair_progress(&pair);
+	CHECK(qp->resp.published && cqe_op(next(&pair, 1)) == CQE_OP_RESP_SEND);
+	CHECK(cqe_op(next(&pair, 1)) == CQE_OP_RESP_SEND);
+	b = plain_short_send(qp->resp.epsn);
+	b.n = 2;
+	CHECK(qp_word_commit(&qp->resp.shared->word, qp_word_load(&qp->resp.shared->word), 1, 1));
+	hazard_enter();
+	CHECK(!responder_receive_short_sends(qp, &b));
+	hazard_leave();
+	CHECK(qp->resp.epsn == psn_add(b.psn, 1) && !device_cq_poll(&pair.side[1].q.cq));
+	signed_pair_down(&pair);
+}
+
 /* More than a packet of this path holds: the long way refuses it. */
 static void longer_than_path(void)
 {
@@ -584,6 +608,7 @@ int main(void)
 {
 	test_fault_catch();
 	old_requests();
+	old_by_word();
 	longer_than_path();
 	for (unsigned exposed = 0; exposed < 2; exposed++) {
 		ping_pong(exposed);
