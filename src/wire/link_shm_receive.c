@@ -143,14 +143,19 @@ static bool link_shm_reap(struct link_shm *l)
 
 /* ---- hot channels; under rx_lock ---- */
 
-static void link_shm_cool(struct link_shm *l, uint32_t i)
+/* The peer's bit in the inbox was set as long as the channel was hot, and a mark that somebody made
+ * meanwhile is cleared with it.  So this looks for what there may be: packets of the peer, or of one
+ * that has gone. */
+static bool link_shm_cool(struct link_shm *l, uint32_t i)
 {
 	uint32_t last = atomic_load_explicit(&l->nhot, memory_order_relaxed) - 1;
+	uint16_t peer = l->hot[i];
 
-	inbox_unkeep(l->slot, &l->kept, l->hot[i]);
+	inbox_unkeep(l->slot, &l->kept, peer);
 	l->hot[i] = l->hot[last];
 	l->hot_idle[i] = l->hot_idle[last];
 	atomic_store_explicit(&l->nhot, last, memory_order_relaxed);
+	return link_shm_reap(l) | link_shm_drain_one(l, peer);
 }
 
 /* Makes the channel hot, because it has just delivered something. */
@@ -159,12 +164,9 @@ static void link_shm_warm(struct link_shm *l, uint16_t peer)
 	uint32_t n = atomic_load_explicit(&l->nhot, memory_order_relaxed);
 
 	for (uint32_t i = 0; n == LINK_SHM_HOT && i < n; i++) {
-		uint16_t idle_peer = l->hot[i];
-
 		if (l->hot_idle[i] < LINK_SHM_HOT_PATIENCE)
 			continue;
 		link_shm_cool(l, i);
-		link_shm_drain_one(l, idle_peer);
 		n--;
 	}
 	if (n == LINK_SHM_HOT)
@@ -238,7 +240,7 @@ static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 	/*
 	 * We reap before the drains, because a new channel of the same peer may be there: what was
 	 * sent first has to arrive first.  We reap again after the inbox, which is how a drop tells
-	 * us.
+	 * us, unless the channel is hot (link_shm_cool).
 	 */
 	bool did = link_shm_reap(l) | drain_hot(l);
 

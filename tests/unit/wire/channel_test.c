@@ -492,6 +492,50 @@ static void peer_death(void)
 	test_process_down(&a);
 }
 
+/*
+ * Two owners of a slot end one after the other, the second while what the first has sent arrives, and
+ * the channel is one at which the receiver looks in any case.
+ */
+static unsigned ends_at;
+
+static void end_with_packet(void *user, const struct pkt *p)
+{
+	struct test_process *st = user;
+
+	(void)p;
+	if (++ignored == ends_at)
+		wire_process_drop_channel(st->host, 1);
+}
+
+static void two_deaths(void)
+{
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
+
+	ignored = 0;
+	ends_at = 2;
+	test_process_up(&a, fabric, 0, end_with_packet, &a);
+	test_process_add_channel(&a);
+	for (unsigned owner = 0; owner < 2; owner++) {
+		test_process_up(&b, fabric, 1, ignore_packet, NULL);
+		test_process_add_channel(&b);
+		CHECK(send_small(&b) == WIRE_SENT);
+		if (!owner) {
+			CHECK(wire_process_progress(a.host) && ignored == 1);
+			CHECK(send_small(&b) == WIRE_SENT);
+			wire_process_drop_channel(a.host, 1);
+			close(fabric->channel_fd);
+			test_fabric_new_channel(fabric);
+			test_process_add_channel(&a);
+		}
+		test_process_down(&b);
+	}
+	while (wire_process_progress(a.host))
+		;
+	CHECK(ignored == 3);
+	test_process_down(&a);
+}
+
 /* Channels come and go while threads send and receive. */
 static _Atomic(bool) stop;
 
@@ -591,6 +635,7 @@ int main(int argc, char **argv)
 	stopped_receiver();
 	test_noise();
 	peer_death();
+	two_deaths();
 	test_churn();
 	test_waking();
 	return 0;
