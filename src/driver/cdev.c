@@ -333,6 +333,13 @@ bool cdev_is_channel(int fd)
 	return cdev_is_listed(fd) && uchannel_has_completions(fd);
 }
 
+bool cdev_event_comes(int fd)
+{
+	no_cancellation();
+
+	return cdev_any_channel() && uchannel_event_comes(fd);
+}
+
 uint32_t cdev_completion_events(void)
 {
 	return drive_events(DRIVE_ALL_CHANNELS);

@@ -18,7 +18,7 @@ exported ssize_t read(int fd, void *buf, size_t count)
 {
 	ssize_t n;
 
-	if (cdev_is_ours(fd) && cdev_read(fd, buf, count, &n))
+	if (!cdev_event_comes(fd) && cdev_is_ours(fd) && cdev_read(fd, buf, count, &n))
 		return n;
 	return real(read)(fd, buf, count);
 }

@@ -11,6 +11,7 @@
  *	polled       every second message is waited for by poll
  *	crowded      a second thread sleeps in a read of the same channel
  *	forking      another thread makes processes meanwhile
+ *	replaced     the channel's number names another file for a while, by calls of the kernel
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +36,7 @@ struct how {
 	/* Every so many us a signal comes, also while messages do; 0: none. */
 	int signal_us;
 	int handler_flags;
-	bool polls, crowd, forks;
+	bool polls, crowd, forks, replaces;
 };
 
 struct listener {
@@ -113,6 +115,21 @@ static void disturb_by_cancel(struct ibv_comp_channel *channel)
 		device_die("a thread was not cancelled");
 }
 
+static void read_another_file(const struct ibv_comp_channel *channel)
+{
+	int number = channel->fd, kept = (int)syscall(SYS_dup, number), fds[2];
+	char byte = 0;
+
+	if (kept < 0 || pipe(fds) || write(fds[1], "x", 1) != 1 ||
+	    syscall(SYS_dup2, fds[0], number) != number)
+		device_die("another file: %m");
+	if (read(number, &byte, 1) != 1 || byte != 'x')
+		device_die("the read is not of the file that has the number");
+	if (syscall(SYS_dup2, kept, number) != number || syscall(SYS_close, kept) || close(fds[0]) ||
+	    close(fds[1]))
+		device_die("back to the channel: %m");
+}
+
 static const struct how hows[] = {
 	{.name = "restarted", .signal_us = DISTURBANCE, .handler_flags = SA_RESTART},
 	{.name = "interrupted", .signal_us = DISTURBANCE},
@@ -121,6 +138,7 @@ static const struct how hows[] = {
 	{.name = "polled", .polls = true},
 	{.name = "crowded", .crowd = true},
 	{.name = "forking", .forks = true},
+	{.name = "replaced", .replaces = true},
 };
 
 static const struct how *how_find(const char *name)
@@ -189,6 +207,8 @@ static void *fork_main(void *arg)
 
 static void listen_round(struct listener *l, unsigned burst)
 {
+	if (l->how->replaces)
+		read_another_file(l->channel);
 	for (unsigned i = 0; l->how->disturb && i < 3; i++)
 		l->how->disturb(l->silent);
 	l->wanted += burst;

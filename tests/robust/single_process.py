@@ -231,7 +231,8 @@ def cases(programs, long):
         *((f"memory that serves its faults, {when} {d}", two(programs, "served", d, when))
           for d in devices for when in ("before", "after", "unseen")),
         *((f"a reader of a channel, {how} {d}", two(programs, "reader", d, how))
-          for how, d in in_turn(("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded", "forking"))),
+          for how, d in in_turn(("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded", "forking",
+                                 "replaced"))),
         *((f"descriptors and a channel, {how} {d}", two(programs, "waiter", d, how))
           for how, d in in_turn(("poll", "ppoll", "select", "pselect", "epoll", "epoll-edge", "epoll-once",
                                  "epoll_pwait", "epoll_pwait2", "epoll-dup", "epoll-nested", "crowded",

@@ -356,8 +356,9 @@ static bool unregister_waiter(struct process *p)
 	return atomic_compare_exchange_strong(&p->slot->waiter, &own, 0);
 }
 
-/* Waits for an event without a sleep, if the last wait was short.  True: there is one. */
-static bool look_for_event(struct process *p, const struct drive_mark *mark)
+/* Waits without a sleep until *made is no longer what is known, if the last wait was short.  True: it is
+ * not. */
+static bool look_for_event(struct process *p, const _Atomic(uint32_t) *made, uint32_t known)
 {
 	uint64_t until;
 	bool event;
@@ -367,7 +368,7 @@ static bool look_for_event(struct process *p, const struct drive_mark *mark)
 	until = clock_ns() + LOOK_NS;
 	do {
 		(void)drive_once(p, NULL);
-		event = drive_events(mark->row) != mark->events;
+		event = atomic_load_explicit(made, memory_order_acquire) != known;
 		cpu_relax();
 	} while (!event && clock_ns() < until);
 	waits_are_short = event;
@@ -384,7 +385,7 @@ static enum wait_next wait_begin(struct process *p, uint32_t kind, const struct 
 	in_vain.polls = 0;
 	if (!may_register(p))
 		goto as_usual;
-	if (look_for_event(p, mark))
+	if (look_for_event(p, &events[mark->row], mark->events))
 		return WAIT_EVENT;
 	do {
 		if (!register_waiter(p, kind))
@@ -542,6 +543,27 @@ static void read_end(bool woken)
 		return;
 	wait_end(p, woken);
 	process_leave();
+}
+
+bool drive_look(const _Atomic(uint32_t) *made, uint32_t known)
+{
+	int saved_errno = errno;
+	struct process *p;
+	uint64_t signals;
+	bool event;
+
+	if (!waits_are_short)
+		return false;
+	p = process_enter();
+	if (!p)
+		return false;
+	signals_hold(&signals);
+	in_vain.polls = 0;
+	event = may_register(p) && look_for_event(p, made, known);
+	signals_release(&signals);
+	process_leave();
+	errno = saved_errno;
+	return event;
 }
 
 int drive_read(int fd, bool (*has_event)(int fd), struct drive_mark mark, const int *cancel)

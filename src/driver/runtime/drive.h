@@ -78,6 +78,12 @@ bool drive_was_told(void);
  */
 int drive_read(int fd, bool (*has_event)(int fd), struct drive_mark mark,
 	       const int *cancel) must_check;
+/*
+ * The same without a system call, for a few microseconds, where the thread's last wait was as short.
+ * True: *made, which whoever makes an event increments, is no longer what is known.  The caller holds
+ * cancellation off.
+ */
+bool drive_look(const _Atomic(uint32_t) *made, uint32_t known) must_check;
 /* pthread_cancel has asked a thread of the program to end; it may be in drive_read. */
 void drive_cancelled(void);
 

@@ -37,6 +37,9 @@ struct uchannel {
 	_Atomic(bool)
 		stood_for; /* whether a thread waited for it by functions that come here, since a CQ of it was armed */
 	_Atomic(bool) blocks; /* the program's descriptor did when a read asked last */
+	/* The events that were made, and how many of them have been read as far as we know: others may
+	 * read, too. */
+	_Atomic(uint32_t) made, taken;
 	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
 	bool closed;
 	/* Our own open file description, which reads and writes and does not block.  So its writes
@@ -303,6 +306,7 @@ static void channel_post(struct uchannel *c, const void *event, uint32_t *count)
 			log_error("uverbs: no memory for an event; it is lost");
 		else if (count)
 			(*count)++;
+		atomic_fetch_add_explicit(&c->made, 1, memory_order_release);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
@@ -485,16 +489,48 @@ static bool channel_read_waits(struct uchannel *c, int fd)
 	return channel_read_blocks(c, fd) && !pipe_is_ready(fd);
 }
 
+/* If the descriptor is another file by now, the program's read finds that out. */
+bool uchannel_event_comes(int fd)
+{
+	struct cdev_file *f = cdev_get(fd);
+	struct uchannel *c;
+	uint32_t made;
+	bool comes = false;
+
+	if (!f)
+		return false;
+	c = container_of(f, struct uchannel, cdev);
+	if (f->ops != &completions_ops || atomic_load_explicit(&f->foreign, memory_order_relaxed))
+		goto put;
+	made = atomic_load_explicit(&c->made, memory_order_acquire);
+	comes = atomic_load_explicit(&c->blocks, memory_order_relaxed) &&
+		atomic_load_explicit(&c->taken, memory_order_relaxed) == made &&
+		drive_look(&c->made, made);
+	if (comes) {
+		atomic_store_explicit(&c->taken, made + 1, memory_order_relaxed);
+		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
+	}
+put:
+	cdev_put(f);
+	return comes;
+}
+
 static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
 {
 	struct uchannel *c = container_of(f, struct uchannel, cdev);
 	int saved_errno = errno, ret = 0;
 	struct drive_mark mark = drive_mark(c);
+	uint32_t made = atomic_load_explicit(&c->made, memory_order_relaxed);
+	uint32_t taken = atomic_load_explicit(&c->taken, memory_order_relaxed);
 	/* The program may just have been told that there is something to read. */
 	bool waits = !drive_was_told() && channel_read_waits(c, fd);
 
 	if (drive_waits() || atomic_load_explicit(&c->blocks, memory_order_relaxed))
 		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
+	if (waits)
+		atomic_store_explicit(&c->taken, made + 1, memory_order_relaxed);
+	else if (taken != made)
+		atomic_store_explicit(&c->taken, taken + 1, memory_order_relaxed);
 	cdev_put(f);
 	if (waits)
 		ret = drive_read(fd, pipe_is_ready, mark, cancel);

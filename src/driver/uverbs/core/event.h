@@ -56,6 +56,11 @@ bool uchannel_is_stood_for(struct uchannel *c);
 /* Tell whether this process has an open channel of completions, and whether fd is one. */
 bool uchannel_any_completions(void);
 bool uchannel_has_completions(int fd);
+/*
+ * The program is about to read from fd.  If that is a channel of completions from which the thread read last
+ * after a short wait, looks for the next event without a system call (drive_look).  True: it has come.
+ */
+bool uchannel_event_comes(int fd) must_check;
 
 /* Tells whether events wait in the list of some channel, so that uchannel_flush is worth a call. */
 bool uchannel_overflowed(void);
