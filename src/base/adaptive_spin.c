@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/spin.h"
-#include "base/starved.h"
+#include "base/thread.h"
 
 /*
  * The most that a wait in vain costs.  It is as long as a sleeping processor takes to run a thread
@@ -31,7 +31,7 @@
 #define STAY_MAX   8192u
 #define FOUND_MANY 64u /* finds in a row, after which leaving has paid */
 
-/* A thread that is away this long between two looks is starved (base/starved.h). */
+/* A thread that is away this long between two looks is starved (base/thread.h). */
 #define AWAY_NS 200000u
 
 static struct {

@@ -22,7 +22,7 @@
 
 #include "base/compiler.h"
 #include "base/fence.h"
-#include "base/tsan.h"
+#include "base/checkers.h"
 
 /* The number of objects that a section may hold.  One that needs more counts as a holder of all. */
 #define HAZARD_HELD 32u

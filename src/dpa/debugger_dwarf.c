@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "base/dwarf.h"
+#include "base/elf.h"
 #include "dpa/debugger.h"
 
 #define LENGTH_64	0xffffffffu /* another format follows, which nobody needs */

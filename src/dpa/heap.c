@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 #define NONE UINT32_MAX
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
-#include "base/sparse.h"
+#include "base/memory_file.h"
 #include "dpa/process.h"
 
 #define SIGNAL_STACKS_BYTES \

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/asan.h"
+#include "base/checkers.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"

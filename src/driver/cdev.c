@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* fork(2): calls the parts of the driver that have something to do around it, in their order. */
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/explain.h"
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/hazard.h"
 #include "dpa/debugger.h"
 #include "driver/cdev.h"

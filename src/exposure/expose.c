@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
-#include "base/sparse.h"
 #include "reach/proc_file.h"
 
 /* Opens shared memory of a fixed size, so that a peer can map all of it safely. */

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/spin.h"
 #include "reach/revoke.h"
 #include "reach/way.h"

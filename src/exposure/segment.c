@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/sparse.h"
-#include "base/tsan.h"
+#include "base/memory_file.h"
+#include "base/checkers.h"
 #include "reach/rights.h"
 
 /* How long nobody tries again to map a file that could not be mapped. */

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/hidden.h"
+#include "base/descriptor.h"
 
 #define SEGMENTS	    256u
 #define SEGMENT_MAX_BYTES   (1ull << 40) /* longer files are not laid open */
@@ -42,7 +42,7 @@ struct segment_ref {
 struct segment_row {
 	_Atomic(uint32_t) generation; /* 0: the row is free */
 	_Atomic(int32_t) fd;	      /* of the owner's process */
-	_Atomic(uint64_t) id;	      /* the file's (base/hidden.h) */
+	_Atomic(uint64_t) id;	      /* the file's (base/descriptor.h) */
 	_Atomic(uint64_t) bytes;      /* bytes that the file had when its owner laid it open */
 };
 

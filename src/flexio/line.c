@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
-#include "base/dwarf.h"
 #include "base/elf.h"
 
 enum { LNCT_PATH = 1 };

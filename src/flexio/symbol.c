@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/elf.h"
 
 static bool symbol_is(const Elf64_Sym *sym, struct bytes names, const char *name)

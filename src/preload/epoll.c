@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
-#include "base/signals.h"
+#include "base/thread.h"
 #include "driver/cdev.h"
 #include "preload/program_memory.h"
 #include "preload/signal_mask.h"

@@ -21,8 +21,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
-#include "base/hidden.h"
+#include "base/thread.h"
+#include "base/descriptor.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 #include "preload/wait.h"

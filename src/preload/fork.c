@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "base/tsan.h"
+#include "base/checkers.h"
 #include "driver/cdev.h"
 #include "preload/spawn.h"
 #include "preload/tree.h"

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/valgrind.h"
+#include "base/checkers.h"
 
 /* The smallest page: whether a byte can be read is the same for all bytes of a page. */
 #define PROGRAM_PAGE 4096u

@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
-#include "base/hidden.h"
+#include "base/thread.h"
+#include "base/descriptor.h"
 #include "preload/tree.h"
 
 struct spawn_file {

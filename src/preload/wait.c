@@ -7,7 +7,7 @@
 #include <limits.h>
 
 #include "base/clock.h"
-#include "base/signals.h"
+#include "base/thread.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 

@@ -3,7 +3,7 @@
 #include "reach/access.h"
 
 #include "reach/proc_file.h"
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/clock.h"
 
 #include <unistd.h>

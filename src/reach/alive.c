@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/rseq.h"
-#include "base/tsan.h"
+#include "base/checkers.h"
 #include "reach/rights.h"
 
 /* A number in private memory, at the same address for as long as the program runs.  It is drawn

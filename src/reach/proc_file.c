@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/spin.h"
 
 /* The descriptor of /proc, and a second one of it: we close the second for a moment when the

@@ -4,7 +4,7 @@
 #include "reach/revoke.h"
 
 #include "reach/owner.h"
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/clock.h"
 #include "base/fence.h"
 #include "base/run.h"

@@ -12,7 +12,7 @@
  */
 #include "reach/way_call.h"
 
-#include "base/run_cursor.h"
+#include "base/run.h"
 #include "usermem/usermem.h"
 
 /* How often a call begins again without having moved anything. */

@@ -7,7 +7,7 @@
  */
 #include "reach/way.h"
 
-#include "base/run_cursor.h"
+#include "base/run.h"
 
 /* How often we begin again without having moved anything: mostly the peer has revoked something
  * else. */

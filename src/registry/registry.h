@@ -181,7 +181,7 @@ struct slot {
 	_Atomic(uint32_t) wakeups_failed; /* a peer could not write, so nobody relies on the FIFO */
 	/* The descriptor of what the process lays open (exposure/expose.h), plus 1; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
-	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
+	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/descriptor.h) */
 	/* How often peers have taken back files that the process may have mapped. */
 	_Atomic(uint32_t) files_ended;
 	/* The peer that counts in each remote shard (exposure/expose.c); 0: the shard is free. */

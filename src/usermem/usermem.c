@@ -3,7 +3,7 @@
  * Copies between run lists.  Each architecture has its own single touches below them
  * (usermem_x86_64.c, usermem_portable.c).
  */
-#include "base/run_cursor.h"
+#include "base/run.h"
 #include "base/word.h"
 #include "usermem/usermem.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sparse.h"
+#include "base/memory_file.h"
 #include "base/trace.h"
 #include "reach/way.h"
 #include "wire/channel.h"

@@ -54,7 +54,7 @@ struct link {
 	struct wire_process *process; /* what arrives goes to wire_process_deliver */
 	/*
 	 * Readable while there is something to drain; it wakes the process's engine.  The link
-	 * hides it from the program (base/hidden.h).  -1: nothing comes any more, or the sender
+	 * hides it from the program (base/descriptor.h).  -1: nothing comes any more, or the sender
 	 * raises the slot's inbox instead.  A link that is to be heard has its descriptor before
 	 * the process adds it.
 	 */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Other processes' memory that lies open to this one: found by route, mapped when asked for. */
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/hazard.h"
 #include "base/rseq.h"
 #include "base/trace.h"

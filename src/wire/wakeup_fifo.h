@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "registry/registry.h"
 
 /* ---- who is woken ---- */

@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 void stage_init(struct stage *s)
 {

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "adapter/memory/mkey.h"
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 /*
  * The most bytes that one message carries.  Nobody writes the pages, so each of them is the

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 #define ICM_PAGE 4096u
 

@@ -7,7 +7,7 @@
 #include "adapter/transport/responder_state.h"
 
 #include "adapter/signed/transfer.h"
-#include "base/run_cursor.h"
+#include "base/run.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "dpa/core.h"
 #include "dpa/crash.h"

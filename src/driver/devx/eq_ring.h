@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/spin.h"
 #include "prm/eqe.h"
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/hidden.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
 #include "driver/devx/eq_ring.h"

@@ -21,9 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/thread.h"
-#include "base/valgrind.h"
+#include "base/checkers.h"
 
 #define STACK_BYTES (128u << 10)
 

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/spin.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"

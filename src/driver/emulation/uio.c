@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "driver/emulation/function.h"
 #include "driver/file/cdev_file.h"
 #include "fabric/uio.h"

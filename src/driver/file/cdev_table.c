@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "base/hazard.h"
 #include "driver/file/cdev_file.h"
 

@@ -11,12 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/hazard.h"
-#include "base/hidden.h"
-#include "base/signals.h"
+#include "base/descriptor.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"

@@ -59,7 +59,7 @@ void drive_note_event(const void *channel);
  * until it is readable, or -1: the thread has to wait as it would without us; or DRIVE_ASK: there is
  * an event of some channel, so the thread asks the kernel first, and calls this again if there is
  * nothing for it.  'known' is how many events of all channels there had been before the thread last
- * asked the kernel (drive_events).  In both calls the caller has signals held back (signals.h),
+ * asked the kernel (drive_events).  In both calls the caller has signals held back (base/thread.h),
  * because a handler that jumps away must not leave locks of the device behind.
  */
 int drive_wait_begin(uint32_t known) must_check;

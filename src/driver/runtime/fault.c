@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/signals.h"
+#include "base/thread.h"
 #include "base/spin.h"
 #include "dpa/dpa.h"
 #include "driver/doorbell/doorbell.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "adapter/congest.h"
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/explain.h"
 #include "base/log.h"
 #include "base/adaptive_spin.h"

@@ -11,8 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
-#include "base/hidden.h"
+#include "base/thread.h"
+#include "base/descriptor.h"
 #include "driver/umad/device.h"
 #include "driver/umad/umad.h"
 

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/log.h"
 #include "driver/umad/device.h"
 #include "prm/mad.h"

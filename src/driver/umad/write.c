@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/memory_file.h"
 #include "driver/umad/device.h"
 #include "fabric/mad_check.h"

@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
-#include "base/sparse.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/uar.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/cancel.h"
+#include "base/thread.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/trace.h"

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "fabric/client/client.h"
 #include "fabric/client/segments.h"
 #include "fabric/protocol.h"

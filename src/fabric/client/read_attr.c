@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "fabric/attr.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 #define SLOTS_BYTES (REGISTRY_SLOTS * sizeof(struct slot))
 

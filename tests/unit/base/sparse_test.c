@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 #include "check.h"
 
 #define PAGE  4096u

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/sparse.h"
+#include "base/memory_file.h"
 
 struct dm_area {
 	uint32_t pages; /* 0: unused */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/hidden.h"
 #include "base/log.h"
 #include "base/hazard.h"
 #include "driver/file/cdev_file.h"

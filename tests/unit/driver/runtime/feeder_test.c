@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/hidden.h"
+#include "base/descriptor.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
 #include "test_fabric.h"

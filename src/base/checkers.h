@@ -1,6 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells ThreadSanitizer what it cannot see by itself. */
+/* Tells AddressSanitizer and ThreadSanitizer what they cannot see by themselves, and says whether
+ * valgrind runs the program. */
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN_WATCHES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN_WATCHES 1
+#endif
+#endif
+
+#ifdef ASAN_WATCHES
+void __asan_unpoison_memory_region(void const volatile *addr, size_t size);
+#endif
+
+/*
+ * Nothing is on this stack.  Frames that were left without a return, when somebody switched to
+ * another stack or unmapped this one, still count as there.
+ */
+static inline void asan_stack_is_empty(const void *stack, size_t bytes)
+{
+#ifdef ASAN_WATCHES
+	__asan_unpoison_memory_region(stack, bytes);
+#else
+	(void)stack;
+	(void)bytes;
+#endif
+}
 
 #if defined(__SANITIZE_THREAD__)
 #define TSAN_WATCHES 1
@@ -49,4 +81,12 @@ static inline void tsan_unlocked(void *mutex)
 	(void)__tsan_mutex_pre_unlock(mutex, 0);
 	__tsan_mutex_post_unlock(mutex, 0);
 #endif
+}
+
+/* Valgrind puts a library of its own in front of a program's others. */
+static inline bool runs_in_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "/vgpreload_");
 }
