@@ -20,9 +20,8 @@
 #include <stdint.h>
 
 #include "adapter/steering.h"
-#include "prm/eth.h"
+#include "prm/wqe.h"
 #include "prm/ib.h"
-#include "prm/number.h"
 #include "exposure/expose.h"
 #include "base/compiler.h"
 #include "base/endian.h"
@@ -163,7 +162,7 @@ int64_t adapter_null_key(struct adapter *a) must_check;
 /*
  * ---- indirect memory keys: a list of pieces of other keys ----
  *
- * Made by CREATE_MKEY, given their meaning by UMR work requests (umr.h).  mkey_destroy is theirs
+ * Made by CREATE_MKEY, given their meaning by UMR work requests (prm/wqe.h).  mkey_destroy is theirs
  * too, as is mkey_key; the other functions above are for regions.
  */
 

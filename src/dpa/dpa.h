@@ -16,7 +16,6 @@
 
 #include "base/compiler.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_dpa_queue.h"
 
 struct dpa_process;
 struct dpa_streams;

@@ -15,8 +15,7 @@
 #include "base/compiler.h"
 #include "fabric/link_type.h"
 #include "fabric/umad.h"
-#include "prm/gsi.h"
-#include "prm/violation.h"
+#include "prm/mad.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "flexio/internal.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 struct flx_alias {
 	struct flx_alias *next;

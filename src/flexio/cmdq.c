@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "flexio/internal.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 struct flexio_cmdq {
 	struct flx_object object;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "flexio/queue.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 
 #define PERIOD_MAX 0xfffu
 #define PAGE_BYTES 4096u

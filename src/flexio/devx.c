@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "flexio/internal.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/hca_cap.h"
 
 flexio_status flx_devx_has_dpa(struct ibv_context *ctx, const char *function)

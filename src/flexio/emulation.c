@@ -6,7 +6,7 @@
 
 #include "flexio/queue.h"
 #include "prm/cmd_emulation.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 struct flexio_emu_db_to_cq_ctx {
 	struct flx_object object;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "flexio/queue.h"
-#include "prm/cmd_dpa_queue.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd.h"
 
 struct flexio_event_handler {
 	struct flx_object object;

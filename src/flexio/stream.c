@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prm/cmd_dpa_queue.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd.h"
 
 /* How many bytes one read takes. */
 #define READ_BYTES 16384u

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "flexio/queue.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 static void uar_drop(struct flx_object *object)
 {

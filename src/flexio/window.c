@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "flexio/internal.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/cmd_mkey.h"
 
 #define KEY_VARIANT 0x2au

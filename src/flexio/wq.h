@@ -3,7 +3,7 @@
 #pragma once
 
 #include "flexio/queue.h"
-#include "prm/cmd_raw.h"
+#include "prm/cmd_qp.h"
 
 /* A command with its mailboxes. */
 struct flx_wq_command {

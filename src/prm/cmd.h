@@ -156,3 +156,75 @@ static inline const char *cmd_status_name(enum cmd_status status)
 
 	return name ? name : "unknown";
 }
+
+/* Commands about the device and its port that name no object. */
+
+#define HCA_VPORT_OTHER	    PRM_FIELD(0x40, 1)
+#define HCA_VPORT_PORT	    PRM_FIELD(0x4c, 4) /* 0 where there is one port */
+#define HCA_VPORT_NUMBER    PRM_FIELD(0x50, 16)
+#define HCA_VPORT_OUT_BYTES 0x210u
+#define HCA_VPORT_CONTEXT   0x10u /* byte */
+
+#define HCA_VPORT_PHYS_STATE	 PRM_FIELD(0x110, 4)
+#define HCA_VPORT_STATE_POLICY	 PRM_FIELD(0x114, 4)
+#define HCA_VPORT_PORT_STATE	 PRM_FIELD(0x118, 4) /* enum ib_port_state */
+#define HCA_VPORT_VPORT_STATE	 PRM_FIELD(0x11c, 4) /* 1: up */
+#define HCA_VPORT_SYSTEM_GUID	 PRM_FIELD(0x140, 64)
+#define HCA_VPORT_PORT_GUID	 PRM_FIELD(0x180, 64)
+#define HCA_VPORT_NODE_GUID	 PRM_FIELD(0x1c0, 64)
+#define HCA_VPORT_CAP_MASK1	 PRM_FIELD(0x200, 32)
+#define HCA_VPORT_LID		 PRM_FIELD(0x300, 16)
+#define HCA_VPORT_LMC		 PRM_FIELD(0x318, 3)
+#define HCA_VPORT_SUBNET_TIMEOUT PRM_FIELD(0x31b, 5)
+#define HCA_VPORT_SM_LID	 PRM_FIELD(0x320, 16)
+#define HCA_VPORT_SM_SL		 PRM_FIELD(0x330, 4)
+
+#define VPORT_STATE_ADMIN PRM_FIELD(0x78, 4)
+#define VPORT_STATE	  PRM_FIELD(0x7c, 4)
+/* op_mod: whose state it is. */
+enum { VPORT_STATE_VNIC = 0, VPORT_STATE_ESW_VPORT = 1, VPORT_STATE_UPLINK = 2 };
+enum { VPORT_DOWN = 0, VPORT_UP = 1 };
+
+#define ADAPTER_OUT_BYTES 0x110u
+#define ADAPTER_VENDOR	  PRM_FIELD(0x148, 24) /* IEEE */
+#define ADAPTER_PSID	  0x100u	       /* byte */
+#define ADAPTER_PSID_LEN  16u
+
+/* The version of the interface between driver and firmware (ISSI). */
+#define ISSI_OUT_BYTES 0x70u
+#define ISSI_CURRENT   PRM_FIELD(0x50, 16)
+#define ISSI_SUPPORTED PRM_FIELD(0x360, 32) /* bit n: version n */
+
+/* CREATE_GENERAL_OBJECT, and the objects that it creates. */
+
+enum general_object {
+	GENERAL_VIRTIO_NET_EMULATION = 0x15,
+	GENERAL_MATCH_DEFINER = 0x18,
+	GENERAL_FLOW_SAMPLER = 0x20,
+	GENERAL_DPA_PROCESS = 0x2a,
+	GENERAL_DPA_THREAD = 0x2b,
+	GENERAL_RESERVED_QPN = 0x2c,
+	GENERAL_DPA_OUTBOX = 0x2d,
+	GENERAL_DB_CQ_MAPPING = 0x32, /* for an emulated function */
+	GENERAL_DPA_WINDOW = 0x39,
+	GENERAL_AV_QP_MAPPING = 0x3a,
+	GENERAL_EMULATED_EQ = 0x49,
+	/* Only this device has it: a number that stands for the UAR page of queues whose doorbells
+	 * a DPA rings. */
+	GENERAL_DUAR = 0xd0a,
+	/* Only this device has them, too: messages and commands of a DPA process. */
+	GENERAL_DPA_STREAM = 0xd5a,
+	GENERAL_DPA_CMDQ = 0xd5b,
+	/* Names a process or a thread of a DPA that another file has made. */
+	GENERAL_DPA_ALIAS = 0xd5c,
+};
+
+#define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)
+#define GENERAL_IN_LOG_RANGE PRM_FIELD(0x63, 5)
+#define GENERAL_IN_ID	     PRM_FIELD(0x40, 32) /* of the object to change */
+#define GENERAL_OUT_ID	     PRM_FIELD(0x40, 32)
+
+#define RESERVED_QPN_IN_BYTES 0x20u
+
+#define AV_QP_MAPPING_IN_BYTES 0x50u
+#define AV_QP_MAPPING_QPN      PRM_FIELD(0xe0, 32)

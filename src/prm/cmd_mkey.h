@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands of memory keys: CREATE_MKEY, QUERY_MKEY, and the memory key context. */
+/* Commands of memory keys, and of the signature values that their errors go to. */
 #pragma once
 
 #include "prm/cmd.h"
+
+/* Commands of memory keys: CREATE_MKEY, QUERY_MKEY, and the memory key context. */
 
 #define CREATE_MKEY_IN_BYTES	0x110u
 #define CREATE_MKEY_CONTEXT	0x10u		     /* byte */
@@ -42,3 +44,10 @@
 
 /* MKC_ACCESS_MODE_HIGH << 2 | MKC_ACCESS_MODE_LOW */
 enum mkc_access_mode { MKC_MODE_PA, MKC_MODE_MTT, MKC_MODE_KLM, MKC_MODE_KSM };
+
+/* Commands of protected signature values: CREATE_PSV, which makes up to four at once. */
+
+#define CREATE_PSV_COUNT     PRM_FIELD(0x40, 4)
+#define CREATE_PSV_PD	     PRM_FIELD(0x48, 24)
+#define CREATE_PSV_OUT_BYTES 0x20u
+#define CREATE_PSV_INDEX     PRM_FIELD(0x88, 24) /* of the first PSV */

@@ -6,7 +6,7 @@
 
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_emulation.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/field.h"
 
 /* One field and its content: a value or, if the device decides, a function. */

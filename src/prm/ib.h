@@ -268,3 +268,7 @@ static inline uint32_t ib_mtu_for(uint32_t bytes)
 		mtu++;
 	return mtu;
 }
+
+/* The number spaces from which a device's objects get their numbers. */
+
+enum number_kind { NUMBER_QPN, NUMBER_SRQN, NUMBER_MKEY, NUMBER_PSV, NUMBER_KINDS };

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "prm/field.h"
+#include "prm/ib.h"
 
 #define MAD_BYTES	    256u
 #define MAD_HEADER_BYTES    24u /* also the length of a report that a send has timed out */
@@ -174,3 +175,48 @@ static inline void mad_answer(uint8_t *mad, unsigned method, unsigned status)
 	mad[MAD_AT_METHOD] = (uint8_t)method;
 	mad_put16(mad, MAD_AT_STATUS, status | (mad_is_directed(mad) ? MAD_STATUS_DIRECTION : 0));
 }
+
+/*
+ * A datagram between a queue pair and queue pair 1 of a port, the general services interface (GSI):
+ * a MAD with what the headers of its packet say, in host order.
+ */
+
+struct gsi_datagram {
+	uint32_t row;  /* row of the subnet: the queue pair's own port */
+	uint32_t qpn;  /* the queue pair's number */
+	uint32_t qkey; /* the datagram's */
+	uint32_t flow_label;
+	uint16_t slid, dlid;
+	uint16_t pkey;
+	uint8_t sl;
+	uint8_t grh; /* not 0: sgid, dgid and the three other fields of the GRH are valid */
+	uint8_t hop_limit, traffic_class;
+	uint8_t roce_v1; /* of an Ethernet port: not 0: RoCE v1, else v2 */
+	uint8_t reserved[5];
+	union ib_gid sgid, dgid;
+	uint8_t mad[MAD_BYTES];
+};
+
+/* A packet with a key that its receiver, or a switch's port on its way, does not have.  Notices 257
+ * to 259 tell of it (IBTA 14.2.5.1). */
+
+enum key_violation_kind {
+	VIOLATION_PKEY,
+	VIOLATION_QKEY,
+	VIOLATION_PKEY_AT_SWITCH,
+};
+
+struct key_violation {
+	uint32_t
+		/* Row of the subnet: the port that the packet came to or, if a switch dropped it,
+		 * the port that it left. */
+		row;
+	uint32_t key; /* the packet's */
+	uint32_t sqpn, dqpn;
+	uint16_t slid, dlid;
+	uint8_t sl;
+	uint8_t kind; /* enum key_violation_kind */
+	uint8_t grh;  /* not 0: sgid and dgid are valid */
+	uint8_t reserved;
+	union ib_gid sgid, dgid;
+};

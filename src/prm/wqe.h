@@ -7,6 +7,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/compiler.h"
 #include "base/endian.h"
@@ -272,3 +273,164 @@ enum { DBREC_CQ_CI = 0, DBREC_CQ_ARM = 1 };
 #define DBREC_CQ_ARM_CI(w)     ((w)&0xffffffu)
 /* The device writes this into the arm record at creation, because the first real value is zero. */
 #define DBREC_CQ_ARM_NEVER 0xffffffffu
+
+/*
+ * The UMR work request consists of a control segment, this UMR control segment, a memory key
+ * context, and the list of translation entries inline, padded to 64 bytes.  mkey_mask says which
+ * fields of the key's context change; the device ignores the others.
+ */
+
+struct umr_ctrl {
+	uint8_t flags;
+	uint8_t reserved0[3];
+	be16 klm_octowords;
+	be16 bsf_octowords; /* or the offset into the translation list, bits 15:0 */
+	be64 mkey_mask;
+	be32 offset_47_16;
+	uint8_t reserved1[28];
+};
+
+/* umr_ctrl.flags */
+#define UMR_INLINE	       0x80u /* the entries follow in the WQE */
+#define UMR_CHECK_NOT_FREE     0x40u /* change the key only if it is not free */
+#define UMR_CHECK_FREE	       0x20u /* change the key only if it is free */
+#define UMR_TRANSLATION_OFFSET 0x10u /* the WQE writes only a part of the list */
+#define UMR_CHECK_QPN	       0x08u /* change the key only if it belongs to this QP */
+
+#define UMR_FLAGS 0xf8u
+
+/* umr_ctrl.mkey_mask */
+#define UMR_MASK_LEN		     (1ull << 0)
+#define UMR_MASK_PAGE_SIZE	     (1ull << 1)
+#define UMR_MASK_START_ADDR	     (1ull << 6)
+#define UMR_MASK_PD		     (1ull << 7)
+#define UMR_MASK_REMOTE_INVALIDATE   (1ull << 8)
+#define UMR_MASK_SIG_ERR	     (1ull << 9)
+#define UMR_MASK_BSF_ENABLE	     (1ull << 12)
+#define UMR_MASK_MKEY		     (1ull << 13)
+#define UMR_MASK_QPN		     (1ull << 14)
+#define UMR_MASK_ACCESS_LOCAL_READ   (1ull << 17)
+#define UMR_MASK_ACCESS_LOCAL_WRITE  (1ull << 18)
+#define UMR_MASK_ACCESS_REMOTE_READ  (1ull << 19)
+#define UMR_MASK_ACCESS_REMOTE_WRITE (1ull << 20)
+#define UMR_MASK_ACCESS_ATOMIC	     (1ull << 21)
+#define UMR_MASK_SMALL_FENCE	     (1ull << 23)
+#define UMR_MASK_RELAXED_WRITE	     (1ull << 25)
+#define UMR_MASK_FREE		     (1ull << 29)
+#define UMR_MASK_RELAXED_READ	     (1ull << 47)
+
+/* The rights that a bind of a window sets.  A key also has the right to be read locally. */
+#define UMR_MASK_ACCESS_WINDOW                                       \
+	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
+	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
+#define UMR_MASK_ACCESS (UMR_MASK_ACCESS_WINDOW | UMR_MASK_ACCESS_LOCAL_READ)
+
+struct umr_mkey_context {
+	uint8_t free;
+	uint8_t reserved1;
+	uint8_t access;
+	uint8_t sf;
+	be32 qpn_mkey; /* qpn 31:8, variant of the key 7:0 */
+	be32 reserved2;
+	be32 flags_pd;
+	be64 start_addr;
+	be64 len;
+	be32 bsf_octword_size;
+	be32 reserved3[4];
+	be32 translations_octword_size;
+	uint8_t reserved4[3];
+	uint8_t log_page_size;
+	be32 reserved5;
+};
+
+#define MKEY_CTX_FREE		     0x40u /* umr_mkey_context.free */
+#define MKEY_CTX_ACCESS_LOCAL_READ   0x04u /* umr_mkey_context.access */
+#define MKEY_CTX_ACCESS_LOCAL_WRITE  0x08u
+#define MKEY_CTX_ACCESS_REMOTE_READ  0x10u
+#define MKEY_CTX_ACCESS_REMOTE_WRITE 0x20u
+#define MKEY_CTX_ACCESS_ATOMIC	     0x40u
+#define MKEY_CTX_BSF_ENABLE	     (1u << 30) /* umr_mkey_context.flags_pd */
+#define MKEY_CTX_REMOTE_INVALIDATE   (1u << 24)
+#define MKEY_CTX_PD		     0xffffffu
+#define MKEY_CTX_LOG_PAGE_SIZE	     0x1fu /* umr_mkey_context.log_page_size */
+
+/* A translation entry: byte_count bytes at va under another key. */
+struct umr_klm {
+	be32 byte_count;
+	be32 mkey;
+	be64 va;
+};
+
+/* A list that begins with this header instead of a KLM describes a repeating cycle of pieces. */
+struct umr_stride_header {
+	be32 byte_count; /* of one cycle */
+	be32 op;	 /* UMR_STRIDED, which is no valid key */
+	be32 repeat_count;
+	be16 reserved;
+	be16 entries; /* number of entries that follow */
+};
+
+#define UMR_STRIDED 0x400u
+
+struct umr_stride {
+	be16 stride; /* bytes from one cycle to the next */
+	be16 byte_count;
+	be32 mkey;
+	be64 va;
+};
+
+static_assert(sizeof(struct umr_ctrl) == 48, "UMR control segment");
+static_assert(sizeof(struct umr_mkey_context) == 64, "memory key context segment");
+static_assert(sizeof(struct umr_klm) == 16, "KLM");
+static_assert(sizeof(struct umr_stride_header) == 16, "strided list");
+static_assert(sizeof(struct umr_stride) == 16, "entry of a strided list");
+
+/*
+ * What Ethernet queues add to WQEs and CQEs: the segment in front of a frame's data, and the bits
+ * of a receive CQE that describe the frame.
+ */
+
+/*
+ * Follows the control segment.  The segment itself holds the first inline_hdr_sz bytes of the
+ * frame, from inline_hdr_start on.  They may go on beyond the struct, padded to whole units.
+ */
+struct wqe_eth {
+	be32 reserved0;
+	uint8_t cs_flags;
+	uint8_t swp_flags; /* which kinds the headers are whose offsets the program gives */
+	be16 mss;	   /* TSO: payload bytes of each frame */
+	be32 reserved2;
+	be16 inline_hdr_sz;
+	uint8_t inline_hdr_start[2];
+};
+
+#define WQE_ETH_L3_CSUM 0x40u /* fill in the IPv4 header checksum */
+#define WQE_ETH_L4_CSUM 0x80u /* fill in the TCP or UDP checksum */
+/* The same for what is in a tunnel. */
+#define WQE_ETH_L3_INNER_CSUM 0x10u
+#define WQE_ETH_L4_INNER_CSUM 0x20u
+#define WQE_ETH_CSUM	      0xf0u /* any of them */
+#define WQE_ETH_TRAILER_ALIGN 0x02u /* ignored */
+
+static_assert(sizeof(struct wqe_eth) == 16, "Ethernet segment");
+static_assert(offsetof(struct wqe_eth, inline_hdr_start) == 14, "inline header");
+
+/* hds_ip_ext of a receive CQE: the headers that are present and sound. */
+#define CQE_ETH_L2_OK 0x01u
+#define CQE_ETH_L3_OK 0x02u
+#define CQE_ETH_L4_OK 0x04u
+
+/* l4_hdr_type_etc: VLAN tag stripped 0, L3 type 3:2, L4 type 6:4. */
+#define CQE_ETH_CVLAN_STRIPPED 0x01u
+#define CQE_ETH_L3_SHIFT       2
+#define CQE_ETH_L4_SHIFT       4
+enum cqe_eth_l3 { CQE_ETH_L3_NONE, CQE_ETH_L3_IPV6, CQE_ETH_L3_IPV4 };
+enum cqe_eth_l4 { CQE_ETH_L4_NONE, CQE_ETH_L4_TCP, CQE_ETH_L4_UDP };
+
+/* rss_hash_type: what the device hashed.  Zero: it hashed nothing, and there is no hash result. */
+#define CQE_RSS_IPV4	 0x01u
+#define CQE_RSS_IPV6	 0x02u
+#define CQE_RSS_L4_SHIFT 4
+enum cqe_rss_l4 { CQE_RSS_L4_NONE, CQE_RSS_L4_TCP, CQE_RSS_L4_UDP };
+
+#define FLOW_TAG_MASK 0xffffffu /* in sop_drop_qpn of a receive CQE */

@@ -6,7 +6,7 @@
 
 #include "base/hazard.h"
 #include "base/trace.h"
-#include "prm/gsi.h"
+#include "prm/mad.h"
 #include "wire/counter_shard.h"
 #include "wire/inbox.h"
 #include "wire/packet_explain.h"

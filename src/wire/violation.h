@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "prm/violation.h"
+#include "prm/mad.h"
 #include "wire/pkt.h"
 
 struct wire;

@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "driver/emulation/function.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_emulation.h"
-#include "prm/cmd_eq.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/cmd_mkey.h"
 #include "prm/ib.h"
 

@@ -5,7 +5,6 @@
 #include "dpa_mailbox.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_qp.h"
-#include "prm/cmd_raw.h"
 #include "prm/ib.h"
 #include "prm/wqe.h"
 

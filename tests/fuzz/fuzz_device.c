@@ -7,7 +7,7 @@
 #include "adapter/core/device.h"
 #include "adapter/memory/mkey.h"
 #include "prm/bsf.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "test_subnet.h"
 
 #define PATTERN 0x5a

@@ -10,12 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "prm/cmd_cq.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_mkey.h"
-#include "prm/cmd_psv.h"
 #include "prm/cmd_qp.h"
-#include "prm/cmd_raw.h"
 #include "prm/eqe.h"
 #include "prm/ib.h"
 #include "uverbs_put.h"

@@ -11,7 +11,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 
-#include "prm/fte.h"
+#include "prm/cmd_flow.h"
 #include "prm/ib.h"
 #include "uverbs_put.h"
 

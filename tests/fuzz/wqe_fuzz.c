@@ -11,8 +11,7 @@
 
 #include "cqe_check.h"
 #include "prm/bsf.h"
-#include "prm/eth.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "test_subnet.h"
 #include "wqe_input.h"
 #include "wqe_life.h"

@@ -7,8 +7,7 @@
 
 #include "fuzz_device.h"
 #include "prm/bsf.h"
-#include "prm/eth.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "wqe_input.h"
 
 struct place {

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_qp.h"
 #include "walk.h"
 

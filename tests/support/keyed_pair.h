@@ -10,7 +10,7 @@
 #include "adapter_device.h"
 #include "check.h"
 #include "prm/bsf.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 
 #define KEYED_PAIR_BYTES (2u << 20)
 #define SIGNALED	 WQE_CTRL_CE_ALWAYS

@@ -14,10 +14,9 @@
 #include "devx_commands.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/objects/rss.h"
-#include "prm/cmd_cq.h"
-#include "prm/cmd_general.h"
-#include "prm/cmd_raw.h"
-#include "prm/cmd_rmp.h"
+#include "prm/cmd_cq_eq.h"
+#include "prm/cmd.h"
+#include "prm/cmd_qp.h"
 
 #define ETHERNET    1u
 #define PROCESS	    0x21u

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "adapter_device.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "sig_case.h"
 #include "test_fabric.h"
 

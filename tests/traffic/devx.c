@@ -17,10 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_mkey.h"
-#include "prm/cmd_port.h"
-#include "prm/cmd_psv.h"
+#include "prm/cmd.h"
 #include "prm/cmd_qp.h"
 #include "prm/eqe.h"
 

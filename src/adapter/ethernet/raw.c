@@ -11,7 +11,7 @@
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/frame/frame.h"
 #include "adapter/ste/tunnel.h"
-#include "prm/eth.h"
+#include "prm/wqe.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 

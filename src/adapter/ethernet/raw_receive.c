@@ -14,7 +14,7 @@
 #include "adapter/queue/recv_error.h"
 #include "adapter/queue/wq.h"
 #include "base/trace.h"
-#include "prm/eth.h"
+#include "prm/wqe.h"
 #include "usermem/usermem.h"
 #include "wire/bth.h"
 #include "wire/counter_shard.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prm/eth.h"
+#include "prm/wqe.h"
 
 #define IPV4_FIELDS (RSS_SRC_IPV4 | RSS_DST_IPV4)
 #define IPV6_FIELDS (RSS_SRC_IPV6 | RSS_DST_IPV6)

@@ -16,7 +16,7 @@
 #include "adapter/memory/window.h"
 #include "base/explain.h"
 #include "prm/cqe.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 
 /* Fields of a window's context that may change. */
 #define MASK_BIND  (UMR_MASK_LEN | UMR_MASK_START_ADDR | UMR_MASK_ACCESS_WINDOW)

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "adapter/adapter.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 
 struct klm_list {
 	enum mkey_list kind;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "adapter/memory/mkey.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 
 struct mkey_update {
 	uint32_t key; /* names the key; only an invalidation looks at its variant */

@@ -5,7 +5,7 @@
 
 #include "adapter/qp/qp.h"
 #include "base/log.h"
-#include "prm/eth.h"
+#include "prm/wqe.h"
 #include "usermem/usermem.h"
 
 static const struct wqe_props props[256] = {

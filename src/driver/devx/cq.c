@@ -18,7 +18,7 @@
 #include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/uar.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 #include "prm/wqe.h"

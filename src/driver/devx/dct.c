@@ -9,7 +9,7 @@
 
 #include "driver/devx/devx.h"
 #include "driver/uverbs/objects/qp.h"
-#include "prm/cmd_dct.h"
+#include "prm/cmd_qp.h"
 
 struct devx_dct {
 	struct devx_obj obj;

@@ -26,7 +26,7 @@
 #include "driver/runtime/process.h"
 #include "fabric/client/client.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/model.h"
 #include "usermem/usermem.h"
 

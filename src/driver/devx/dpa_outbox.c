@@ -6,7 +6,7 @@
 
 #include "driver/devx/dpa.h"
 #include "driver/devx/duar.h"
-#include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_dpa.h"
 
 /* Gives the number back to its process. */
 static void devx_dpa_outbox_free(struct devx_obj *obj)

@@ -7,8 +7,8 @@
 #include "dpa/eu.h"
 #include "driver/devx/dpa.h"
 #include "driver/devx/dpa_pcc.h"
-#include "prm/cmd_dpa_queue.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd.h"
 
 static void devx_dpa_thread_free(struct devx_obj *obj)
 {

@@ -11,7 +11,7 @@
 #include "driver/devx/eq_ring.h"
 #include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/uar.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 
 /* The doorbell has 8 bits for the number; from here on they belong to emulated functions. */
 #define EQ_NUMBERS EMULATED_EQN_FIRST

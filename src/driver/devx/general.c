@@ -20,10 +20,9 @@
 #include "driver/devx/emulation.h"
 #include "driver/devx/flow_sampler.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_emulation.h"
 #include "prm/cmd_flow.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "driver/devx/refuse.h"
 #include "prm/cmd_mkey.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 
 #define LOG_PAGE_MIN 12u
 

@@ -6,7 +6,7 @@
 #include "adapter/ste/icm.h"
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "prm/cmd_port.h"
+#include "prm/cmd.h"
 #include "prm/hca_cap.h"
 #include "prm/model.h"
 

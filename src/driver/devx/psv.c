@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "driver/devx/devx.h"
-#include "prm/cmd_psv.h"
+#include "prm/cmd_mkey.h"
 
 struct devx_psv {
 	struct devx_obj obj;

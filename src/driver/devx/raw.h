@@ -7,7 +7,7 @@
 #pragma once
 
 #include "driver/devx/devx.h"
-#include "prm/cmd_raw.h"
+#include "prm/cmd_qp.h"
 
 struct devx_rqt;
 

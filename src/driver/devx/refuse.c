@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "prm/cmd_rmp.h"
+#include "prm/cmd_qp.h"
 
 int devx_check_lacks(const uint8_t *context, const struct devx_lack *lacks, size_t n)
 {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/srq.h"
-#include "prm/cmd_rmp.h"
+#include "prm/cmd_qp.h"
 #include "prm/wqe.h"
 
 struct devx_rmp {

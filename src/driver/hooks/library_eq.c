@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "driver/file/cdev_file.h"
 #include "driver/hooks/library.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/eqe.h"
 
 /* The device's own vectors come first; the field has 8 bits in older headers. */

@@ -17,9 +17,8 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
-#include "prm/number.h"
-#include "prm/gsi.h"
-#include "prm/violation.h"
+#include "prm/ib.h"
+#include "prm/mad.h"
 #include "subnet/subnet.h"
 #include "registry/registry.h"
 

@@ -21,7 +21,7 @@
 #include "fabric/daemon/umad/umad.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
-#include "prm/number.h"
+#include "prm/ib.h"
 #include "subnet/subnet.h"
 #include "registry/registry.h"
 

@@ -9,7 +9,7 @@
 
 #include "host.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 /* ---- everything at once, and the process goes ---- */
 

@@ -9,9 +9,9 @@
 
 #include "check.h"
 #include "emulation.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_emulation.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/hca_cap.h"
 
 extern struct flexio_app *emulation_app;

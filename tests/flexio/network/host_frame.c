@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "host.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/eqe.h"
 
 #define SEND_ERROR    13u

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "prm/cmd_raw.h"
+#include "prm/cmd_qp.h"
 
 #define FRAMES 16u
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/hca_cap.h"
 
 #define FRAMES 20u

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "host.h"
-#include "prm/cmd_cq.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/eqe.h"
 #include "prm/uar.h"
 

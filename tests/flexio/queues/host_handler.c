@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "host.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 
 static struct flexio_event_handler *handler_of(struct flexio_process *p,
 					       struct flexio_event_handler_attr attr)

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "host.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 
 /* ---- yields ---- */
 

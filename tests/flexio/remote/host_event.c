@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include "host.h"
-#include "prm/cmd_cq.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_qp.h"
-#include "prm/cmd_raw.h"
 #include "prm/eqe.h"
 
 #define AT	   4096u

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "host.h"
-#include "prm/cmd_eq.h"
-#include "prm/cmd_rmp.h"
+#include "prm/cmd_cq_eq.h"
+#include "prm/cmd_qp.h"
 #include "prm/eqe.h"
 
 #define RINGS	      ((16u << LOG_DEPTH) + (64u << LOG_DEPTH))

@@ -14,9 +14,9 @@
 #include "check.h"
 #include "dpa_fixture.h"
 #include "prm/cmd_dpa.h"
-#include "prm/cmd_general.h"
+#include "prm/cmd.h"
 #include "prm/hca_cap.h"
-#include "prm/cmd_cq.h"
+#include "prm/cmd_cq_eq.h"
 
 #define ROUNDS 40u
 

@@ -2,7 +2,7 @@
 /* Datagrams to queue pair 1 go to the daemon, and those that the daemon brings come to queue pairs. */
 #include <string.h>
 
-#include "prm/gsi.h"
+#include "prm/mad.h"
 #include "test_fabric.h"
 #include "wire/gsi.h"
 #include "wire/route.h"

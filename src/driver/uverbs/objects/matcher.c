@@ -17,7 +17,7 @@
 #include "driver/uverbs/objects/flow.h"
 #include "driver/uverbs/objects/flow_action.h"
 #include "driver/uverbs/objects/rss.h"
-#include "prm/fte.h"
+#include "prm/cmd_flow.h"
 
 /* enum ib_flow_flags; in no UAPI header. */
 #define FLAG_EGRESS (1u << 2)

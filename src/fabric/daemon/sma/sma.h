@@ -6,7 +6,7 @@
 #pragma once
 
 #include "fabric/daemon/mad/agent.h"
-#include "prm/violation.h"
+#include "prm/mad.h"
 
 struct notices;
 struct mkey_lease;

@@ -11,7 +11,7 @@
 #include "base/rseq.h"
 #include "check.h"
 #include "exposed_pair.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "wire/tap.h"
 
 /* At the initiator and at the target: what is counted while a request goes this way or by

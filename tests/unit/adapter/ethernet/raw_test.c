@@ -12,7 +12,7 @@
 #include "captured.h"
 #include "check.h"
 #include "plain_tunnel.h"
-#include "prm/eth.h"
+#include "prm/wqe.h"
 
 #define ETHERNET 1u
 #define RECV	 4096u

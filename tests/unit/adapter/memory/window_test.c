@@ -18,7 +18,7 @@
 #include "base/hazard.h"
 #include "captured.h"
 #include "check.h"
-#include "prm/umr.h"
+#include "prm/wqe.h"
 #include "window_breach.h"
 
 #define BYTES	  8192u

@@ -10,9 +10,8 @@
 #include "adapter_device.h"
 #include "check.h"
 #include "driver/devx/devx.h"
-#include "prm/cmd_general.h"
-#include "prm/cmd_port.h"
-#include "prm/cmd_psv.h"
+#include "prm/cmd.h"
+#include "prm/cmd_mkey.h"
 #include "uverbs_file.h"
 
 static struct test_device device;

@@ -2,7 +2,7 @@
 /* A command that is refused says which field it was, its value and what would do. */
 #include "base/explain.h"
 #include "captured.h"
-#include "prm/cmd_eq.h"
+#include "prm/cmd_cq_eq.h"
 #include "prm/cmd_mkey.h"
 #include "prm/cmd_qp.h"
 #include "raw_queues.h"
