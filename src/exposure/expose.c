@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "exposure/expose.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "base/memory_file.h"
 #include "reach/proc_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Opens shared memory of a fixed size, so that a peer can map all of it safely. */
 static struct hidden open_shared(const char *name, uint64_t bytes)
@@ -284,4 +285,193 @@ void remote_close(struct remote *f)
 	segment_view_close(&f->segments);
 	munmap(f->mem, sizeof(*f->mem));
 	free(f);
+}
+
+/* The lists of keys and queue pairs that peers reach by packets alone. */
+
+/* If two numbers collide, the list has the first one. */
+static bool note_take(struct expose_note *n, uint32_t number)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong(&n->number, &none, number) || none == number;
+}
+
+static void note_end(struct expose_note *n, uint32_t number)
+{
+	atomic_compare_exchange_strong(&n->number, &number, 0);
+}
+
+void expose_note_key(struct expose *e, const struct key_block *k)
+{
+	struct expose_note *n;
+
+	if (!e->mem)
+		return;
+	n = &e->mem->other_keys[(k->key >> 8) % EXPOSE_BLOCKS];
+	if (!note_take(n, k->key))
+		return;
+	atomic_store_explicit(&n->kind, k->place.why, memory_order_relaxed);
+	atomic_store_explicit(&n->pdn, k->pdn, memory_order_relaxed);
+	atomic_store_explicit(&n->access, k->access, memory_order_relaxed);
+	atomic_store_explicit(&n->iova, k->iova, memory_order_relaxed);
+	atomic_store_explicit(&n->length, k->length, memory_order_relaxed);
+}
+
+void expose_note_key_end(struct expose *e, uint32_t key)
+{
+	if (e->mem)
+		note_end(&e->mem->other_keys[(key >> 8) % EXPOSE_BLOCKS], key);
+}
+
+void expose_note_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type, uint32_t peer)
+{
+	struct expose_note *n;
+
+	if (!e->mem)
+		return;
+	n = &e->mem->other_qps[qpn % EXPOSE_BLOCKS];
+	if (!note_take(n, qpn))
+		return;
+	atomic_store_explicit(&n->kind, type, memory_order_relaxed);
+	atomic_store_explicit(&n->peer, peer, memory_order_relaxed);
+}
+
+void expose_note_qp_end(struct expose *e, uint32_t qpn)
+{
+	if (e->mem)
+		note_end(&e->mem->other_qps[qpn % EXPOSE_BLOCKS], qpn);
+}
+
+/* What XRC and dynamically connected targets lay open besides a responder. */
+
+bool expose_srq(struct expose *e, uint32_t srqn, uint32_t xrcdn, uint32_t pdn)
+{
+	uint64_t none = 0, word = srq_word_make(srqn, xrcdn, pdn);
+
+	return e->keys && word &&
+	       atomic_compare_exchange_strong(&e->mem->xrc_srqs[srqn % EXPOSE_BLOCKS], &none, word);
+}
+
+void expose_srq_end(struct expose *e, uint32_t srqn)
+{
+	atomic_store(&e->mem->xrc_srqs[srqn % EXPOSE_BLOCKS], 0);
+}
+
+struct qp_block *expose_dc(struct expose *e, uint32_t dctn, uint32_t dcin)
+{
+	struct qp_block *b;
+	uint32_t none = 0;
+
+	if (!e->keys)
+		return NULL;
+	b = &e->mem->dcs[expose_dc_place(dctn, dcin)];
+	if (!atomic_compare_exchange_strong(&b->qpn, &none, dctn))
+		return NULL;
+	atomic_store_explicit(&b->type, (uint32_t)IB_QPT_DCT, memory_order_relaxed);
+	return b;
+}
+
+/* What a process lays open, for people to see: names, and a copy. */
+
+static const char *name_of(const char *const *names, size_t n, unsigned value)
+{
+	return value < n ? names[value] : "unknown";
+}
+
+const char *key_way_name(enum key_way way)
+{
+	static const char *const names[] = {"packets", "kernel", "mapped"};
+
+	return name_of(names, array_size(names), way);
+}
+
+const char *key_why_name(enum key_why why)
+{
+	static const char *const names[KEY_WHYS] = {
+		[KEY_WHY_UNSAID] = "",
+		[KEY_WHY_ASKED] = "--memory asks for it",
+		[KEY_WHY_PRIVATE] = "private memory",
+		[KEY_WHY_CLOSED] = "shared memory that peers cannot map",
+		[KEY_WHY_SHARED] = "memory that is shared already",
+		[KEY_WHY_ON_DEMAND] = "on-demand paging",
+		[KEY_WHY_MAY_WAIT] = "faults may wait for another program",
+		[KEY_WHY_UNMAPPED] = "unmapped since",
+		[KEY_WHY_LOCAL] = "no right for peers to read or write",
+		[KEY_WHY_WINDOW] = "a memory window",
+		[KEY_WHY_LIST] = "a list of pieces of other keys, or with signatures",
+		[KEY_WHY_DEVX] = "made by a DEVX command",
+	};
+
+	return name_of(names, KEY_WHYS, why);
+}
+
+const char *peer_found_name(enum peer_found found)
+{
+	static const char *const names[PEER_FOUNDS] = {
+		[PEER_NOT_TRIED] = "not connected yet",
+		[PEER_NOT_MAPPED] =
+			"the peer exposes nothing, may not be mapped, or lives in other namespaces",
+		[PEER_MAPPED] = "each request goes the way of its key",
+		[PEER_NO_KERNEL] = "the system forbids process_vm_readv and writev",
+		[PEER_NO_RSEQ] = "the process has no restartable sequences",
+	};
+
+	return name_of(names, PEER_FOUNDS, found);
+}
+
+const char *transport_name(enum ib_qp_type type)
+{
+	static const char *const names[] = {
+		[IB_QPT_RC] = "RC",	  [IB_QPT_UC] = "UC",
+		[IB_QPT_UD] = "UD",	  [IB_QPT_RAW_PACKET] = "raw packets",
+		[IB_QPT_XRC_INI] = "XRC", [IB_QPT_XRC_TGT] = "XRC",
+		[IB_QPT_DCI] = "DC",	  [IB_QPT_DCT] = "DC",
+	};
+	const char *name = name_of(names, array_size(names), type);
+
+	return name ? name : "unknown";
+}
+
+/* Copies the pages that the file has into memory of zeros; the rest stays zero. */
+static bool copy_pages(int fd, char *to, off_t bytes)
+{
+	off_t at = 0, end;
+
+	while (at < bytes && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(fd, at, SEEK_HOLE);
+		if (end < 0)
+			return false;
+		end = end < bytes ? end : bytes;
+		while (at < end) {
+			ssize_t n = pread(fd, to + at, (size_t)(end - at), at);
+
+			if (n <= 0)
+				return false;
+			at += n;
+		}
+	}
+	/* ENXIO: no data follows the last place. */
+	return at >= 0 || errno == ENXIO;
+}
+
+int expose_snapshot_open(const struct slot *s)
+{
+	return segment_file_open(s->pid, atomic_load(&s->expose_fd_plus_1) - 1,
+				 atomic_load(&s->expose_id));
+}
+
+bool expose_snapshot(int fd, struct expose_mem *to)
+{
+	return lseek(fd, 0, SEEK_END) == (off_t)sizeof(*to) &&
+	       copy_pages(fd, (char *)to, (off_t)sizeof(*to));
+}
+
+bool expose_object_stands(int fd, uint32_t row, uint64_t serial)
+{
+	off_t at = (off_t)(offsetof(struct expose_mem, objects) + row * sizeof(struct object_row) +
+			   offsetof(struct object_row, serial));
+	uint64_t now;
+
+	return pread(fd, &now, sizeof(now), at) == sizeof(now) && now == serial;
 }

@@ -20,13 +20,56 @@
 #include "base/compiler.h"
 #include "base/descriptor.h"
 #include "base/spin.h"
-#include "reach/revoke.h"
-#include "reach/way.h"
 #include "exposure/object.h"
 #include "exposure/qp_word.h"
-#include "registry/registry.h"
 #include "exposure/segment.h"
-#include "exposure/srq_word.h"
+#include "reach/revoke.h"
+#include "reach/way.h"
+#include "registry/registry.h"
+
+/*
+ * A shared receive queue of an XRC domain, as initiators in other processes see it.  Their requests
+ * name it, and the word says under which protection domain they are executed.  It is one word, so
+ * that readers see all of it at once:
+ *
+ * there:1 | 0:7 | number, its upper bits:8 | XRC domain:24 | protection domain:24
+ */
+
+#define SRQ_WORD_NUMBER	      0xffffffu
+#define SRQ_WORD_DOMAIN_SHIFT 24u
+#define SRQ_WORD_UPPER_SHIFT  48u
+#define SRQ_WORD_THERE	      (1ull << 63)
+
+/* The word without the protection domain.  The lower bits of the queue's number are the word's
+ * place. */
+static inline uint64_t srq_word_of(uint32_t srqn, uint32_t xrcdn)
+{
+	return SRQ_WORD_THERE | (uint64_t)(srqn >> 16 & 0xff) << SRQ_WORD_UPPER_SHIFT |
+	       (uint64_t)xrcdn << SRQ_WORD_DOMAIN_SHIFT;
+}
+
+/* The whole word; 0: the numbers are too large for it. */
+static inline uint64_t srq_word_make(uint32_t srqn, uint32_t xrcdn, uint32_t pdn)
+{
+	return xrcdn <= SRQ_WORD_NUMBER && pdn <= SRQ_WORD_NUMBER ? srq_word_of(srqn, xrcdn) | pdn
+								  : 0;
+}
+
+/* True if the word is that of this queue, of this domain. */
+static inline bool srq_word_is(uint64_t word, uint32_t srqn, uint32_t xrcdn)
+{
+	return (word & ~(uint64_t)SRQ_WORD_NUMBER) == srq_word_of(srqn, xrcdn);
+}
+
+static inline uint32_t srq_word_domain(uint64_t word)
+{
+	return (uint32_t)(word >> SRQ_WORD_DOMAIN_SHIFT) & SRQ_WORD_NUMBER;
+}
+
+static inline uint32_t srq_word_pdn(uint64_t word)
+{
+	return (uint32_t)word & SRQ_WORD_NUMBER;
+}
 
 #define EXPOSE_BLOCKS 65536u /* of each kind; numbers that collide are not exposed */
 
@@ -122,7 +165,7 @@ struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct qp_block dcs[EXPOSE_BLOCKS]; /* responders of DC targets, one per initiator */
 	struct key_block keys[EXPOSE_BLOCKS];
-	_Atomic(uint64_t) xrc_srqs[EXPOSE_BLOCKS]; /* exposure/srq_word.h */
+	_Atomic(uint64_t) xrc_srqs[EXPOSE_BLOCKS]; /* exposure/expose.h */
 	struct segment_row segments[SEGMENTS];
 	struct access_table access;
 	struct alive alive;
