@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
-#include "reach/proc_file.h"
+#include "reach/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,7 +23,7 @@
 #include "exposure/object.h"
 #include "exposure/qp_word.h"
 #include "exposure/segment.h"
-#include "reach/revoke.h"
+#include "reach/access.h"
 #include "reach/way.h"
 #include "registry/registry.h"
 

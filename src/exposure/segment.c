@@ -15,7 +15,7 @@
 #include "base/descriptor.h"
 #include "base/memory_file.h"
 #include "base/checkers.h"
-#include "reach/rights.h"
+#include "reach/proc.h"
 
 /* How long nobody tries again to map a file that could not be mapped. */
 #define REFUSED_NS 100000000u

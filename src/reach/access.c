@@ -2,7 +2,7 @@
 /* The peer's side of access.h: it claims slots.  revoke.c has the target's side. */
 #include "reach/access.h"
 
-#include "reach/proc_file.h"
+#include "reach/proc.h"
 #include "base/thread.h"
 #include "base/clock.h"
 

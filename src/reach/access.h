@@ -6,11 +6,11 @@
  * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  A
  * target that withdraws a key makes it invalid first and then revokes:
  *
- *     peer                                    target
- *     claims a slot                           makes the key invalid
- *     (fence)                                 counts the revocation (full fence, fence_far)
- *     looks at the count, then at the key     looks who has claimed a slot
- *     looks at the count again, and accesses  waits until those have ended their access
+ * peer                                    target
+ * claims a slot                           makes the key invalid
+ * (fence)                                 counts the revocation (full fence, fence_far)
+ * looks at the count, then at the key     looks who has claimed a slot
+ * looks at the count again, and accesses  waits until those have ended their access
  *
  * So either the peer sees that the key is invalid, or the target sees the claim.  The peer's second
  * look is in the restartable sequence of the access itself (base/rseq.h): a thread that is stopped
@@ -36,7 +36,57 @@
 
 #include "base/compiler.h"
 #include "base/fence.h"
-#include "reach/owner.h"
+#include "base/spin.h"
+#include "reach/proc.h"
+
+/*
+ * The owner's word of a slot names the thread so that the target can look it up in
+ * /proc:
+ *
+ * bits  0..21  number of the thread
+ * 22..43  number of its process
+ * 44..55  when the process began, so that another one with that number is told apart
+ * 56..62  counts the thread's claims, so that a claim is told from the one before
+ * 63  the thread is in an access; only a home has words without
+ */
+
+#define OWNER_IN	  (1ull << 63)
+#define OWNER_TASK_BITS	  22u
+#define OWNER_BEGAN_SHIFT (2 * OWNER_TASK_BITS)
+#define OWNER_BEGAN_BITS  12u
+#define OWNER_BEGAN_MASK  ((1ull << OWNER_BEGAN_BITS) - 1)
+#define OWNER_COUNT_SHIFT (OWNER_BEGAN_SHIFT + OWNER_BEGAN_BITS)
+#define OWNER_COUNT_MASK  127u
+
+static inline uint64_t owner_field(uint64_t owner, unsigned shift, unsigned bits)
+{
+	return owner >> shift & ((1ull << bits) - 1);
+}
+
+static inline pid_t owner_pid(uint64_t owner)
+{
+	return (pid_t)owner_field(owner, OWNER_TASK_BITS, OWNER_TASK_BITS);
+}
+
+static inline pid_t owner_tid(uint64_t owner)
+{
+	return (pid_t)owner_field(owner, 0, OWNER_TASK_BITS);
+}
+
+/* The word's process, and when it began. */
+static inline uint64_t owner_process(uint64_t owner)
+{
+	return owner_field(owner, OWNER_TASK_BITS, OWNER_TASK_BITS + OWNER_BEGAN_BITS);
+}
+
+/* What the word's thread does.  Every word names a thread: a word of nonsense names one that has
+ * ended.  Opens files.  For a thread that runs, *ran_ms says how long, see task_look. */
+static inline enum task_state owner_look(uint64_t owner, uint64_t *ran_ms)
+{
+	return task_look(owner_pid(owner), owner_tid(owner),
+			 owner_field(owner, OWNER_BEGAN_SHIFT, OWNER_BEGAN_BITS), OWNER_BEGAN_MASK,
+			 ran_ms);
+}
 
 #define ACCESS_SLOTS  64u /* the slots for all threads */
 #define ACCESS_HOMES  64u
@@ -131,3 +181,42 @@ void access_revoke(struct access_table *t);
 /* A forked child calls this: the thread has another number there, and the process is another
  * one. */
 void access_fork_child(void);
+
+/*
+ * Revoking for callers that may not wait: a thread in the middle of the data path asks
+ * for a revocation, does something else, and comes back to see whether it is over.
+ */
+
+/* A thread that we have found in an access. */
+struct access_wait {
+	struct access_slot *slot;
+	uint64_t owner;
+	bool misbehaves;  /* several threads of its process have not let go in time */
+	bool seen;	  /* we have seen it run before */
+	uint64_t seen_ms; /* its processor time then */
+	uint64_t ran_ms;  /* since the first look */
+	uint64_t unknown_ns;
+};
+
+/* All threads that were in an access when the revocation began, and none that came later. */
+struct access_revocation {
+	uint32_t n; /* threads that may still be in the access */
+	uint64_t looked_ns, look_again_ns;
+	uint64_t ran_ms; /* of all threads together */
+	struct access_wait waits[ACCESS_HOMES + ACCESS_SLOTS];
+};
+
+/* Private memory of the target; zeros at first. */
+struct access_revoker {
+	_Atomic(uint64_t) asked, over; /* tickets */
+	struct spin busy;	       /* of the members below; nobody waits for it */
+	/* The last ticket that 'now' serves; 0: no revocation is under way. */
+	uint64_t begun;
+	struct access_revocation now;
+};
+
+/* Call it when something has been made invalid.  Returns a ticket to ask with. */
+uint64_t access_revoke_ask(struct access_revoker *v);
+/* True if the revocation is over, in the sense of access_revoke.  Takes some microseconds; the
+ * caller calls it again if it is false. */
+bool access_revoke_over(struct access_revoker *v, struct access_table *t, uint64_t ticket);

@@ -11,7 +11,7 @@
 
 #include "base/rseq.h"
 #include "base/checkers.h"
-#include "reach/rights.h"
+#include "reach/proc.h"
 
 /* A number in private memory, at the same address for as long as the program runs.  It is drawn
  * once, because the process may have laid itself open several times. */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The target's side: finds who is in our memory, and when he has left.  The peers' side is
  * access.c. */
-#include "reach/revoke.h"
+#include "reach/access.h"
 
-#include "reach/owner.h"
 #include "base/thread.h"
 #include "base/clock.h"
 #include "base/fence.h"

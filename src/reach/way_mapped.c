@@ -3,8 +3,7 @@
  * itself checks that the target has not revoked, and that it lives (usermem_checked.c). */
 #include "reach/way.h"
 
-#include "reach/way_cursor.h"
-#include "reach/way_whole.h"
+#include "reach/way_internal.h"
 
 static enum way_verdict way_mapped_verdict(const struct access *hold, enum usermem_verdict v)
 {

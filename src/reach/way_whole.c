@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "reach/way_whole.h"
+#include "reach/way_internal.h"
 
 #include "base/run.h"
-#include "reach/way_call.h"
-#include "reach/way_cursor.h"
 #include "usermem/usermem.h"
 
 #define WAY_BOUNCE_BYTES 4096u

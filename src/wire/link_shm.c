@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "reach/task_state.h"
+#include "reach/proc.h"
 #include "wire/link_shm.h"
 #include "wire/tap.h"
 

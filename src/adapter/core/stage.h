@@ -12,7 +12,7 @@
 
 #include "base/spin.h"
 
-/* Less than one call of the kernel way moves (reach/way_call.h), so that it stays in the second-level cache. */
+/* Less than one call of the kernel way moves (reach/way_internal.h), so that it stays in the second-level cache. */
 #define STAGE_BYTES (256u << 10)
 /* The size of the buffer on the stack, which stays in the first-level cache. */
 #define STAGE_SMALL_BYTES 16384u

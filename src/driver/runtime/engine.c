@@ -34,7 +34,7 @@
 #include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
 #include "exposure/expose.h"
-#include "reach/task_state.h"
+#include "reach/proc.h"
 
 #define USEC 1000u
 

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "check.h"
-#include "reach/owner.h"
+#include "reach/access.h"
 #include "way_pair.h"
 
 static uint64_t word_of(const struct access *a)

@@ -13,7 +13,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
-#include "reach/owner.h"
+#include "reach/access.h"
 #include "test_fault.h"
 #include "test_served.h"
 #include "test_runs.h"

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "reach/owner.h"
-#include "reach/proc_file.h"
+#include "reach/access.h"
+#include "reach/proc.h"
 #include "way_pair.h"
 
 #define SPINNING 10

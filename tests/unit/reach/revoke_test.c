@@ -15,7 +15,7 @@
 #include "base/fence.h"
 #include "base/rseq.h"
 #include "check.h"
-#include "reach/owner.h"
+#include "reach/access.h"
 #include "way_pair.h"
 
 #define ROUNDS 1200

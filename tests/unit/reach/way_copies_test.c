@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which requests the kernel's copy routine keeps whole, by what is known of the machine. */
-#include "reach/way_copies.h"
+#include "reach/way_internal.h"
 
 #include <sys/utsname.h>
 

@@ -5,7 +5,7 @@
  *
  * The child is the initiator; the target is this process.
  */
-#include "reach/way_whole.h"
+#include "reach/way_internal.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,6 @@
 #include "base/rseq.h"
 #include "check.h"
 #include "test_fault.h"
-#include "reach/way_copies.h"
 #include "way_pair.h"
 
 #define ROUNDS 3000u

@@ -8,7 +8,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
-#include "reach/owner.h"
+#include "reach/access.h"
 #include "exposed_pair.h"
 #include "test_fault.h"
 #include "test_served.h"

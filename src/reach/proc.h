@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Says what a thread of another process is doing, as /proc tells. */
+/* What /proc says of other processes: its files, what a thread is doing, and what a process may
+ * do. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/compiler.h"
+
+/*
+ * Reads files of /proc, also for a program that no longer sees /proc (chroot) or has no descriptor
+ * left: for that, softhca keeps two descriptors that the program does not know of.
+ */
+
+/* Keep and drop the descriptors; the first keep opens them and the last drop closes them.  Without
+ * room for them everything works as if nobody had called. */
+void proc_file_keep(void);
+void proc_file_drop(void);
+/* Called in a forked child, which does not have the descriptors. */
+void proc_file_fork_child(void);
+
+/* Says what a thread of another process is doing, as /proc tells. */
 
 enum task_state {
 	TASK_GONE,    /* the thread has ended, or there never was one */
@@ -30,9 +48,17 @@ bool task_goes_on(pid_t pid);
 
 /* True if the thread runs or waits for a processor.  False also if /proc does not tell. */
 bool task_is_runnable(pid_t pid, pid_t tid);
-/* The same for another thread of the caller's process, when the caller may have interrupted
- * anything. */
-bool task_beside_is_runnable(pid_t tid);
 
 /* When the process began, in some unit; 0 if /proc does not tell. */
 uint64_t task_began(pid_t pid);
+
+/*
+ * Says whether another process may do all that we may.  All processes of a fabric began as one
+ * user's, but one may have given rights up since.  A program that has taken that one over would use
+ * our rights: it names a file that it may not write itself, or runs a program of another user under
+ * the process number that we write to.
+ */
+
+/* True if the process could trace us, as far as users, groups, capabilities and their namespace
+ * say; then it gains nothing by us.  Opens files; false if we cannot read them. */
+bool rights_cover_ours(pid_t pid) must_check;
