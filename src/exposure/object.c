@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The owner's side; expose_view.c and the tool have the side of those who look. */
+/* The owner's side; expose.c and the tool have the side of those who look. */
 #include "exposure/object.h"
 
 #include <stdio.h>

@@ -93,7 +93,7 @@ static inline enum task_state owner_look(uint64_t owner, uint64_t *ran_ms)
 #define ACCESS_PIECES 32u /* of the target's memory in one system call */
 
 struct access_slot {
-	/* 0: free; else see owner.h */
+	/* 0: free; else the word above */
 	cacheline_aligned _Atomic(uint64_t) owner;
 	/* The peer's system call reads this list when it begins.  The target puts an address that
 	 * no memory has into the first entry, so that the call fails. */
@@ -172,9 +172,9 @@ static inline bool access_is_revoked(const struct access *a)
 /*
  * The target has made something invalid.  When this returns, no access that was allowed before is
  * in progress, and none will be made.  It takes time, so the caller must hold no lock of the data
- * path and be no reader; a caller that does uses revoke.h.  A target gives up a peer that
- * keeps a slot for longer than any access takes, or that sleeps for a second where we cannot see
- * it; see revoke.c.
+ * path and be no reader; a caller that does asks for it (access_revoke_ask).  A target gives up a
+ * peer that keeps a slot for longer than any access takes, or that sleeps for a second where we
+ * cannot see it; see revoke.c.
  */
 void access_revoke(struct access_table *t);
 

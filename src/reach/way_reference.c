@@ -274,7 +274,7 @@ enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t
 
 /*
  * Writes what a peer has asked for to the places that it has sent.  The peer may take these back at
- * any time, like what it sends by reference (way_pull.c): it says so in a word, and revokes
+ * any time, like what it sends by reference: it says so in a word, and revokes
  * (access.h).  We look at the word after we have claimed a slot of the peer's, so either we see
  * that, or the peer waits for our call.  While the peer moves its pages nobody enters.
  */

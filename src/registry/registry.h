@@ -207,7 +207,7 @@ struct slot {
 	 */
 	cacheline_aligned _Atomic(uint64_t) flows_by[SLOT_PORTS];
 	_Atomic(uint32_t) flows_controlled;
-	/* See wire/sniffer.h.  sniffs: the ports of our host whose packets we want to see.
+	/* See wire/tap.h.  sniffs: the ports of our host whose packets we want to see.
 	 * sniffers: the slots of processes that may want to see ours. */
 	_Atomic(uint32_t) sniffs;
 	_Atomic(uint64_t) sniffers[REGISTRY_SLOTS / 64];

@@ -6,14 +6,6 @@
 
 #include <stdio.h>
 
-/* What the walks through unicast and multicast tables have in common. */
-
-/* Says why one of the two ends of a link does not let the packet pass, or SUBNET_ARRIVES. */
-enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row, uint32_t peer,
-				 const struct subnet_packet *p) must_check;
-
-/* Looks things up.  The daemon may change them meanwhile. */
-
 /* The daemon may die while it writes an entry.  After this many attempts the entry counts as
  * empty. */
 #define GID_READ_ATTEMPTS 1000
@@ -135,7 +127,7 @@ uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
 	       (lanes ? lanes : LANES_UNSAID);
 }
 
-/* Follows the forwarding tables.  The daemon may change the tables meanwhile. */
+/* Follows the forwarding tables. */
 
 static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
 {
@@ -189,8 +181,9 @@ bool subnet_port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t d
 	       table_has(p, pkey);
 }
 
-enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row, uint32_t peer,
-				 const struct subnet_packet *p)
+/* Says why one of the two ends of a link does not let the packet pass, or SUBNET_ARRIVES. */
+static must_check enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row,
+						   uint32_t peer, const struct subnet_packet *p)
 {
 	uint32_t mtu = atomic_load_explicit(&s->ports[row].mtu, memory_order_acquire);
 

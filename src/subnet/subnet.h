@@ -173,7 +173,7 @@ struct subnet {
 	uint32_t gid_index_mask;
 };
 
-/* ---- layout.c: the block itself ---- */
+/* ---- edit.c: the block itself ---- */
 
 struct subnet_shape {
 	uint32_t nodes, ports, gids;
@@ -187,7 +187,7 @@ void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *sh
  * version, or -EBADMSG if its tables do not fit. */
 int subnet_attach(struct subnet *s, void *memory, size_t bytes) must_check;
 
-/* ---- route.c: looking ---- */
+/* ---- lookup.c: looking ---- */
 
 struct subnet_gid_entry {
 	union ib_gid gid;
@@ -241,7 +241,7 @@ struct subnet_packet {
 };
 
 /*
- * walk.c: where a packet from a port goes, link by link as the tables of the switches say, and
+ * lookup.c: where a packet from a port goes, link by link as the tables of the switches say, and
  * whether it arrives at the port that is meant.  Ethernet has no tables, and neither has a subnet
  * without switches: there every active port reaches every other.
  */
@@ -253,7 +253,7 @@ static inline enum subnet_way subnet_route(const struct subnet *s, uint32_t from
 	return subnet_route_packet(s, from, &(struct subnet_packet){.dlid = dlid}, to);
 }
 /*
- * group.c: follows the tree that a packet to the multicast LID p->dlid takes.  Calls fn for each
+ * lookup.c: follows the tree that a packet to the multicast LID p->dlid takes.  Calls fn for each
  * link, with the port that the packet leaves by and the port that it comes to, until fn returns
  * false.
  */

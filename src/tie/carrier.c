@@ -17,7 +17,7 @@
 #include "fabric/client/client.h"
 #include "tie/packets.h"
 #include "wire/payload.h"
-#include "wire/sniffer.h"
+#include "wire/tap.h"
 #include "wire/wire.h"
 
 /*

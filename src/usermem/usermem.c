@@ -145,10 +145,6 @@ bool usermem_readable(const struct run *run, uint32_t n)
  * first use.
  */
 
-/* The kernel reports some byte of the access that faulted.  A wide access may begin before a run or
- * end behind it, but it stays in the same page. */
-#define PAGE_MASK ((uintptr_t)4096 - 1)
-
 struct stretch {
 	struct usermem_list list[2];
 	jmp_buf out;
@@ -178,6 +174,8 @@ bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
 	return true;
 }
 
+/* The kernel reports some byte of the access that faulted.  A wide access may begin before a run or
+ * end behind it, but it stays in the same page. */
 static bool on_page_of(const struct run *r, uintptr_t addr)
 {
 	uintptr_t start = (uintptr_t)r->addr & ~PAGE_MASK;

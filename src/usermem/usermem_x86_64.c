@@ -3,7 +3,7 @@
  * Touches application memory on x86-64 with the instructions of usermem_touch.h.  usermem_fault()
  * looks up the interrupted instruction and moves the saved instruction pointer.  It ignores the
  * faulting address, because a non-canonical pointer raises a signal without one.  A table cannot
- * list the instructions of foreign code; usermem_guarded.c runs that.
+ * list the instructions of foreign code; usermem_guarded runs that.
  *
  * Order: x86 keeps stores in program order, and the stores of a string instruction before those
  * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so writing

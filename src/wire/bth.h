@@ -67,7 +67,7 @@ enum bth_transport {
 enum frame_sender {
 	FRAME_OF_TIE,	 /* it comes from outside of the fabric, to the programs of the port */
 	FRAME_OF_SWITCH, /* it has come from the wire, and a rule sends it there again */
-	FRAME_OF_PACKET, /* a packet as a frame of RoCE, for those who sniff (wire/sniffer.h) */
+	FRAME_OF_PACKET, /* a packet as a frame of RoCE, for those who sniff (wire/tap.h) */
 };
 
 /*

@@ -17,7 +17,7 @@
 #include "wire/link.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
-#include "wire/record_form.h"
+#include "wire/record.h"
 #include "wire/short_send.h"
 
 /* A packet whose payload goes along takes at most this part of the ring, so that several fit. */

@@ -9,10 +9,9 @@
 #include "prm/mad.h"
 #include "wire/counter_shard.h"
 #include "wire/inbox.h"
-#include "wire/packet_explain.h"
+#include "wire/pkt.h"
 #include "wire/payload.h"
 #include "wire/process.h"
-#include "wire/size.h"
 
 void gsi_close(struct gsi *g)
 {

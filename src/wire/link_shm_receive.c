@@ -3,11 +3,11 @@
 #include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/short_send.h"
-#include "wire/deliver.h"
+#include "wire/process.h"
 #include "wire/link_shm.h"
-#include "wire/packet_explain.h"
+#include "wire/pkt.h"
 #include "wire/route.h"
-#include "wire/sniffer.h"
+#include "wire/tap.h"
 
 /* A visit that waits for a frame looks so often, which takes some 10 ns each time.  After so many
  * visits in vain a visit looks once again. */

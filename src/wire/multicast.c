@@ -12,8 +12,7 @@
 #include "base/trace.h"
 #include "wire/process.h"
 #include "wire/counter_shard.h"
-#include "wire/packet_explain.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 #include "wire/traffic.h"
 
 static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");

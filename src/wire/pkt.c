@@ -1,6 +1,14 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-/* Names for traces. */
+// SPDX-License-Identifier: BSD-2-Clause
+/* Packets: their names for traces, their size, and what is said of those that the wire drops. */
 #include "wire/pkt.h"
+
+#include "base/compiler.h"
+#include "prm/mad.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+/* Names for traces. */
 
 static const char *const op_names[BTH_OP_COUNT] = {
 	[BTH_SEND_FIRST] = "SEND_FIRST",
@@ -50,4 +58,75 @@ const char *aeth_nak_name(uint8_t syndrome)
 	const char *name = names[syndrome & AETH_VALUE_MASK];
 
 	return name ? name : "RESERVED";
+}
+
+uint32_t path_routing_octets(const struct path *path, bool ethernet)
+{
+	if (!ethernet)
+		return LRH_OCTETS + (path->grh ? GRH_OCTETS : 0);
+	if (path->roce_v1)
+		return ETHERNET_OCTETS + GRH_OCTETS + ETHERNET_FCS;
+	return ETHERNET_OCTETS + (ib_gid_is_ipv4(&path->sgid) ? IPV4_OCTETS : IPV6_OCTETS) +
+	       UDP_OCTETS + ETHERNET_FCS;
+}
+
+uint32_t pkt_wire_packets(const struct pkt *p)
+{
+	return pkt_props(p)->payload && p->npkts ? p->npkts : 1;
+}
+
+uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet)
+{
+	const struct bth_props *props = pkt_props(p);
+	uint32_t n = pkt_wire_packets(p);
+	uint64_t each = routing_octets(p->path, ethernet) + BTH_OCTETS +
+			bth_transport_octets(p->opcode) + ICRC_OCTETS;
+
+	return n * each + (n > 1 ? bth_ext_octets_of_many(props) : bth_ext_octets(props)) +
+	       align_up(p->payload_len, 4);
+}
+
+/* Says to whom a packet with many receivers goes. */
+static const char *group_text(const struct pkt *p, char text[INET6_ADDRSTRLEN])
+{
+	const uint8_t *b = p->path->dgid.raw;
+
+	if (pkt_transport(p) == BTH_RAW)
+		(void)snprintf(text, INET6_ADDRSTRLEN, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1],
+			       b[2], b[3], b[4], b[5]);
+	else if (!inet_ntop(AF_INET6, b, text, INET6_ADDRSTRLEN))
+		*text = '\0';
+	return text;
+}
+
+void packet_explain_group(const struct subnet *s, uint32_t row, const struct pkt *p,
+			  const char *why)
+{
+	char port[SUBNET_PORT_TEXT], group[INET6_ADDRSTRLEN];
+
+	explain_line((uintptr_t)why ^ p->sqpn, "%s %s of QP 0x%x to %s: %s",
+		     subnet_port_text(s, row, port),
+		     pkt_transport(p) == BTH_RAW ? "frame" : "datagram", p->sqpn,
+		     group_text(p, group), why);
+}
+
+void packet_explain_gsi_key(const struct subnet *s, uint32_t row, const struct pkt *p)
+{
+	char port[SUBNET_PORT_TEXT];
+
+	explain_line((uint64_t)p->qkey << 24 ^ p->sqpn,
+		     "%s datagram of QP 0x%x to QP 1: dropped where it arrives: Q_Key mismatch: "
+		     "the datagram has 0x%x, and QP 1 of every port 0x%x",
+		     subnet_port_text(s, row, port), p->sqpn, p->qkey, MAD_QKEY_WELL_KNOWN);
+}
+
+void packet_explain_sender(const struct subnet *s, const struct pkt *p)
+{
+	char here[SUBNET_PORT_TEXT], there[SUBNET_PORT_TEXT];
+
+	explain_line(p->dqpn ^ (uint64_t)p->sqpn << 24,
+		     "%s QP 0x%x %s psn 0x%x: dropped: it says that it comes from %s QP 0x%x, and "
+		     "the process that has sent it has not got that port and number",
+		     subnet_port_text(s, p->path->dst_port, here), p->dqpn, bth_op_name(p->opcode),
+		     p->psn, subnet_port_text(s, p->path->src_port, there), p->sqpn);
 }

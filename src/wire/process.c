@@ -1,17 +1,82 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A process on the wire: its links, and where each of them leads. */
+#include "wire/process.h"
+
+#include "base/log.h"
+#include "wire/flow_control.h"
+#include "wire/inbox.h"
+#include "wire/link.h"
+#include "wire/tap.h"
+#include "wire/wakeup_fifo.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "wire/flow_control.h"
-#include "wire/inbox.h"
-#include "wire/wakeup_fifo.h"
-#include "wire/process.h"
-#include "wire/sniffer.h"
+/* The link to owners that no other link leads to. */
+
+static enum wire_verdict none_xmit(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)l;
+	(void)to;
+	(void)p;
+	return WIRE_LOST;
+}
+
+static uint32_t none_max_payload(struct link *l, uint32_t to, bool by_reference_ok)
+{
+	(void)l;
+	(void)to;
+	(void)by_reference_ok;
+	return LINK_MIN_PAYLOAD;
+}
+
+static bool none_has_room(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)l;
+	(void)to;
+	(void)p;
+	return true;
+}
+
+const struct link_ops link_none_ops = {
+	.xmit = none_xmit,
+	.max_payload = none_max_payload,
+	.has_room = none_has_room,
+};
+
+/* Loopback within the process: the receiver runs inside of the sender's wire_xmit. */
+
+static enum wire_verdict local_xmit(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)to;
+	return wire_process_deliver(l->process, p) ? WIRE_SENT : WIRE_LOST;
+}
+
+static uint32_t local_max_payload(struct link *l, uint32_t to, bool by_reference_ok)
+{
+	(void)l;
+	(void)to;
+	(void)by_reference_ok;
+	return (uint32_t)IB_MAX_MSG_BYTES;
+}
+
+static bool local_has_room(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)l;
+	(void)to;
+	(void)p;
+	return true;
+}
+
+const struct link_ops link_local_ops = {
+	.immediate = true,
+	.xmit = local_xmit,
+	.max_payload = local_max_payload,
+	.has_room = local_has_room,
+};
 
 void wire_process_add_link(struct wire_process *h, struct link *l, uint32_t first, uint32_t end)
 {

@@ -70,8 +70,6 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 /* Shows the packet to the taps, if the slot is observed. */
 void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p) __attribute__((cold));
 
-/* Gives what the port has sent to processes that sniff there. */
-void sniffer_packet(struct wire *w, const struct pkt *p) __attribute__((cold));
 /* Takes such a packet as a frame, from this process or another one.  Call it in a reader's
  * section. */
 void sniffer_deliver(struct wire_process *h, const struct pkt *p);
@@ -80,3 +78,9 @@ void sniffer_deliver(struct wire_process *h, const struct pkt *p);
  * reader's section; false: nobody here wants the packet. */
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p);
 bool multicast_deliver(struct wire_process *h, const struct pkt *p);
+
+/* Delivers packets that have arrived to the ports of this process. */
+
+/* Delivers to the port that the packet names, or to all ports that listen to its group.  False:
+ * nobody takes it. */
+bool wire_process_deliver(struct wire_process *h, const struct pkt *p);

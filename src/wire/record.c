@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "wire/record.h"
-#include "wire/record_form.h"
 #include "wire/ring.h"
 
 /* Bytes of a frame's address. */

@@ -7,9 +7,9 @@
 #include "base/hazard.h"
 #include "wire/traffic.h"
 #include "wire/process.h"
-#include "wire/record_form.h"
+#include "wire/record.h"
 #include "wire/route.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 uint32_t short_send_octets(uint8_t opcode, uint32_t payload_len)
 {

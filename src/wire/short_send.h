@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "wire/record_form.h"
+#include "wire/record.h"
 #include "wire/wire.h"
 
 struct channel;

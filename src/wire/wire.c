@@ -1,17 +1,72 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
+// SPDX-License-Identifier: BSD-2-Clause
 /* Ports on the wire: what they send goes to the link that its route names. */
+#include "wire/wire.h"
+
+#include "base/clock.h"
+#include "base/hazard.h"
+#include "base/trace.h"
+#include "wire/counter_shard.h"
+#include "wire/process.h"
+#include "wire/gsi.h"
+#include "wire/route.h"
+#include "wire/pkt.h"
+#include "wire/tap.h"
+#include "wire/traffic.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/hazard.h"
-#include "base/trace.h"
-#include "wire/gsi.h"
-#include "wire/process.h"
-#include "wire/route.h"
-#include "wire/counter_shard.h"
-#include "wire/traffic.h"
-#include "wire/violation.h"
-#include "wire/size.h"
+#define VIOLATION_PAUSE_NS 100000000ull
+
+bool violation_due(_Atomic(uint64_t) *next_ns)
+{
+	uint64_t now = clock_ns();
+	uint64_t next = atomic_load_explicit(next_ns, memory_order_relaxed);
+
+	return now >= next &&
+	       atomic_compare_exchange_strong(next_ns, &next, now + VIOLATION_PAUSE_NS);
+}
+
+struct key_violation violation_of(const struct pkt *p, uint32_t row, enum key_violation_kind kind)
+{
+	const struct path *path = p->path;
+
+	return (struct key_violation){
+		.row = row,
+		.key = kind == VIOLATION_QKEY ? p->qkey : p->pkey,
+		.sqpn = p->sqpn,
+		.dqpn = p->dqpn,
+		.slid = path->slid,
+		.dlid = path->dlid,
+		.sl = path->sl,
+		.kind = (uint8_t)kind,
+		.grh = path->grh,
+		.sgid = path->sgid,
+		.dgid = path->dgid,
+	};
+}
+
+/* Counts a packet that a switch's port has not let pass, both as sent by our port and as refused
+ * there (wire/traffic.h), and tells of it when it is time. */
+static __attribute__((cold)) void violation_at_switch(struct wire *w, const struct pkt *p)
+{
+	const struct wire_process_attr *attr = &w->host->attr;
+	uint32_t cell = w->traffic ? traffic_find_refused(w->traffic, p->path) : TRAFFIC_NONE;
+	uint64_t words = pkt_wire_octets(p, w->ethernet) / 4, packets = pkt_wire_packets(p);
+	struct key_violation v;
+
+	if (cell != TRAFFIC_NONE) {
+		traffic_add(w->traffic, cell, words, packets);
+	} else {
+		shard_count(w->counters, PORT_XMIT_DATA, words);
+		shard_count(w->counters, PORT_XMIT_PACKETS, packets);
+	}
+	if (!attr->violated || !violation_due(&w->violation_next_ns))
+		return;
+	v = violation_of(p, w->port_row, VIOLATION_PKEY_AT_SWITCH);
+	v.key = p->path->pkey;
+	attr->violated(attr->user, &v);
+}
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
 {
@@ -238,4 +293,60 @@ void wire_catch_up(struct wire *w)
 		if (l->ops->catch_up)
 			l->ops->catch_up(l);
 	}
+}
+
+/* Hands a packet to the wire's client and counts it.  Call it in a reader's section. */
+static bool wire_deliver(struct wire *w, const struct pkt *p)
+{
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+	uint32_t n = pkt_wire_packets(p);
+
+	/* The port may have gone down while the packet was on its way. */
+	if (!client || !subnet_port_active(w->host->attr.subnet, w->port_row))
+		return false;
+	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_RCV_PACKETS, n);
+	if (slot_observed(w->host->slot))
+		tap_packet(w, TAP_DELIVERED, p);
+	client->receive(client->user, p);
+	return true;
+}
+
+/* Hands the packet to a process that carries what its port sends out of the fabric.  Call it in a
+ * reader's section. */
+static bool wire_carry(struct wire_process *h, const struct pkt *p)
+{
+	struct wire *from = wire_process_wire(h, p->path->src_port);
+	const struct wire_client *client;
+
+	if (!from || !subnet_port_active(h->attr.subnet, from->port_row))
+		return false;
+	client = atomic_load_explicit(&from->client, memory_order_acquire);
+	if (!client || !client->carry)
+		return false;
+	client->carry(client->user, p);
+	return true;
+}
+
+bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
+{
+	bool delivered;
+
+	hazard_enter();
+	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
+		if (sniffer_is_copy(p))
+			sniffer_deliver(h, p);
+		else
+			(void)multicast_deliver(h, p);
+		delivered = true;
+	} else {
+		struct wire *to = wire_process_wire(h, p->path->dst_port);
+
+		if (unlikely(h->attr.carries))
+			delivered = wire_carry(h, p);
+		else
+			delivered = to && wire_deliver(to, p);
+	}
+	hazard_leave();
+	return delivered;
 }

@@ -18,9 +18,10 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "prm/mad.h"
+#include "registry/registry.h"
 #include "subnet/subnet.h"
 #include "wire/pkt.h"
-#include "registry/registry.h"
 
 struct short_send;
 struct expose;
@@ -242,3 +243,15 @@ enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);
  * WIRE_LOST: the port is down, or no process at the port has the number.
  */
 enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *pkt);
+
+/* Packets with bad keys, and how often the subnet's manager hears of them. */
+
+/*
+ * Says whether it is time to tell the subnet's manager of a bad key again.  A port with a bad
+ * neighbour may see millions of bad keys in a second, while a trap that nobody has repressed is
+ * under way once anyway; so the port tells of one of each kind in a while.  Only one of several
+ * threads gets true.
+ */
+bool violation_due(_Atomic(uint64_t) *next_ns) must_check;
+/* Describes the violation by the packet; struct key_violation explains 'row'. */
+struct key_violation violation_of(const struct pkt *p, uint32_t row, enum key_violation_kind kind);

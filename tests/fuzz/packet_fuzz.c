@@ -21,7 +21,7 @@
 #include "wire/channel.h"
 #include "exposure/expose.h"
 #include "wire/inbox.h"
-#include "wire/record_form.h"
+#include "wire/record.h"
 
 #define PEER	      1u
 #define PEER_QPN      (512u << REGISTRY_CHUNK_SHIFT)

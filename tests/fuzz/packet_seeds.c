@@ -4,7 +4,7 @@
 
 #include "fuzz_device.h"
 #include "packet_ops.h"
-#include "wire/record_form.h"
+#include "wire/record.h"
 #include "wire/ring.h"
 
 static void put_op(struct seed *s, unsigned qp, enum op op)

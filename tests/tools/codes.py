@@ -68,7 +68,7 @@ def reasons_of_traces(session):
     """The words that the transport, the wire and the keys' verdicts print are all known."""
     words = set()
     for pattern in ("src/adapter/transport/res*.c", "src/adapter/transport/data*.c",
-                    "src/adapter/transport/comp*.c", "src/wire/route.c", "src/wire/deliver.c"):
+                    "src/adapter/transport/comp*.c", "src/wire/route.c", "src/wire/wire.c"):
         for path in SOURCE.glob(pattern):
             words |= set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', path.read_text()))
     for path, name in (("src/adapter/memory/mkey.h", "mkey_verdict_name"),

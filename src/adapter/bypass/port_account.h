@@ -6,7 +6,7 @@
 #include "adapter/core/device.h"
 #include "exposure/expose.h"
 #include "wire/traffic.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 #include "wire/wire.h"
 
 /* In units of PortXmitData: words of 4 octets. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The port counts all of them, and tells of one of each kind in a while (wire/violation.h). */
+/* The port counts all of them, and tells of one of each kind in a while (wire/wire.h). */
 #include "adapter/core/violation.h"
 
 #include "wire/counter_shard.h"
-#include "wire/violation.h"
+#include "wire/wire.h"
 
 void violation_count(struct adapter *a, const struct pkt *pkt, enum port_counter c)
 {

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/hazard.h"
 #include "base/trace.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 /* If nobody polls, a queue that found the wire busy tries again after this time. */
 #define BUSY_RETRY_NS 20000u

@@ -10,7 +10,7 @@
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/ethernet/flow_deep.h"
 #include "base/hazard.h"
-#include "wire/sniffer.h"
+#include "wire/tap.h"
 
 #define BUCKETS 1024u
 

@@ -8,7 +8,7 @@
 #include "wire/counter_shard.h"
 #include "wire/flow_control.h"
 #include "wire/inbox.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 #define NS 1000000000u
 /* After a pause, as much may go at once as the rate allows in this time. */

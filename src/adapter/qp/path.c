@@ -6,7 +6,7 @@
 #include "prm/cqe.h"
 #include "prm/wqe.h"
 #include "wire/roce.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path)
 {

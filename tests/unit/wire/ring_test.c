@@ -9,7 +9,6 @@
 
 #include "wire/short_send.h"
 #include "wire/record.h"
-#include "wire/record_form.h"
 #include "check.h"
 #include "ring_ends.h"
 

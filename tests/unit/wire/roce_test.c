@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "subnet/subnet.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 static const uint8_t smac[6] = {2, 0, 0, 0, 0, 1}, dmac[6] = {2, 0, 0, 0, 0, 2};
 

@@ -6,7 +6,7 @@
 #include "test_fabric.h"
 #include "wire/payload.h"
 #include "wire/roce.h"
-#include "wire/sniffer.h"
+#include "wire/tap.h"
 
 #define BYTES 100u
 

@@ -4,7 +4,7 @@
  * looks.
  */
 #include "test_fabric.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 #include "wire/tap.h"
 
 #define MTU 1024u

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "test_fabric.h"
-#include "wire/deliver.h"
+#include "wire/process.h"
 #include "wire/route.h"
-#include "wire/size.h"
+#include "wire/pkt.h"
 
 static struct test_process a;
 static unsigned received;

@@ -71,7 +71,7 @@ static void rdma_burst_case_down(struct rdma_burst_case *d)
 }
 
 /* Octets of a WRITE and its acknowledgement beside the payload (IBTA chapter 9, annex A17). */
-static uint64_t header_octets(unsigned dev, uint32_t packets)
+static uint64_t headers_of_write(unsigned dev, uint32_t packets)
 {
 	/* LRH, BTH, ICRC; or Ethernet with its FCS, IPv6, UDP, BTH, ICRC */
 	uint64_t each = dev ? 14 + 4 + 40 + 8 + 12 + 4 : 8 + 12 + 4;
@@ -124,7 +124,7 @@ static void put_write(struct rdma_burst_case *d)
 	device_wqe_put(&w);
 	memcpy(d->model + to, d->src + from, len);
 	d->packets += packets;
-	d->words += (header_octets(d->dev, packets) + align_up(len, 4)) / 4;
+	d->words += (headers_of_write(d->dev, packets) + align_up(len, 4)) / 4;
 	d->requests++;
 }
 
