@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "adapter/steering.h"
-#include "prm/wqe.h"
-#include "prm/ib.h"
-#include "exposure/expose.h"
 #include "base/compiler.h"
 #include "base/endian.h"
+#include "exposure/expose.h"
+#include "prm/ib.h"
+#include "prm/wqe.h"
 
 struct adapter;
 struct cq;
@@ -518,3 +518,9 @@ void qpn_unreserve(struct adapter *a, uint32_t first);
 int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
 /* -EINVAL if the QP is not attached. */
 int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
+
+/* A port whose link is slow. */
+
+/* Makes the last link to the port take only so many bytes a second, and mark packets while
+ * mark_bytes wait in front of it; 0: the link is not slow.  Call it before packets arrive. */
+void adapter_congest(struct adapter *a, uint64_t bytes_per_second, uint64_t mark_bytes);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/congest.h"
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/transport/icm_writer.h"

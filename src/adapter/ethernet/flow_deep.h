@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "adapter/flow_key.h"
+#include "adapter/steering.h"
 
 /* The key is that of the outer headers.  What the frame does not have is zero. */
 void flow_deep_read(const uint8_t *frame, uint32_t bytes, const struct flow_key *key,

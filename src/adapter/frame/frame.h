@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "adapter/flow_key.h"
+#include "adapter/steering.h"
 #include "base/compiler.h"
 
 #define FRAME_MIN	  14u	/* two addresses and a type */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "adapter/congest.h"
+#include "adapter/adapter.h"
 #include "base/thread.h"
 #include "base/explain.h"
 #include "base/log.h"
