@@ -4,11 +4,11 @@
  *
  * Locks, in the order in which threads take them:
  *
- *   qp->sq (baton)         requester: the send ring and what has been sent of it
- *   resp.lock              responder: expected PSN, the receive message in progress
- *   comp.lock              completer: outstanding requests, oldest first
- *   cqs.lock               the list of completion queues: waiters of them
- *   srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
+ * qp->sq (baton)         requester: the send ring and what has been sent of it
+ * resp.lock              responder: expected PSN, the receive message in progress
+ * comp.lock              completer: outstanding requests, oldest first
+ * cqs.lock               the list of completion queues: waiters of them
+ * srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
  *
  * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
  * our completer.  A thread that holds the responder's or the completer's lock and wants the
@@ -17,18 +17,62 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "adapter/adapter.h"
-#include "adapter/core/icm_writers.h"
 #include "adapter/core/number.h"
-#include "adapter/core/pd.h"
-#include "adapter/core/reserve.h"
 #include "adapter/core/runq.h"
-#include "adapter/core/stage.h"
 #include "adapter/core/timer.h"
 #include "base/spin.h"
 #include "prm/cqe.h"
 #include "wire/wire.h"
+
+/* The queue pairs that a program has connected to themselves, to write steering entries with
+ * them. */
+
+struct qp;
+
+#define ICM_WRITERS 256u
+
+struct icm_writers {
+	struct spin lock; /* held by threads that change it; readers take none */
+	_Atomic(uint32_t) n;
+	struct {
+		_Atomic(struct qp *) qp;
+		_Atomic(uint32_t) seen; /* all requests up to this producer counter are done */
+	} row[ICM_WRITERS];
+};
+
+/*
+ * A buffer in which code makes a message that goes straight to another process.  Each part of a
+ * message has a cost of its own, such as a system call, which costs as much as a copy of some ten
+ * kilobytes.  So the buffer is large, larger than stacks allow, and all threads of the adapter
+ * share one.  A thread that finds it taken uses a smaller one.
+ */
+
+/* Less than one call of the kernel way moves (reach/way_internal.h), so that it stays in the
+ * second-level cache. */
+#define STAGE_BYTES (256u << 10)
+/* The size of the buffer on the stack, which stays in the first-level cache. */
+#define STAGE_SMALL_BYTES 16384u
+/* Bytes that lie in one cache line at their destination lie in one line of the buffer, too. */
+#define STAGE_ALIGN 64u
+
+struct stage {
+	struct spin lock; /* tried, never waited for: its holder may make system calls */
+	uint8_t *bytes;	  /* NULL: there is no buffer */
+};
+
+/* Reserves the buffer, whose pages come when they are first used. */
+void stage_init(struct stage *s);
+void stage_release(struct stage *s);
+
+typedef bool stage_fn(void *user, uint8_t *stage, uint64_t bytes);
+/* Calls fn with the buffer; if there is none, or another thread has it, with one on the stack. */
+bool stage_work(struct stage *s, stage_fn *fn, void *user);
+/* Calls fn with a buffer on the stack. */
+bool stage_work_small(stage_fn *fn, void *user);
 
 struct cq_bell;
 struct multicast;

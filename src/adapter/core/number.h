@@ -1,4 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The numbers of the objects of a device. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "adapter/adapter.h"
+#include "base/compiler.h"
+#include "base/hazard.h"
+#include "registry/registry.h"
+
+/*
+ * Numbers, from 1 on, for objects that only their own device names, and the objects.  A number that
+ * was given back is given out again as late as possible.
+ *
+ * Each frame that comes by looks a number up, without a lock, as a reader.
+ */
+
+#define IDS_CHUNK  256u
+#define IDS_CHUNKS 256u
+
+struct ids_chunk {
+	_Atomic(void *) object[IDS_CHUNK];
+};
+
+struct ids {
+	pthread_mutex_t lock;
+	uint32_t next; /* where the search for a free number begins */
+	_Atomic(struct ids_chunk *) chunk[IDS_CHUNKS];
+};
+
+void ids_init(struct ids *ids);
+void ids_release(struct ids *ids);
+/* Returns the number, -ENOMEM or -ENOSPC. */
+int64_t ids_add(struct ids *ids, void *object) must_check;
+/* Removes the object, and waits until no reader holds it any more. */
+void ids_remove(struct ids *ids, uint32_t number);
+
+static inline void *ids_find(struct ids *ids, uint32_t number)
+{
+	struct ids_chunk *chunk;
+
+	if (number >= IDS_CHUNK * IDS_CHUNKS)
+		return NULL;
+	chunk = atomic_load_explicit(&ids->chunk[number / IDS_CHUNK], memory_order_acquire);
+	return chunk ? hazard_take(&chunk->object[number % IDS_CHUNK]) : NULL;
+}
+
 /*
  * Numbers (QPN, SRQN, mkey index) and the objects that they name.
  *
@@ -9,14 +58,6 @@
  * Each packet or scatter entry looks a number up, and each object inserts one.  So it is an array
  * of arrays, which readers use without a lock (base/hazard.h).
  */
-#pragma once
-
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "adapter/adapter.h"
-#include "base/hazard.h"
-#include "registry/registry.h"
 
 struct number_space {
 	_Atomic(_Atomic(void *) *) chunk[REGISTRY_CHUNKS];
@@ -52,3 +93,45 @@ static inline void *number_find(struct number_space *s, uint32_t number)
 		return NULL;
 	return hazard_take(&chunk[number & (NUMBER_CHUNK - 1)]);
 }
+
+/*
+ * Ranges of QP numbers that no queue pair gets.  Programs give them to connections whose queue
+ * pairs have numbers of another kind.  The ranges come from chunks of their own, so that they stay
+ * whole.
+ */
+
+struct adapter;
+
+#define RESERVE_RANGE  (1u << ADAPTER_LOG_RESERVED_QPNS)
+#define RESERVE_RANGES (NUMBER_CHUNK / RESERVE_RANGE) /* ranges of a chunk */
+
+struct reserve_chunk {
+	uint32_t first;
+	uint32_t used; /* a bit for each range */
+	struct reserve_chunk *next;
+};
+
+struct reserve {
+	pthread_mutex_t lock;
+	struct reserve_chunk *chunks;
+};
+
+void reserve_init(struct reserve *r);
+void reserve_release(struct reserve *r);
+
+/*
+ * Numbers of protection domains and XRC domains.  A domain has no state of its own: keys and queues
+ * carry its number, and their numbers must be equal.  Numbers are private to the process, because
+ * keys and queues are looked up there.
+ */
+
+struct pd_space {
+	pthread_mutex_t lock;
+	uint32_t fresh; /* all numbers below were given out once */
+	uint32_t *freed;
+	uint32_t nfreed;
+	uint32_t capacity;
+};
+
+void pd_space_init(struct pd_space *s);
+void pd_space_release(struct pd_space *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/core/stage.h"
+#include "adapter/core/device.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
  * steering. */
 #pragma once
 
-#include "adapter/core/ids.h"
+#include "adapter/core/number.h"
 #include "adapter/ethernet/flow.h"
 #include "adapter/ste/definer.h"
 #include "adapter/ste/icm.h"
