@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Executes requests without packets, counts them at the ports, and ends what peers do so. */
 #include "adapter/bypass/bypass.h"
 
+#include "adapter/bypass/bypass_peer.h"
+#include "adapter/bypass/remote_memory.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/signed/transfer.h"
-#include "adapter/bypass/remote_memory.h"
 #include "base/trace.h"
 #include "usermem/usermem.h"
+
+void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
+		       const struct message_sizes *answers)
+{
+	struct message_sizes m = *answers;
+	bool ethernet = a->port->ethernet;
+	const struct port_account ours = {
+		.sent = request_octets(path, ethernet, &m) * m.messages / 4,
+		.sent_packets = m.messages,
+		.received = message_octets(path, ethernet, &m) / 4,
+		.received_packets = m.packets,
+		.request = PORT_COUNTERS,
+		.requests = m.messages,
+	};
+
+	port_account_both(a, path, f, &ours,
+			  m.kind == MESSAGE_ANSWER ? HW_RX_READ_REQUESTS : HW_RX_ATOMIC_REQUESTS);
+}
 
 /* Longer messages would keep this thread for too long; between packets it can look at other
  * work. */
@@ -368,4 +388,60 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	    unlikely(qp->req.executed))
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	return bypass_try(qp, w);
+}
+
+/* The responder of a DC target may lose its block meanwhile, or get another one for a new
+ * connection. */
+static struct qp_block *block_of(const struct qp *qp)
+{
+	return __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
+}
+
+/* May peers be at the responder, or be reading payloads that were given up so far? */
+static bool revocation_needed(struct qp *qp, uint32_t given_up)
+{
+	return block_of(qp) || given_up != atomic_load(&qp->comp.waited_for);
+}
+
+static void revocation_over(struct qp *qp, uint32_t given_up)
+{
+	const struct qp_block *b = block_of(qp);
+
+	atomic_store(&qp->comp.waited_for, given_up);
+	if (b)
+		trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
+		      qp_word_epoch(qp_word_load(&b->word)));
+}
+
+void bypass_revoke_qp(struct qp *qp)
+{
+	uint32_t given_up = atomic_load(&qp->comp.given_up);
+
+	if (!revocation_needed(qp, given_up))
+		return;
+	expose_revoke(wire_expose(qp->adapter->wire));
+	revocation_over(qp, given_up);
+}
+
+void bypass_revoke_ask(struct qp *qp)
+{
+	uint32_t given_up = atomic_load(&qp->comp.given_up);
+
+	if (!revocation_needed(qp, given_up))
+		return;
+	qp->req.revocation = expose_revoke_ask(wire_expose(qp->adapter->wire));
+	qp->req.revocation_for = given_up;
+}
+
+bool bypass_revoke_over(struct qp *qp)
+{
+	uint64_t ticket = qp->req.revocation;
+
+	if (!ticket)
+		return true;
+	if (!expose_revoke_over(wire_expose(qp->adapter->wire), ticket))
+		return false;
+	qp->req.revocation = 0;
+	revocation_over(qp, qp->req.revocation_for);
+	return true;
 }

@@ -6,14 +6,154 @@
  * requester.  It decodes no other requests, and checks once per burst what holds for all of its
  * requests, because programs that want a message rate post such requests.
  */
-#include "adapter/bypass/remote_plain.h"
-#include "adapter/bypass/rdma_burst.h"
-#include "adapter/bypass/rdma_request.h"
-
-#include "adapter/qp/send_cqe.h"
-#include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
+
+#include "adapter/bypass/remote_memory.h"
+#include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_piece.h"
+#include "adapter/qp/send_wqe.h"
 #include "base/trace.h"
+
+#include <string.h>
+
+/* The plainest request, as rdma_burst.c reads it from the ring: an RDMA WRITE or READ of one packet
+ * with one piece of data. */
+
+/* The segments at the start of such a request. */
+struct rdma_segments {
+	struct wqe_ctrl ctrl;
+	struct wqe_raddr remote;
+	struct wqe_data data;
+};
+
+#define RDMA_UNITS (sizeof(struct rdma_segments) / WQE_UNIT)
+
+struct rdma_request {
+	struct rdma_segments seg; /* a copy */
+	struct send_piece piece;
+	uint32_t blocks; /* of the ring */
+	uint32_t srqn;	 /* XRC */
+	bool read;
+};
+
+/* Does the control segment begin such a request?  Then w->read is set. */
+static inline bool rdma_request_begins(const struct qp *qp, const struct wqe_ctrl *ctrl,
+				       struct rdma_request *w)
+{
+	uint8_t opcode = wqe_opcode(ctrl);
+
+	w->read = opcode == WQE_OP_RDMA_READ;
+	return (likely(opcode == WQE_OP_RDMA_WRITE) || (w->read && qp->reliable)) &&
+	       wqe_qpn(ctrl) == qp->qpn;
+}
+
+/* Reads the data segment, which is this one in the ring and the last of 'units'. */
+static inline bool rdma_request_piece(const struct qp *qp, const uint8_t *at, uint32_t units,
+				      struct rdma_request *w)
+{
+	return send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at, units, &w->piece) &&
+	       likely(!w->read || !w->piece.inlined);
+}
+
+/* Where the data lie in our memory; NULL: its key refuses. */
+static inline uint8_t *rdma_request_at(const struct qp *qp, const struct rdma_request *w)
+{
+	return (uint8_t *)(uintptr_t)send_piece_at(qp, &w->seg.data, &w->piece,
+						   w->read ? IB_ACCESS_LOCAL_WRITE : 0);
+}
+
+/*
+ * Reads the request at block of an XRC or DC queue pair, which has a further segment behind the
+ * first.  False: it is of another kind, or for another target than that to which the DCI is
+ * connected.
+ */
+static __attribute__((noinline)) bool rdma_request_xrc_dc(const struct qp *qp, uint32_t block,
+							  struct rdma_request *w);
+
+/* Reads the request at block; false: it is of another kind. */
+static inline __attribute__((always_inline)) bool
+rdma_request_fetch(const struct qp *qp, uint32_t block, struct rdma_request *w)
+{
+	const uint8_t *at = send_ring_at(qp, block);
+
+	if (unlikely(qp->bth != BTH_RC && qp->bth != BTH_UC))
+		return rdma_request_xrc_dc(qp, block, w);
+	w->blocks = 1;
+	w->srqn = 0;
+	return likely(usermem_fetch(&w->seg, at, sizeof(w->seg))) &&
+	       rdma_request_begins(qp, &w->seg.ctrl, w) &&
+	       rdma_request_piece(qp, at + offsetof(struct rdma_segments, data), RDMA_UNITS, w);
+}
+
+/* Reads plain requests of XRC and of a DCI: the queue or the target that they name stands in front
+ * of the address. */
+
+/* The segments behind the leading one. */
+struct request_rest {
+	struct wqe_raddr remote;
+	struct wqe_data data;
+};
+
+static bool request_piece(const struct qp *qp, const struct request_rest *rest, const uint8_t *at,
+			  uint32_t leading_bytes, struct rdma_request *w)
+{
+	w->seg.remote = rest->remote;
+	w->seg.data = rest->data;
+	return rdma_request_piece(qp, at + offsetof(struct request_rest, data),
+				  RDMA_UNITS + leading_bytes / WQE_UNIT, w);
+}
+
+static bool fetch_xrc(const struct qp *qp, const uint8_t *at, struct rdma_request *w)
+{
+	struct {
+		struct wqe_xrc xrc;
+		struct request_rest rest;
+	} s;
+
+	if (!usermem_fetch(&s, at + sizeof(struct wqe_ctrl), sizeof(s)))
+		return false;
+	w->blocks = 1;
+	w->srqn = be32_get(s.xrc.xrc_srqn) & IB_QPN_MASK;
+	return request_piece(qp, &s.rest, at + sizeof(struct wqe_ctrl) + sizeof(s.xrc),
+			     sizeof(s.xrc), w);
+}
+
+/* Does the DCI stay with the target that it is connected to? */
+static bool stays_connected(const struct qp *qp, const struct wqe_av *av)
+{
+	const struct wqe_av *target = qp->req.target;
+
+	return target && be32_get(av->dqp_dct) & WQE_AV_EXTENDED &&
+	       memcmp(av, target, sizeof(*av)) == 0;
+}
+
+static bool fetch_dc(const struct qp *qp, const uint8_t *at, const uint8_t *next,
+		     struct rdma_request *w)
+{
+	struct request_rest rest;
+	struct wqe_av av;
+
+	static_assert(sizeof(struct wqe_ctrl) + sizeof(av) == WQE_BLOCK, "it fills the block");
+	if (!usermem_fetch(&av, at + sizeof(struct wqe_ctrl), sizeof(av)) ||
+	    !stays_connected(qp, &av) || !usermem_fetch(&rest, next, sizeof(rest)))
+		return false;
+	w->blocks = 2;
+	return request_piece(qp, &rest, next, sizeof(av), w);
+}
+
+static bool rdma_request_xrc_dc(const struct qp *qp, uint32_t block, struct rdma_request *w)
+{
+	const uint8_t *at = send_ring_at(qp, block);
+
+	w->srqn = 0;
+	if (!usermem_fetch(&w->seg.ctrl, at, sizeof(w->seg.ctrl)) ||
+	    !rdma_request_begins(qp, &w->seg.ctrl, w))
+		return false;
+	if (qp->bth == BTH_XRC)
+		return fetch_xrc(qp, at, w);
+	/* a ring's end lies between blocks */
+	return fetch_dc(qp, at, send_ring_at(qp, block + 1), w);
+}
 
 /* The most requests in one visit to the peer's responder. */
 #define TURN 32u

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/bypass/remote_memory.h"
 
-#include "adapter/bypass/remote_plain.h"
-
 /* How often one request begins again because the target has revoked something meanwhile, mostly
  * something else. */
 #define MOVE_TRIES 4

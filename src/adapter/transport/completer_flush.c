@@ -5,7 +5,7 @@
  */
 #include "adapter/transport/completer.h"
 
-#include "adapter/bypass/revoke.h"
+#include "adapter/bypass/bypass.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/transport/dci.h"

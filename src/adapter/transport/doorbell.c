@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Executes a send doorbell: first the bursts of plain requests, then the requester for the rest. */
-#include "adapter/bypass/rdma_burst.h"
+#include "adapter/bypass/bypass.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
 #include "adapter/transport/send_burst.h"

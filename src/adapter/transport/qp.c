@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/bypass/revoke.h"
+#include "adapter/bypass/bypass.h"
 #include "adapter/ethernet/rss.h"
 #include "adapter/local/local.h"
 #include "adapter/qp/path.h"

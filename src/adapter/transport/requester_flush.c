@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completes everything that a program posts on a queue pair in error with a flush error. */
-#include "adapter/bypass/revoke.h"
+#include "adapter/bypass/bypass.h"
 #include "adapter/transport/requester.h"
 
 #include "adapter/qp/send_cqe.h"

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "adapter/bypass/revoke.h"
+#include "adapter/bypass/bypass.h"
 #include "adapter/qp/path.h"
 #include "adapter/core/device.h"
 #include "adapter/qp/qp_state.h"
