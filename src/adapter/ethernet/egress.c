@@ -1,17 +1,68 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See egress.h.  A frame that a queue sends meets the rules for sent frames, then those of the
+ * A frame that a queue sends meets the rules for sent frames, then those of the
  * switch.  Without rules it goes to the wire.  A frame that a rule of the switch gives to the
  * host's port arrives there as if it had come from elsewhere.
  */
 #include "adapter/ethernet/egress.h"
 
+#include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
-#include "adapter/ethernet/flow_counter.h"
-#include "adapter/ethernet/frame_pkt.h"
 #include "adapter/ethernet/route.h"
 #include "base/hazard.h"
 #include "base/trace.h"
+#include "wire/bth.h"
+
+#include <string.h>
+
+/* A frame in one piece as a packet of its port. */
+
+struct frame_pkt {
+	struct run run;
+	struct path path;
+	struct pkt pkt;
+};
+
+static inline void frame_pkt_make(struct frame_pkt *f, struct adapter *a, uint32_t sqpn,
+				  const uint8_t *frame, uint32_t bytes)
+{
+	f->run = (struct run){(void *)(uintptr_t)frame, bytes};
+	f->path = (struct path){
+		.src_port = wire_port_row(a->wire),
+		.dst_port = SUBNET_NONE,
+	};
+	f->pkt = (struct pkt){
+		.opcode = BTH_RAW | BTH_SEND_ONLY,
+		.sqpn = sqpn,
+		.dqpn = IB_MULTICAST_QPN,
+		.npkts = 1,
+		.path = &f->path,
+		.payload_len = bytes,
+		.nruns = 1,
+		.runs = &f->run,
+	};
+	memcpy(f->path.dgid.raw, frame, 6);
+}
+
+/* How often a switch may send what it receives back into a switch, in one process. */
+#define XMIT_NESTED 4u
+
+static _Thread_local unsigned xmit_nested;
+
+enum raw_verdict frame_to_wire(struct adapter *a, uint32_t sqpn, const uint8_t *frame,
+			       uint32_t bytes)
+{
+	struct frame_pkt f;
+	enum wire_verdict v;
+
+	if (xmit_nested == XMIT_NESTED)
+		return RAW_SENT; /* it is lost, because it goes round in circles */
+	frame_pkt_make(&f, a, sqpn, frame, bytes);
+	xmit_nested++;
+	v = wire_xmit(a->wire, &f.pkt);
+	xmit_nested--;
+	return v == WIRE_BUSY ? RAW_BUSY : RAW_SENT;
+}
 
 /* The device number of the function itself; 0 is that of the wire. */
 #define OWN_GVMI 1u

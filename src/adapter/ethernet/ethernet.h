@@ -3,10 +3,34 @@
  * steering. */
 #pragma once
 
+#include <stdatomic.h>
+
+#include "adapter/adapter.h"
 #include "adapter/core/number.h"
 #include "adapter/ethernet/flow.h"
 #include "adapter/ste/definer.h"
 #include "adapter/ste/icm.h"
+
+/* Counters of steering rules, as code that counts sees them: packets and bytes of frames. */
+
+struct flow_counter {
+	_Atomic(uint64_t) packets;
+	_Atomic(uint64_t) bytes;
+};
+
+/* The two numbers match only while nothing arrives. */
+static inline void flow_counter_add(struct flow_counter *c, uint32_t bytes)
+{
+	atomic_fetch_add_explicit(&c->packets, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed);
+}
+
+/* Headers of a tunnel, as code that puts frames into it sees them.  They do not change. */
+
+struct flow_headers {
+	uint32_t n;
+	uint8_t byte[FLOW_HEADERS_MAX];
+};
 
 #define FLOW_DEFINERS 256u
 

@@ -15,9 +15,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "adapter/adapter.h"
 #include "adapter/frame/frame.h"
+#include "adapter/steering.h"
 
 struct flow_layer;
 
@@ -60,3 +62,9 @@ void steering_find(struct steering *s, const struct steering_frame *frame,
 /* Rules without an adapter; flow_create and tests use them. */
 int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out) must_check;
 void steering_remove(struct steering *s, struct flow *flow);
+
+/* What a frame says behind its outer headers, for rules that look there. */
+
+/* The key is that of the outer headers.  What the frame does not have is zero. */
+void flow_deep_read(const uint8_t *frame, uint32_t bytes, const struct flow_key *key,
+		    struct flow_deep *out);

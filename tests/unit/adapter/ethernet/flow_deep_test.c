@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "adapter/ethernet/flow.h"
-#include "adapter/ethernet/flow_deep.h"
 #include "check.h"
 
 #define FRAMES 20000u
