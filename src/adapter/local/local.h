@@ -19,11 +19,6 @@ uint8_t local_execute(struct qp *qp, const struct send_wqe *w, bool *waits) must
 
 /* User-mode memory registration: changes what a key means. */
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Writes a protected signature value. */
-uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Executes memory-to-memory operations.  Of the engines behind these opcodes, this device has the
- * copy and, for LOCAL_MMO, the transposition. */
-uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Executes a request that waits: for completions of a queue, a word of memory or the time. */
 uint8_t wait_execute(struct qp *qp, const struct send_wqe *w, bool *waits) must_check;
 /* Enables requests of another send queue. */
@@ -32,4 +27,3 @@ uint8_t send_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
 uint8_t receive_en_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Prepares a new queue pair for waits. */
 void wait_init(struct qp *qp);
-uint8_t transpose_execute(struct qp *qp, const struct send_wqe *w) must_check;
