@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "signed_key.h"
 
-#include "adapter/memory/mkey_internal.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "base/hazard.h"
 
 #define ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "adapter/memory/mkey_internal.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "base/hazard.h"
 
 static const uint16_t lids[2] = {7, 9};

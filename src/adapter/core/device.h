@@ -79,7 +79,7 @@ struct multicast;
 struct null_mkey;
 struct ethernet;
 
-/* Regions that were deregistered lately, for explanations (memory/mkey_explain.h). */
+/* Regions that were deregistered lately, for explanations (memory/mkey.h). */
 struct gone_key {
 	uint32_t key;
 	uint64_t iova;

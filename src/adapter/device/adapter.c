@@ -10,7 +10,7 @@
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/ethernet/raw.h"
-#include "adapter/memory/null_mkey.h"
+#include "adapter/memory/mkey.h"
 #include "adapter/qp/flow.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_row.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * UMR work requests give an indirect key a new meaning (memory/mkey_update.c), bind a memory window
+ * UMR work requests give an indirect key a new meaning (memory/mkey_indirect.c), bind a memory window
  * or invalidate a key.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV
  * in this form.
  *
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "adapter/memory/mkey_update.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "adapter/qp/qp.h"
 #include "adapter/memory/window.h"
 #include "base/explain.h"

@@ -1,13 +1,101 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Memory keys of regions, the null key, and what is said of keys that refuse; see mkey.h. */
 #include "adapter/memory/mkey.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "adapter/memory/mkey_explain.h"
 #include "base/hazard.h"
+#include "base/memory_file.h"
 #include "base/trace.h"
 #include "exposure/expose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* The zeros are mapped only when somebody first reads them.  Every program asks
+ * for the key when it opens a device, and hardly any uses it; but the address range counts under a
+ * limit, and under mlockall. */
+
+/*
+ * The most bytes that one message carries.  Nobody writes the pages, so each of them is the
+ * kernel's one page of zeros.
+ */
+#define ZEROS_BYTES ((size_t)IB_MAX_MSG_BYTES)
+
+void null_mkey_init(struct null_mkey *n)
+{
+	pthread_mutex_init(&n->lock, NULL);
+}
+
+void null_mkey_release(struct null_mkey *n)
+{
+	uint8_t *zeros = atomic_load(&n->zeros);
+
+	if (zeros)
+		munmap(zeros, ZEROS_BYTES);
+	pthread_mutex_destroy(&n->lock);
+}
+
+/* The zeros; NULL if there is no room for them. */
+static uint8_t *zeros_of(struct null_mkey *n)
+{
+	uint8_t *zeros = atomic_load_explicit(&n->zeros, memory_order_acquire);
+
+	if (likely(zeros))
+		return zeros;
+	pthread_mutex_lock(&n->lock);
+	zeros = atomic_load_explicit(&n->zeros, memory_order_relaxed);
+	if (!zeros) {
+		zeros = sparse_map(ZEROS_BYTES, PROT_READ, -1, 0);
+		atomic_store_explicit(&n->zeros, zeros, memory_order_release);
+	}
+	pthread_mutex_unlock(&n->lock);
+	return zeros;
+}
+
+/* Nobody frees the index, so no other key can be mistaken for the null key. */
+int64_t adapter_null_key(struct adapter *a)
+{
+	struct null_mkey *n = a->null_mkey;
+	int64_t ret;
+
+	pthread_mutex_lock(&n->lock);
+	ret = atomic_load_explicit(&n->key, memory_order_relaxed);
+	if (ret)
+		goto unlock;
+	ret = number_take(&a->mkeys, &a->attr, NUMBER_MKEY);
+	if (ret < 0)
+		goto unlock;
+	ret = ret << 8;
+	atomic_store_explicit(&n->key, (uint32_t)ret, memory_order_release);
+unlock:
+	pthread_mutex_unlock(&n->lock);
+	return ret;
+}
+
+enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
+				    struct runs *runs)
+{
+	void *from = RUN_DISCARD;
+
+	if (u->remote || !u->key || u->key != atomic_load_explicit(&n->key, memory_order_acquire))
+		return MKEY_NO_KEY;
+	if (u->access & ~(uint32_t)IB_ACCESS_LOCAL_WRITE)
+		return MKEY_NO_RIGHT;
+	if (len > ZEROS_BYTES)
+		return MKEY_OUT_OF_RANGE;
+	if (!len)
+		return MKEY_OK;
+	if (runs->n == RUNS_MAX)
+		return MKEY_TOO_MANY_RUNS;
+	if (!(u->access & IB_ACCESS_LOCAL_WRITE))
+		from = zeros_of(n);
+	if (unlikely(!from))
+		return MKEY_NO_KEY;
+	runs_add(runs, 0, from, len);
+	return MKEY_OK;
+}
 
 struct mkey {
 	uint32_t key;
@@ -164,6 +252,9 @@ void mkey_note(struct adapter *a, struct mkey *m, enum key_why why)
 	m->noted = true;
 }
 
+static __attribute__((cold)) void mkey_explain_gone(struct adapter *a,
+						    const struct mkey_meaning *m);
+
 void mkey_destroy(struct adapter *a, struct mkey *m)
 {
 	mkey_conceal(a, m);
@@ -280,4 +371,182 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u)
 	struct mkey_meaning *m = number_find(&a->mkeys, u->key >> 8);
 
 	return m ? m->ops->invalidate(m, u) : MKEY_NO_KEY;
+}
+
+/* Rights as programs name them. */
+static const struct {
+	uint32_t bit;
+	const char *name;
+} rights[] = {
+	{IB_ACCESS_LOCAL_WRITE, "IBV_ACCESS_LOCAL_WRITE"},
+	{IB_ACCESS_REMOTE_WRITE, "IBV_ACCESS_REMOTE_WRITE"},
+	{IB_ACCESS_REMOTE_READ, "IBV_ACCESS_REMOTE_READ"},
+	{IB_ACCESS_REMOTE_ATOMIC, "IBV_ACCESS_REMOTE_ATOMIC"},
+	{IB_ACCESS_MW_BIND, "IBV_ACCESS_MW_BIND"},
+	{IB_ACCESS_ZERO_BASED, "IBV_ACCESS_ZERO_BASED"},
+	{IB_ACCESS_ON_DEMAND, "IBV_ACCESS_ON_DEMAND"},
+	{IB_ACCESS_HUGETLB, "IBV_ACCESS_HUGETLB"},
+	{IB_ACCESS_RELAXED_ORDERING, "IBV_ACCESS_RELAXED_ORDERING"},
+};
+
+#define RIGHTS_BYTES 240
+
+const char *access_text(uint32_t access, char *text, size_t size)
+{
+	size_t n = 0;
+
+	(void)snprintf(text, size, "none");
+	for (size_t i = 0; i < array_size(rights); i++) {
+		if (!(access & rights[i].bit) || n >= size)
+			continue;
+		n += (size_t)snprintf(text + n, size - n, "%s%s", n ? "|" : "", rights[i].name);
+	}
+	return text;
+}
+
+static const char *key_word(const struct mkey_refusal *r)
+{
+	return r->use.remote ? "rkey" : "lkey";
+}
+
+/* The access, in brackets behind the reason. */
+#define ACCESS_FORMAT "(address 0x%llx, %llu bytes)"
+#define ACCESS_OF(r)  (unsigned long long)(r)->va, (unsigned long long)(r)->len
+
+static bool key_is_region(const struct mkey_meaning *m, uint32_t key)
+{
+	return m && m->region_key == key;
+}
+
+static const struct gone_key *key_gone(const struct adapter *a, uint32_t key)
+{
+	for (unsigned i = 0; i < array_size(a->gone.keys); i++)
+		if (a->gone.keys[i].key == key && a->gone.keys[i].length)
+			return &a->gone.keys[i];
+	return NULL;
+}
+
+/* Notes that the key of this region ends, which explains a later use of the key. */
+static void mkey_explain_gone(struct adapter *a, const struct mkey_meaning *m)
+{
+	struct gone_keys *g = &a->gone;
+
+	if (m->region_key == MKEY_NO_REGION)
+		return;
+	spin_lock(&g->lock);
+	g->keys[g->next++ % array_size(g->keys)] = (struct gone_key){
+		.key = (uint32_t)m->region_key, .iova = m->iova, .length = m->length};
+	spin_unlock(&g->lock);
+}
+
+static bool explain_if_gone(struct adapter *a, const struct mkey_refusal *r)
+{
+	const struct gone_key *g;
+	struct gone_key gone;
+
+	spin_lock(&a->gone.lock);
+	g = key_gone(a, r->use.key);
+	if (g)
+		gone = *g;
+	spin_unlock(&a->gone.lock);
+	if (g)
+		explain_because("%s 0x%x was deregistered (ibv_dereg_mr, ibv_rereg_mr); it was of "
+				"0x%llx, %llu bytes " ACCESS_FORMAT,
+				key_word(r), r->use.key, (unsigned long long)gone.iova,
+				(unsigned long long)gone.length, ACCESS_OF(r));
+	return g;
+}
+
+/* Explains that nothing has this key. */
+static void explain_unknown(struct adapter *a, const struct mkey_refusal *r)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, r->use.key >> 8);
+	uint32_t swapped = __builtin_bswap32(r->use.key);
+
+	if (explain_if_gone(a, r))
+		return;
+	if (key_is_region(number_find(&a->mkeys, swapped >> 8), swapped))
+		explain_because("%s 0x%x is unknown, but 0x%x is a key here: is it in the wrong "
+				"byte order? " ACCESS_FORMAT,
+				key_word(r), r->use.key, swapped, ACCESS_OF(r));
+	else if (m && m->region_key != MKEY_NO_REGION)
+		explain_because("%s 0x%x is not valid; its index belongs to the MR of key 0x%x, "
+				"so it is wrong, or an earlier MR had it " ACCESS_FORMAT,
+				key_word(r), r->use.key, (uint32_t)m->region_key, ACCESS_OF(r));
+	else if (m)
+		explain_because("%s 0x%x is not valid; its index belongs to a memory window or "
+				"mkey, which is not bound or has another key now " ACCESS_FORMAT,
+				key_word(r), r->use.key, ACCESS_OF(r));
+	else
+		explain_because("%s 0x%x is unknown: no MR of this process on this device has "
+				"it " ACCESS_FORMAT,
+				key_word(r), r->use.key, ACCESS_OF(r));
+}
+
+static void explain_right(const struct mkey_meaning *m, const struct mkey_refusal *r)
+{
+	char has[RIGHTS_BYTES], lacks[RIGHTS_BYTES];
+
+	if (!key_is_region(m, r->use.key)) {
+		explain_because("the memory window or mkey of %s 0x%x does not allow %s to this "
+				"QP " ACCESS_FORMAT,
+				key_word(r), r->use.key,
+				access_text(r->use.access, lacks, sizeof(lacks)), ACCESS_OF(r));
+		return;
+	}
+	explain_because("the MR of %s 0x%x was registered without %s; it has %s " ACCESS_FORMAT,
+			key_word(r), r->use.key,
+			access_text(r->use.access & ~m->access, lacks, sizeof(lacks)),
+			access_text(m->access, has, sizeof(has)), ACCESS_OF(r));
+}
+
+/* Explains how far an access lies outside of a region. */
+static void explain_range(const struct mkey_meaning *m, const struct mkey_refusal *r)
+{
+	uint64_t end = r->va + r->len;
+	uint64_t stop = key_is_region(m, r->use.key) ? m->iova + m->length : 0;
+
+	if (!key_is_region(m, r->use.key))
+		explain_because("the access is not within the memory window or mkey of %s "
+				"0x%x " ACCESS_FORMAT,
+				key_word(r), r->use.key, ACCESS_OF(r));
+	else if (r->va < m->iova)
+		explain_because("the access begins %llu bytes before the MR of %s 0x%x, which is "
+				"of 0x%llx, %llu bytes " ACCESS_FORMAT,
+				(unsigned long long)(m->iova - r->va), key_word(r), r->use.key,
+				(unsigned long long)m->iova, (unsigned long long)m->length,
+				ACCESS_OF(r));
+	else
+		explain_because("the access ends %llu bytes behind the MR of %s 0x%x, which is of "
+				"0x%llx, %llu bytes " ACCESS_FORMAT,
+				(unsigned long long)(end - stop), key_word(r), r->use.key,
+				(unsigned long long)m->iova, (unsigned long long)m->length,
+				ACCESS_OF(r));
+}
+
+void mkey_explain(struct adapter *a, const struct mkey_refusal *r)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, r->use.key >> 8);
+
+	if (r->verdict == MKEY_NO_KEY || (!m && r->verdict != MKEY_GONE))
+		explain_unknown(a, r);
+	else if (r->verdict == MKEY_WRONG_PD)
+		explain_because("%s 0x%x belongs to PD %u, the QP to PD %u " ACCESS_FORMAT,
+				key_word(r), r->use.key, m->pdn, r->use.pdn, ACCESS_OF(r));
+	else if (r->verdict == MKEY_NO_RIGHT)
+		explain_right(m, r);
+	else if (r->verdict == MKEY_OUT_OF_RANGE)
+		explain_range(m, r);
+	else if (r->verdict == MKEY_GONE)
+		explain_because("the memory of %s 0x%x cannot be accessed: it is not mapped any "
+				"more (with on-demand paging it may never have been), its rights "
+				"have changed (mprotect) or its file was truncated " ACCESS_FORMAT,
+				key_word(r), r->use.key, ACCESS_OF(r));
+	else if (r->verdict == MKEY_TOO_MANY_RUNS)
+		explain_because("the mkey of %s 0x%x has too many pieces for one "
+				"packet " ACCESS_FORMAT,
+				key_word(r), r->use.key, ACCESS_OF(r));
+	else
+		explain_because("%s 0x%x allows no access of this kind " ACCESS_FORMAT, key_word(r),
+				r->use.key, ACCESS_OF(r));
 }

@@ -8,7 +8,11 @@
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdint.h>
+
 #include "adapter/core/device.h"
+#include "base/explain.h"
 
 /* mkc.qpn: the key belongs to no particular queue pair. */
 #define MKEY_ANY_QPN 0xffffffu
@@ -157,7 +161,7 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
  */
 enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
 			       uint64_t len, struct runs *runs) must_check;
-/* The same for the null key (null_mkey.h); MKEY_NO_KEY if u names another key. */
+/* The same for the null key; MKEY_NO_KEY if u names another key. */
 enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
 				    struct runs *runs) must_check;
 
@@ -178,3 +182,35 @@ bool mkey_is_region(struct adapter *a, uint32_t key) must_check;
 /* Makes a key of this variant with a meaning of another kind than region, and publishes it. */
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
 	       struct mkey **out) must_check;
+
+/*
+ * The null key: an lkey of every protection domain that covers all addresses.  Writes through it
+ * are dropped, and reads give zeros (ibv_alloc_null_mr(3)).
+ *
+ * It is not in the key table, so ordinary look-ups need not test for it: they come here when they
+ * have found no key.
+ */
+
+struct null_mkey {
+	pthread_mutex_t lock;	  /* held to make the key or its zeros */
+	_Atomic(uint32_t) key;	  /* 0: nobody has asked for the key */
+	_Atomic(uint8_t *) zeros; /* NULL: nobody has read through it */
+};
+
+void null_mkey_init(struct null_mkey *n);
+void null_mkey_release(struct null_mkey *n);
+
+/* Says in words why a key refuses (base/explain.h). */
+
+/* What a refused access was. */
+struct mkey_refusal {
+	struct mkey_use use; /* use.remote is not NULL: the use of a peer */
+	uint64_t va;
+	uint64_t len;
+	enum mkey_verdict verdict;
+};
+
+/* Notes the reason, for the code that says what follows from it.  The caller is a reader. */
+void mkey_explain(struct adapter *a, const struct mkey_refusal *r) __attribute__((cold));
+/* The names of rights with '|' between: "IBV_ACCESS_LOCAL_WRITE|IBV_ACCESS_REMOTE_READ". */
+const char *access_text(uint32_t access, char *text, size_t size);

@@ -11,8 +11,10 @@
  */
 #pragma once
 
+#include "adapter/memory/klm_list.h"
 #include "adapter/memory/mkey.h"
 #include "adapter/sig/sig.h"
+#include "prm/wqe.h"
 
 /* A key with signatures as it was at one moment. */
 struct mkey_signed {
@@ -54,3 +56,110 @@ void mkey_signed_carry(struct adapter *a, const struct mkey_signed *s, uint64_t 
  */
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
 		       const struct sig_error *e) must_check;
+
+/*
+ * Changes of indirect memory keys by UMR work requests.
+ *
+ * The mask says which fields of the key change.  The update ignores the rest of the context,
+ * because the ring may hold old bytes there.  Accesses that begin after a change see all of it.
+ * Only a list that comes from memory is written in steps, and describes nothing meanwhile.
+ */
+
+struct mkey_update {
+	uint32_t key; /* names the key; only an invalidation looks at its variant */
+	uint32_t pdn; /* of the QP that posted the update */
+	uint32_t qpn;
+	uint8_t flags;
+	uint64_t mask;
+	struct umr_mkey_context context;
+	/* The entries [at, at + entries) of the list to write: their bytes here, or in memory. */
+	uint64_t at;
+	uint32_t entries;
+	const struct umr_klm *entry;
+	uint32_t list_lkey;
+	uint64_t list_va;
+	/* NULL: the BSF stays as it is */
+	const uint8_t *bsf;
+	uint32_t bsf_octowords;
+};
+
+/* True if it invalidates the key (local invalidate). */
+static inline bool mkey_update_invalidates(const struct mkey_update *u)
+{
+	return u->flags & UMR_CHECK_QPN && u->mask & UMR_MASK_FREE &&
+	       u->context.free & MKEY_CTX_FREE;
+}
+
+/* Returns enum cqe_syndrome, 0: done; otherwise a log line says why.  The caller is a reader. */
+uint8_t mkey_update(struct adapter *a, const struct mkey_update *u) must_check;
+
+/*
+ * The inside of an indirect memory key, which mkey_indirect.c uses and changes.
+ */
+
+/*
+ * What a key of a chain takes from the PSV of one side and carries to it.  A message that is sent
+ * again takes what it took before, and carries nothing a second time: other keys of the chain have
+ * gone on from there.
+ */
+struct chain_link {
+	uint64_t start; /* the register that the data begins with */
+	bool taken;
+	uint64_t taken_by, carried_by; /* messages, see mkey_signed_take */
+};
+
+struct indirect {
+	struct mkey_meaning meaning; /* published */
+	bool umr;
+	uint32_t bsf_octowords; /* room for the BSF */
+
+	struct spin lock;    /* guards all members below */
+	uint64_t generation; /* the key's number 63:32, the number of its changes 31:0 */
+	uint32_t key;
+	uint32_t qpn;
+	uint32_t access; /* remote rights and local write */
+	bool local_read;
+	bool free;
+	bool remote_invalidate;
+	uint64_t start;
+	uint64_t length;
+	struct klm_list list;
+
+	bool signature;		 /* mkc.bsf_en */
+	bool has_bsf;		 /* somebody has written a BSF */
+	struct sig_plan plan[2]; /* by enum sig_direction */
+	uint32_t psv[SIG_SIDES];
+	struct chain_link link[SIG_SIDES];
+	bool reported;	   /* an error was reported, and nobody has armed the key since */
+	uint32_t psv_arms; /* how often its PSVs had been set by then */
+};
+
+extern const struct mkey_ops indirect_ops;
+
+/* The indirect key; NULL if the key's index names none.  The caller is a reader. */
+static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	return m && m->ops == &indirect_ops ? container_of(m, struct indirect, meaning) : NULL;
+}
+
+/* True if the data differs from what is in memory.  The caller holds the lock. */
+static inline bool indirect_signed(const struct indirect *k)
+{
+	return k->signature && k->has_bsf;
+}
+
+/* Where the next access to a signed key continues. */
+
+/*
+ * Where the latest access by one role of a queue pair left its signed key.  The next packet, or an
+ * access that follows on the last one, continues with the unit that was begun there.  A packet that
+ * is sent again, and any other access, begins anew.  All zero: there is nothing to continue.  The
+ * role's lock guards it.
+ */
+struct sig_resume {
+	struct mkey_signed key;
+	struct sig_stream stream;
+	uint64_t next; /* offset in the wire's stream; 0: the stream is unusable */
+};

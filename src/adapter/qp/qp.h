@@ -19,7 +19,7 @@
 #include "adapter/core/device.h"
 #include "adapter/queue/cq_wait.h"
 #include "adapter/queue/recvq.h"
-#include "adapter/memory/sig_resume.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "exposure/expose.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"

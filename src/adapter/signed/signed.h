@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "adapter/memory/sig_resume.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "adapter/qp/send_wqe.h"
 #include "wire/pkt.h"
 

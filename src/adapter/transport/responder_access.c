@@ -5,7 +5,7 @@
  */
 #include "adapter/transport/responder_state.h"
 
-#include "adapter/memory/mkey_explain.h"
+#include "adapter/memory/mkey.h"
 #include "adapter/signed/transfer.h"
 #include "prm/ib.h"
 

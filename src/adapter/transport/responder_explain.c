@@ -2,7 +2,7 @@
 /* What the responder says about packets that it refuses or drops (base/explain.h). */
 #include "adapter/transport/responder_state.h"
 
-#include "adapter/memory/mkey_explain.h"
+#include "adapter/memory/mkey.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/completer.h"

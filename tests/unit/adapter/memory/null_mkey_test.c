@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The zeros of the null key: a gigabyte of addresses, and no memory. */
-#include "adapter/memory/null_mkey.h"
+#include "adapter/memory/mkey.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "adapter/memory/mkey.h"
 #include "check.h"
 
 #define KEY	    0x700u

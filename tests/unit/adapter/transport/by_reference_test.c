@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "adapter/memory/mkey_internal.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "adapter/qp/qp.h"
 #include "base/hazard.h"
 #include "signed_pair.h"
