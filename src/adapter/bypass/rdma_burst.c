@@ -10,7 +10,6 @@
 
 #include "adapter/bypass/remote_memory.h"
 #include "adapter/qp/send_cqe.h"
-#include "adapter/qp/send_piece.h"
 #include "adapter/qp/send_wqe.h"
 #include "base/trace.h"
 

@@ -13,7 +13,7 @@
 #include "adapter/memory/mkey.h"
 #include "adapter/qp/flow.h"
 #include "adapter/qp/qp_explain.h"
-#include "adapter/qp/qp_row.h"
+#include "adapter/qp/qp.h"
 #include "adapter/qp/path.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dct.h"

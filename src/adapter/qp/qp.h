@@ -3,23 +3,23 @@
  * The inside of a queue pair has three roles, each with its own lock (see device.h for their
  * order).
  *
- *   requester  (transport/requester.c)  reads the send ring, makes request packets
- *       under sq, a baton
- *   responder  (transport/responder.c)  takes request packets, makes responses
- *       under resp.lock
- *   completer  (transport/completer.c)  takes responses, retires requests in order
- *       under comp.lock
+ * requester  (transport/requester.c)  reads the send ring, makes request packets
+ * under sq, a baton
+ * responder  (transport/responder.c)  takes request packets, makes responses
+ * under resp.lock
+ * completer  (transport/completer.c)  takes responses, retires requests in order
+ * under comp.lock
  *
  * The ring of outstanding requests, struct send_op, stands between requester and completer: the
  * requester appends at tail, the completer retires at head.
  */
 #pragma once
 
-#include "adapter/queue/cq.h"
 #include "adapter/core/device.h"
+#include "adapter/memory/mkey_indirect.h"
+#include "adapter/queue/cq.h"
 #include "adapter/queue/cq_wait.h"
 #include "adapter/queue/recvq.h"
-#include "adapter/memory/mkey_indirect.h"
 #include "exposure/expose.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
@@ -90,7 +90,7 @@ struct requester {
 	const struct wqe_av *target;
 	_Atomic(uint64_t)
 		silent_plus_1; /* a record that tells nothing, see send_ring_rung; 0: none */
-	uint32_t marked;       /* frames that have gone and are not retired; see sent_frames.h */
+	uint32_t marked;       /* frames that have gone and are not retired; see sent_frames_add */
 	uint64_t
 		steered_plus_1; /* frames: rung and record when rules were last executed; 0: never */
 	uint64_t revocation;	/* must be over before anything completes in error; 0: none */
@@ -569,3 +569,10 @@ void qp_reset_queues(struct qp *qp);
 void qp_payload_lost(void *adapter, uint32_t qpn);
 /* Takes a QP that goes away out of the run queue and the timers. */
 void qp_forget(struct qp *qp);
+
+/* Queue pairs as people see them (exposure/object.h). */
+
+/* Says where queue pairs have their figures; a process need call it only once. */
+void qp_form_expose(struct wire *wire);
+/* Lists the queue pair, whose numbers are set, and sets qp->row. */
+void qp_list(struct qp *qp);

@@ -1,13 +1,157 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What all parts of a queue pair need: its locks, the change to the error state, its queues. */
-#include "adapter/qp/qp.h"
-
-#include <string.h>
-
 #include "adapter/qp/flow.h"
+#include "adapter/qp/qp.h"
 #include "adapter/qp/qp_state.h"
 #include "base/hazard.h"
 #include "base/trace.h"
+#include "usermem/usermem.h"
+
+#include <string.h>
+
+/*
+ * Signature pipelining (mlx5dv_qp_cancel_posted_send_wrs(3)): a send queue stops when one of its
+ * transfers meets a signature error, so that the program can withdraw requests that depend on the
+ * transfer, for example a response with good status.  The queue enters the SQD state of the IB
+ * specification by itself: the SQ_DRAINED event tells the program, which resumes the queue with a
+ * modification to RTS.
+ */
+
+void qp_set_drain_sigerr(struct qp *qp, bool drain)
+{
+	atomic_store(&qp->drain_sigerr, drain);
+}
+
+void qp_drain(struct qp *qp)
+{
+	uint32_t rts = IB_QPS_RTS;
+
+	/* The queue enters SQD once, however many errors follow before it resumes. */
+	if (!atomic_load(&qp->drain_sigerr) ||
+	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
+		return;
+	trace(qp, state, qp->qpn, qp_state_name(IB_QPS_RTS), qp_state_name(IB_QPS_SQD),
+	      "signature-error");
+	trace(sq, drain, qp->qpn, "signature-error");
+	atomic_store(&qp->drain_notify, true);
+	/* The last request may have ended between the two stores. */
+	qp_kick(qp);
+}
+
+void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw)
+{
+	uint32_t producer;
+
+	qp_lock(qp);
+	*hw = (uint16_t)qp->req.next_block;
+	*sw = *hw;
+	if (qp->create.sq_blocks && usermem_load_be32(qp->producer, &producer))
+		*sw = (uint16_t)producer;
+	qp_unlock(qp);
+}
+
+/* The responder's side of the word that it shares with a peer in another process (qp_word.h). */
+
+/* A thread that takes the state away revokes the word afterwards.  So either we see the state, or
+ * our exchange fails. */
+void resp_open(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	uint64_t word = qp_word_load(&r->shared->word);
+
+	r->published = resp_bypass_ok(qp) && qp_word_open(&r->shared->word, word, r->epsn, r->msn);
+}
+
+void resp_revoke(struct qp *qp)
+{
+	/* If the initiator of a DC target's responder has ended, another responder may own the
+	 * block by now; that one opens it again with the next packet. */
+	struct qp_block *b = __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
+
+	if (b)
+		qp_word_revoke(&b->word);
+}
+
+static bool view_same_peer(const struct qp_view *a, const struct qp_view *b)
+{
+	return a->transport == b->transport && a->dest_qpn == b->dest_qpn && a->port == b->port &&
+	       a->dest_port == b->dest_port && a->pdn == b->pdn && a->pkey == b->pkey &&
+	       a->xrcdn == b->xrcdn && a->connection == b->connection;
+}
+
+bool resp_set_view(struct qp *qp, const struct qp_view *view)
+{
+	struct responder *r = &qp->resp;
+	bool same = view_same_peer(&r->view, view), less = r->view.access & ~view->access;
+	bool remote = r->shared && (view->port != view->dest_port ||
+				    !wire_owns(qp->adapter->wire, view->dest_qpn));
+
+	r->view = *view;
+	if (remote != r->remote) {
+		resp_close(qp);
+		r->bypass_ok = 0;
+		r->remote = remote;
+	}
+	if (!r->shared)
+		return false;
+	/*
+	 * What the peer has executed still counts, because packets would execute it again.  Peers
+	 * look at the rights once more in the access, and the caller waits for those that have
+	 * looked before.
+	 */
+	if (same) {
+		__atomic_store_n(&r->shared->view.access, view->access, __ATOMIC_RELAXED);
+		return less;
+	}
+	resp_close(qp);
+	qp_word_revoke(&r->shared->word);
+	/* A peer that sees one of the new values sees the new epoch too. */
+	atomic_thread_fence(memory_order_release);
+	r->shared->view = *view;
+	return true;
+}
+
+/* Queue pairs as people see them (exposure/object.h). */
+
+static const struct object_form qp_form = {{
+	[FIGURE_NUMBER] = OBJECT_PLACE(struct qp, qpn),
+	[FIGURE_STATE] = OBJECT_PLACE(struct qp, state),
+	[FIGURE_PEER] = OBJECT_PLACE(struct qp, attr.dest_qpn),
+	[FIGURE_PSN_NEXT] = OBJECT_PLACE(struct qp, req.psn),
+	[FIGURE_PSN_ACKED] = OBJECT_PLACE(struct qp, comp.acked_psn),
+	[FIGURE_PSN_EXPECTED] = OBJECT_PLACE(struct qp, resp.epsn),
+	[FIGURE_SENT] = OBJECT_PLACE(struct qp, req.tail),
+	[FIGURE_RETIRED] = OBJECT_PLACE(struct qp, comp.head),
+	[FIGURE_SEND_ENTRIES] = OBJECT_PLACE(struct qp, create.sq_blocks),
+	[FIGURE_FETCHED] = OBJECT_PLACE(struct qp, req.next_block),
+	[FIGURE_TAKEN] = OBJECT_PLACE(struct qp, rq.head),
+	[FIGURE_ENTRIES] = OBJECT_PLACE(struct qp, create.rq_wqes),
+	[FIGURE_RECORD] = OBJECT_PLACE(struct qp, create.dbrec),
+}};
+
+void qp_form_expose(struct wire *wire)
+{
+	expose_object_form(wire_expose(wire), OBJECT_QP, &qp_form);
+}
+
+void qp_list(struct qp *qp)
+{
+	const struct qp_create_attr *c = &qp->create;
+
+	qp->row = expose_object(
+		wire_expose(qp->adapter->wire),
+		&(struct object_about){
+			.at = (uintptr_t)qp,
+			.kind = OBJECT_QP,
+			.number = qp->qpn,
+			.type = c->type,
+			.port = wire_port_row(qp->adapter->wire),
+			.pdn = c->pdn,
+			.send_cqn = c->send_cq ? cq_number(c->send_cq) : OBJECT_NO_NUMBER,
+			.recv_cqn = c->recv_cq ? cq_number(c->recv_cq) : OBJECT_NO_NUMBER,
+			.srqn = c->srq ? srq_number(c->srq) : OBJECT_NO_NUMBER,
+		});
+}
 
 void qp_async(struct qp *qp, enum ib_event event)
 {

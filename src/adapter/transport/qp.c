@@ -9,7 +9,7 @@
 #include "adapter/ethernet/rss.h"
 #include "adapter/local/local.h"
 #include "adapter/qp/path.h"
-#include "adapter/qp/qp_row.h"
+#include "adapter/qp/qp.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/icm_writer.h"

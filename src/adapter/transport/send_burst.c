@@ -14,7 +14,7 @@
 
 #include "adapter/bypass/bypass.h"
 #include "adapter/qp/send_cqe.h"
-#include "adapter/qp/send_piece.h"
+#include "adapter/qp/send_wqe.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/requester.h"
