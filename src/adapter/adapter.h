@@ -228,7 +228,7 @@ enum cq_arming {
 	CQ_ARM_ALWAYS, /* it need not ask, because each completion is an event */
 };
 
-/* How the device writes completions of the same kind (queue/cq_zip.h). */
+/* How the device writes completions of the same kind (queue/cq_internal.h). */
 enum cq_compression { CQ_PLAIN, CQ_COMPRESSED_BASIC, CQ_COMPRESSED_ENHANCED };
 #define ADAPTER_MAX_COMPRESSED 64u /* completions in one group */
 

@@ -102,7 +102,7 @@ struct cqe64 {
 /* op_own: set in each CQE in error, as in public dumps of them. */
 #define CQE_SOLICITED 0x2
 
-/* op_own 3:2 of a CQE that stands for several (adapter/queue/cq_zip.h). */
+/* op_own 3:2 of a CQE that stands for several (adapter/queue/cq_internal.h). */
 #define CQE_FORMAT_COMPRESSED 0x0cu
 #define CQE_MINIS	      8u /* in place of one CQE */
 

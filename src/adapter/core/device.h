@@ -94,7 +94,7 @@ struct cq_bells {
 	_Atomic(struct cq_bell *) row[CQ_BELL_ROWS];
 };
 
-/* All completion queues by number (queue/cq_wait.h). */
+/* All completion queues by number (queue/cq.h). */
 #define CQ_ROWS 256u
 
 struct cq_entry {

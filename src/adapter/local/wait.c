@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "adapter/queue/cq_wait.h"
+#include "adapter/queue/cq.h"
 #include "base/clock.h"
 #include "base/explain.h"
 #include "prm/cqe.h"

@@ -18,7 +18,6 @@
 #include "adapter/core/device.h"
 #include "adapter/memory/mkey_indirect.h"
 #include "adapter/queue/cq.h"
-#include "adapter/queue/cq_wait.h"
 #include "adapter/queue/recvq.h"
 #include "exposure/expose.h"
 #include "prm/wqe.h"

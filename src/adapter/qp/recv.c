@@ -5,7 +5,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_state.h"
-#include "adapter/queue/recv_error.h"
+#include "adapter/queue/recvq.h"
 #include "base/trace.h"
 #include "wire/short_send.h"
 

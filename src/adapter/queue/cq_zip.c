@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See cq_zip.h. */
+/* Compressed completions; see cq_internal.h. */
 #include "adapter/queue/cq_internal.h"
 
 #include <stdlib.h>

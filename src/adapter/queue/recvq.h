@@ -2,6 +2,7 @@
 /* Receive work requests, from a QP's own ring or from a shared one. */
 #pragma once
 
+#include "adapter/core/device.h"
 #include "adapter/memory/mkey.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
@@ -81,3 +82,25 @@ struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
 struct cq *srq_cq(const struct srq *srq);
 void srq_hold(struct srq *srq);
 void srq_release(struct srq *srq);
+
+/* Completions of failed receives, of queue pairs and of receive work queues. */
+
+/* number: the queue's; index: the receive's in its ring; syndrome: enum cqe_syndrome. */
+bool recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
+		     uint16_t index, uint8_t syndrome);
+
+/* Receive work queues: receive rings without a queue pair, for RSS. */
+
+struct wq {
+	struct adapter *adapter;
+	struct wq_attr create;
+	uint32_t wqn;
+	struct spin lock;
+	_Atomic(uint32_t) state; /* enum ib_wq_state; written under the lock */
+	bool strip_vlan;
+	struct recv_ring ring;
+};
+
+/* Called when the ring or its memory is unusable: enters the error state and raises the event.  The
+ * caller holds the lock. */
+void wq_fail(struct wq *wq);
