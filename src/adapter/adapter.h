@@ -51,7 +51,7 @@ struct adapter_attr {
 	/* Returns the first number of a chunk of that kind, or negative errno if none is left.  Any
 	 * thread may call it; it may ask the daemon and wait. */
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
-	/* Report signature errors as devices do, and not as the manual says (sig/error.h). */
+	/* Report signature errors as devices do, and not as the manual says (sig/sig.h). */
 	bool sig_report_hardware;
 	bool timing_hardware;	 /* retries as cards time them (transport/ack_timer.c) */
 	uint8_t steering_format; /* prm/model.h */

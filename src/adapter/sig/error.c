@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See error.h. */
-#include "adapter/sig/error.h"
+/* Signature errors; see sig.h. */
+#include "adapter/sig/sig.h"
 
 static const char *const names[] = {
 	[SIG_NO_ERROR] = "no error",

@@ -10,7 +10,7 @@
  * multiplication on whole vectors this is faster than ISA-L's stitched copy; elsewhere the stitched
  * one wins.
  */
-#include "adapter/sig/guard.h"
+#include "adapter/sig/sig.h"
 
 #include <isa-l/crc.h>
 #include <string.h>

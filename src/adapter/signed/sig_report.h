@@ -2,7 +2,7 @@
 /* Signature errors as completions. */
 #pragma once
 
-#include "adapter/sig/error.h"
+#include "adapter/sig/sig.h"
 
 struct cq;
 struct qp;
