@@ -16,6 +16,7 @@
 
 #include "adapter/memory/mkey_indirect.h"
 #include "adapter/qp/send_wqe.h"
+#include "adapter/sig/sig.h"
 #include "wire/pkt.h"
 
 /* A transfer: who moves data, and by which right. */
@@ -61,3 +62,8 @@ void transfer_source_begin(struct transfer_source *s, uint64_t off);
  * and runs its transaction signature, because other keys go on from there.
  */
 void transfer_source_end(struct transfer_source *s, uint64_t len);
+
+/* Signature errors as completions. */
+
+struct cq;
+struct qp;
