@@ -140,7 +140,7 @@ int flow_headers_create(struct adapter *a, const uint8_t *bytes, uint32_t n,
 void flow_headers_destroy(struct adapter *a, struct flow_headers *h, uint32_t number);
 
 /*
- * A kind of tag for entries in device memory (ste/definer.h), by the number of its format and a
+ * A kind of tag for entries in device memory (ste/tag.h), by the number of its format and a
  * mask of what counts of it.  -EOPNOTSUPP: the format is unknown; -ENOMEM, -ENOSPC.
  */
 #define FLOW_DEFINER_BYTES 32u

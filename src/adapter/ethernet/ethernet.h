@@ -8,7 +8,7 @@
 #include "adapter/adapter.h"
 #include "adapter/core/number.h"
 #include "adapter/ethernet/flow.h"
-#include "adapter/ste/definer.h"
+#include "adapter/ste/tag.h"
 #include "adapter/ste/icm.h"
 
 /* Counters of steering rules, as code that counts sees them: packets and bytes of frames. */

@@ -2,7 +2,15 @@
 /* What entries do with a frame that they match. */
 #pragma once
 
+#include "adapter/ste/tag.h"
 #include "adapter/ste/walk.h"
+
+/* 32-bit words that header modification reads and writes (enum ste_word): parts of headers, and
+ * registers. */
+
+/* Inserts and removes bytes of a frame.  It does not look at the frame's headers again. */
+
+/* Actions that put frames into tunnels and take them out. */
 
 /* Performs the actions of an entry.  *tag_valid becomes false if tags may have changed. */
 enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag_valid);

@@ -5,9 +5,82 @@
  */
 #include "adapter/ste/tag.h"
 
+#include "adapter/ste/tunnel.h"
+#include "base/endian.h"
+
 #include <string.h>
 
-#include "adapter/ste/tunnel.h"
+/* The CRC-32 of IEEE 802.3 without its inversions, with the last byte first. */
+
+/* The CRC of each nibble; the polynomial is 0xedb88320, bit-reflected. */
+static const uint32_t crc_of_nibble[16] = {
+	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+	0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+	0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+};
+
+static uint32_t hash_byte(uint32_t crc, uint8_t byte)
+{
+	crc ^= byte;
+	crc = crc >> 4 ^ crc_of_nibble[crc & 0xf];
+	return crc >> 4 ^ crc_of_nibble[crc & 0xf];
+}
+
+uint32_t ste_match_hash(const uint8_t tag[STE_MATCH_TAG_BYTES])
+{
+	uint32_t crc = 0;
+
+	for (unsigned i = 0; i < STE_MATCH_TAG_BYTES; i++)
+		crc = hash_byte(crc, tag[i]);
+	return __builtin_bswap32(crc);
+}
+
+uint32_t ste_table_hash(const uint8_t tag[STE_TAG_BYTES], uint16_t byte_mask)
+{
+	uint32_t crc = 0;
+
+	for (unsigned i = 0; i < STE_TAG_BYTES; i++)
+		crc = hash_byte(crc, byte_mask >> (STE_TAG_BYTES - 1 - i) & 1 ? tag[i] : 0);
+	return __builtin_bswap32(crc);
+}
+
+static void definer_put32(uint8_t *at, uint32_t v)
+{
+	for (unsigned i = 0; i < 4; i++)
+		at[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+/* Puts the fields of the format: registers, Ethernet, TCP flags. */
+static void definer_ethernet(const struct ste_frame *f, uint8_t *tag)
+{
+	uint8_t l2[STE_TAG_BYTES];
+
+	definer_put32(tag, f->reg_c[0]);
+	definer_put32(tag + 4, f->reg_c[1]);
+	memcpy(tag + 8, f->key.dst_mac, 6);
+	memcpy(tag + 14, f->key.ether_type, 2);
+	/* The fragment bit, the types and the VLAN tag stand as in the tag of an address. */
+	if (ste_tag(f, STE_L2_DST, l2))
+		memcpy(tag + 16, l2, 4);
+	memcpy(tag + 24, f->key.src_mac, 6);
+	if (f->key.l4_proto == IP_PROTO_TCP)
+		tag[31] = f->bytes[f->at.l4 + 13];
+}
+
+bool ste_definer_known(uint32_t format)
+{
+	return format == STE_DEFINER_ETHERNET;
+}
+
+void ste_definer_tag(const struct ste_frame *f, const struct ste_definer *d,
+		     uint8_t tag[STE_MATCH_TAG_BYTES])
+{
+	memset(tag, 0, STE_MATCH_TAG_BYTES);
+	if (d->format == STE_DEFINER_ETHERNET)
+		definer_ethernet(f, tag);
+	for (unsigned i = 0; i < STE_MATCH_TAG_BYTES; i++)
+		tag[i] &= d->mask[i];
+}
 
 void ste_frame_parse(struct ste_frame *f)
 {

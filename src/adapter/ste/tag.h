@@ -2,6 +2,8 @@
 /* A frame on its way through steering entries, and the tags that they compare. */
 #pragma once
 
+#include <stdint.h>
+
 #include "adapter/frame/frame.h"
 #include "prm/ste.h"
 
@@ -33,3 +35,27 @@ void ste_frame_parse(struct ste_frame *f);
 
 /* Makes the tag.  False: this kind of tag (enum ste_lookup) is unknown. */
 bool ste_tag(const struct ste_frame *f, uint32_t lookup, uint8_t tag[STE_TAG_BYTES]) must_check;
+
+/*
+ * Definers: kinds of tags that programs make.  A tag has 32 bytes of fields in the order of a
+ * format, and a mask says which of them count.  An entry that names a definer holds the masked tag
+ * and no mask of its own.
+ */
+
+struct ste_definer {
+	uint32_t format;
+	uint8_t mask[STE_MATCH_TAG_BYTES];
+};
+
+bool ste_definer_known(uint32_t format) must_check;
+/* Makes the masked tag; the format must be a known one. */
+void ste_definer_tag(const struct ste_frame *f, const struct ste_definer *d,
+		     uint8_t tag[STE_MATCH_TAG_BYTES]);
+
+/* Where in a table an entry with a given tag stands. */
+
+/* byte_mask: the bytes of the tag that count, first byte in the highest bit; the others count as
+ * zero. */
+uint32_t ste_table_hash(const uint8_t tag[STE_TAG_BYTES], uint16_t byte_mask);
+/* The same for the tag of a definer, all of which counts. */
+uint32_t ste_match_hash(const uint8_t tag[STE_MATCH_TAG_BYTES]);

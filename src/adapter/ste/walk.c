@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "adapter/ste/rewrite.h"
-#include "adapter/ste/table_hash.h"
+#include "adapter/ste/tag.h"
 
 const char *ste_verdict_words(enum ste_verdict v)
 {

@@ -8,9 +8,8 @@
  */
 #pragma once
 
-#include "adapter/ste/definer.h"
-#include "adapter/ste/icm.h"
 #include "adapter/ste/tag.h"
+#include "adapter/ste/icm.h"
 
 /* A chain of collisions may be long; a frame that takes this many steps goes round in circles. */
 #define STE_HOPS 4096u

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "adapter/ste/table_hash.h"
+#include "adapter/ste/tag.h"
 #include "adapter/ste/walk.h"
 #include "check.h"
 
