@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "adapter/transport/dc_process.h"
+#include "adapter/transport/dc.h"
 #include "base/hazard.h"
 #include "fuzz_device.h"
 #include "packet_ops.h"

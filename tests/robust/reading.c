@@ -2,7 +2,7 @@
 /*
  * reading DEVICE HOW SEED: long READs from a memory window, which the initiator does not execute by
  * itself, while both processes share one processor: so their target puts the answers into the
- * initiator's memory (transport/responder_place.c).  The initiator's memory is its own again when a
+ * initiator's memory (transport/responder_rd.c).  The initiator's memory is its own again when a
  * request is complete, or the region gone: whatever it stores there then has to stay.  By HOW:
  *
  *   completed	  each READ brings what the target has

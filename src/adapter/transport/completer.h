@@ -12,11 +12,6 @@ void completer_receive(struct qp *qp, const struct pkt *pkt);
 void completer_receive_ack(struct qp *qp, const struct short_send *b);
 /* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome);
-/* Retires what is ready, when somebody else has noted the ends of requests (sent_frames.h). */
-void completer_retire_done(struct qp *qp);
-/* The first outstanding request has ended in error: takes it, and what stands behind it, to their
- * completions.  Under comp.lock. */
-void completer_failed(struct qp *qp, const struct send_op *op);
 /*
  * Called before the program may use the memory of unacknowledged requests again: packets on their
  * way then arrive with the present data or not at all.  Under comp.lock.
@@ -53,3 +48,13 @@ void completer_go_back(struct qp *qp, const char *why);
  * exhausted.
  */
 bool completer_retry(struct qp *qp, const char *why);
+
+/*
+ * Retires frames that were sent, several together: taking a lock waits for the stores before it,
+ * and those wait for cache lines that the receiver reads.  The caller holds qp->sq.
+ */
+
+/* Marks the current request, whose frames were sent, as ended. */
+void sent_frames_add(struct qp *qp);
+/* Retires the marked requests, if any.  It comes before the end of each run of the requester. */
+void sent_frames_retire(struct qp *qp);

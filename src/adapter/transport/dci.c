@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See dci.h. */
-#include "adapter/transport/dci.h"
+/* The initiator; see dc.h. */
+#include "adapter/transport/dc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
 #include "adapter/qp/send_cqe.h"
-#include "adapter/transport/dc_process.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "wire/route.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See dct.h. */
+/* The target; see dc.h. */
 #include "adapter/core/violation.h"
-#include "adapter/transport/dct.h"
+#include "adapter/transport/dc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
 #include "adapter/transport/completer.h"
-#include "adapter/transport/dc_process.h"
-#include "adapter/transport/dct_explain.h"
+#include "adapter/transport/explain.h"
 #include "adapter/transport/responder.h"
 #include "base/explain.h"
 #include "base/trace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A READ offers the peer the places for its answer, and the peer may write there until the request
- * is given up (responder_place.c).  It offers them only once: an offer leaves the channel before
+ * is given up (responder_rd.c).  It offers them only once: an offer leaves the channel before
  * the request completes, but an offer in a packet that was sent again might stay.
  */
 #pragma once

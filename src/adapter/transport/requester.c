@@ -9,29 +9,157 @@
  *
  * The requester runs with qp->sq held.
  */
-#include <string.h>
-
 #include "adapter/transport/requester.h"
 
+#include "adapter/bypass/bypass.h"
+#include "adapter/ethernet/raw.h"
 #include "adapter/local/local.h"
 #include "adapter/qp/flow.h"
+#include "adapter/qp/path.h"
+#include "adapter/qp/qp.h"
 #include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_wqe.h"
+#include "adapter/signed/transfer.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
-#include "adapter/transport/datagram_address.h"
-#include "adapter/transport/dci.h"
+#include "adapter/transport/dc.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/transport/read_offer.h"
-#include "adapter/transport/requester_explain.h"
+#include "adapter/transport/explain.h"
 #include "adapter/transport/responder.h"
-#include "adapter/transport/sent_frames.h"
-#include "adapter/signed/transfer.h"
-#include "adapter/ethernet/raw.h"
-#include "adapter/qp/send_wqe.h"
-#include "adapter/bypass/bypass.h"
+#include "base/clock.h"
+#include "base/fence.h"
 #include "base/hazard.h"
 #include "base/trace.h"
 #include "prm/vendor_err.h"
+
+#include <string.h>
+
+/* Where a datagram goes, and whether it waits for room there. */
+
+/* After this many datagrams in a row to one process, the QP counts as sending to it alone. */
+#define DATAGRAMS_AROUND 256u
+
+/* Takes a datagram's address from its request. */
+static inline void datagram_address(const struct qp *qp, const struct send_wqe *w,
+				    struct path *path, struct pkt *pkt)
+{
+	uint32_t qkey = (uint32_t)(be64_get(w->av.dc_key_or_qkey) >> 32);
+
+	path_from_av(qp->adapter, &w->av, path);
+	path->pkey = qp->pkey;
+	path->mtu = (uint8_t)ib_mtu_for((uint32_t)w->len);
+	pkt->path = path;
+	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
+	/* A Q_Key with its top bit set stands for the QP's own (IBTA 10.2.5). */
+	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
+}
+
+/*
+ * True if the QP sends to several processes.  Then no datagram waits for room at one of them,
+ * because that would delay the others; a sole receiver may take its time.
+ */
+static inline bool datagrams_go_around(struct requester *req, uint32_t dqpn)
+{
+	uint32_t chunk = dqpn >> REGISTRY_CHUNK_SHIFT;
+
+	if (unlikely(chunk != req->last_chunk)) {
+		if (req->last_chunk)
+			req->around = DATAGRAMS_AROUND;
+		req->last_chunk = chunk;
+	} else if (unlikely(req->around)) {
+		req->around--;
+	}
+	return req->around;
+}
+
+/* Completes everything that a program posts on a queue pair in error with a flush error. */
+
+/*
+ * The time between two looks at the doorbell record of a queue in error: it begins with the first and
+ * doubles up to the second.  A card completes within 14 to 73 us what stands before a record that was
+ * raised.
+ */
+#define LOOK_FIRST_NS 16000u
+#define LOOK_LAST_NS  250000000u
+
+/*
+ * Nobody tells of a store into memory, so the device looks again.  If no request is known that stands
+ * behind the record, it gives up after the last look: an idle queue in error costs nothing, and a
+ * program that posts rings a doorbell.  No WAIT needs the timer any more.
+ */
+static void look_again(struct qp *qp, bool progress, bool all)
+{
+	uint32_t producer;
+
+	if (qp->create.region || qp_state(qp) != IB_QPS_ERR ||
+	    !usermem_fetch_be32(qp->producer, &producer))
+		return;
+	if (progress)
+		qp->wait.pause_ns = 0;
+	else if (all && qp->wait.pause_ns >= LOOK_LAST_NS)
+		return;
+	qp->wait.pause_ns = min_u64(qp->wait.pause_ns * 2, LOOK_LAST_NS);
+	if (qp->wait.pause_ns < LOOK_FIRST_NS)
+		qp->wait.pause_ns = LOOK_FIRST_NS;
+	timer_arm(&qp->adapter->timers, &qp->wait.timer, clock_ns() + qp->wait.pause_ns);
+}
+
+/* Flushes everything on the send ring of a QP in error, up to the index in memory. */
+static void requester_flush_ring(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head), block = qp->req.next_block;
+	bool all = completer_flush(qp);
+	struct send_wqe w;
+
+	if (all)
+		qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	while (all && send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
+		struct send_op op = {.block = (uint16_t)qp->req.next_block,
+				     .opcode = w.opcode,
+				     .ce = qp_ce(qp, w.fm_ce_se)};
+
+		if (!qp->create.silent)
+			send_cqe_flush(qp, &op);
+		qp->req.next_block += w.nblocks;
+	}
+	look_again(qp, head != atomic_load(&qp->comp.head) || block != qp->req.next_block, all);
+}
+
+/* Flushes both queues of a QP in error, or comes back for that when peers have left its memory.
+ * The caller holds the baton. */
+static void requester_flush(struct qp *qp)
+{
+	/* The thread that made the QP fail may not have done this yet. */
+	if (atomic_exchange(&qp->resp.revoked, false)) {
+		resp_revoke(qp);
+		bypass_revoke_ask(qp);
+	}
+	if ((qp->create.sq_blocks && !completer_give_up(qp)) || !bypass_revoke_over(qp)) {
+		qp_kick_later(qp);
+		return;
+	}
+	if (qp->create.sq_blocks) {
+		/* A completion in error says that nothing reaches the queue pair's memory any more.
+		 * Threads of this process that are at it have the lock; none comes that sees the
+		 * state. */
+		resp_lock(qp);
+		resp_unlock(qp);
+		requester_flush_ring(qp);
+	}
+	/* Orders the store of the state before the read of the doorbell record; partner:
+	 * qp_recv_posted. */
+	if (qp->create.rq_wqes)
+		fence_heavy();
+	resp_lock(qp);
+	/* The peer of a DC target may have opened a new connection meanwhile. */
+	if (qp_state(qp) == IB_QPS_ERR)
+		responder_flush(qp);
+	resp_unlock(qp);
+	/* The program may take the queue pair apart when it has the event and what the CQ holds. */
+	if (atomic_exchange(&qp->last_wqe_due, false))
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
 
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 

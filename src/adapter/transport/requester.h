@@ -51,6 +51,3 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 void qp_run(struct qp *qp);
 /* Runs the requester.  The caller holds the baton. */
 void requester_run(struct qp *qp);
-/* Flushes both queues of a QP in error, or comes back for that when peers have left its memory.
- * The caller holds the baton. */
-void requester_flush(struct qp *qp);

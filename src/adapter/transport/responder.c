@@ -7,18 +7,203 @@
  *
  * It runs with resp.shared->lock held.
  */
-#include "adapter/core/violation.h"
-#include "adapter/transport/responder_state.h"
+#include "adapter/transport/responder.h"
 
+#include "adapter/core/violation.h"
+#include "adapter/memory/mkey.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/path_migration.h"
-#include "adapter/qp/qp_state.h"
+#include "adapter/transport/responder_state.h"
 #include "base/hazard.h"
 #include "base/trace.h"
-#include "wire/counter_shard.h"
+#include "prm/ib.h"
 #include "usermem/usermem.h"
+#include "wire/counter_shard.h"
 #include "wire/payload.h"
+
+/* Answers of the responder: acknowledgements and refusals. */
+
+void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn)
+{
+	*out = (struct pkt){
+		.opcode = (uint8_t)(qp->bth | op),
+		.pkey = qp->pkey,
+		.sqpn = qp->qpn,
+		.dqpn = qp->attr.dest_qpn,
+		.psn = psn,
+		.migreq_clear = !qp_is_migrated(qp),
+		.npkts = 1,
+		.msn = qp->resp.msn,
+		.aeth = AETH_ACK | AETH_NO_CREDIT,
+		.path = &qp->path,
+	};
+}
+
+static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct pkt out;
+
+	resp_answer_init(qp, &out, BTH_ACK, psn);
+	out.aeth = syndrome;
+	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
+}
+
+/*
+ * Sends an answer, or owes it if the wire is busy or the queue pair is about to migrate; a newer one
+ * replaces it because it says more.
+ * An answer must not overtake a read answer that still waits: the requester would take the read
+ * answer for lost.
+ */
+void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct responder *r = &qp->resp;
+	bool behind_read = unlikely(r->rd_answered != r->rd_count) && resp_receives(qp);
+
+	r->ack_owed = behind_read || migration_is_due(qp) || !resp_send_ack(qp, syndrome, psn);
+	if (r->ack_owed) {
+		r->ack_syndrome = syndrome;
+		r->ack_psn = psn;
+		qp_kick_later(qp);
+	}
+}
+
+void responder_acknowledge_first(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (!resp_try_lock(qp))
+		return;
+	if (r->ack_owed && r->rd_answered == r->rd_count)
+		resp_acknowledge(qp, r->ack_syndrome, r->ack_psn);
+	resp_unlock(qp);
+}
+
+void resp_owe(struct qp *qp, uint32_t psn)
+{
+	struct responder *r = &qp->resp;
+	bool owed = r->ack_owed;
+
+	atomic_store_explicit(&r->ack_owed, true, memory_order_relaxed);
+	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
+	r->ack_psn = psn;
+	/* If an answer was owed already, somebody is noted to send it, and finds under the lock
+	 * which one it is. */
+	if (!owed)
+		qp_kick(qp);
+}
+
+/*
+ * Gives the positive answer to a packet that asks for one.
+ *
+ * A positive answer to a packet of a batch waits for the batch's end, and then acknowledges the
+ * whole batch (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive, the
+ * answer may wait a little longer: the program now has work to do, and its next poll or post sends
+ * it.
+ */
+static void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t psn = psn_add(r->epsn, IB_PSN_MASK);
+
+	if (!pkt->batched) {
+		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);
+		return;
+	}
+	if (!pkt_props(pkt)->last || (pkt_props(pkt)->write && !pkt_props(pkt)->imm))
+		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
+	resp_owe(qp, psn);
+}
+
+/* Refuses a packet. */
+static void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn)
+{
+	trace(nak, sent, qp->qpn, qp->attr.dest_qpn, aeth_nak_name(code), psn);
+	resp_acknowledge(qp, (uint8_t)(AETH_NAK | code), psn);
+}
+
+/*
+ * Checks what a request may do: the right of the operation on the queue pair, the range and right
+ * of the key, and the length of the message.
+ */
+
+/* The right that a request needs, both on the QP and on the key. */
+static uint32_t resp_right(const struct bth_props *p)
+{
+	if (p->write)
+		return IB_ACCESS_REMOTE_WRITE;
+	if (p->read)
+		return IB_ACCESS_REMOTE_READ;
+	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
+}
+
+bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
+		  uint64_t len)
+{
+	if (likely(v == MKEY_OK))
+		return true;
+	trace(access, remote, qp->qpn, rkey, va, len, ib_access_name(right), mkey_verdict_name(v));
+	if (explaining())
+		mkey_explain(qp->adapter,
+			     &(struct mkey_refusal){qp_remote_use(qp, rkey, qp->resp.pdn, right),
+						    va, len, v});
+	return false;
+}
+
+bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
+{
+	enum mkey_verdict v =
+		remote_check(qp, qp->resp.pdn, right, pkt->rkey, pkt->va, pkt->dma_len);
+
+	return resp_granted(qp, v, right, pkt->rkey, pkt->va, pkt->dma_len);
+}
+
+/* Refuses an operation that the QP does not allow at all as an invalid request. */
+static enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t right = resp_right(pkt_props(pkt));
+
+	if (likely(!right || qp->attr.access & right))
+		return RESP_CHECK_RANGE;
+	trace(access, remote, qp->qpn, pkt->rkey, pkt->va, pkt->dma_len, ib_access_name(right),
+	      "QP_FORBIDS");
+	if (explaining())
+		resp_explain_right(qp, right);
+	return RESP_ERR_INVALID;
+}
+
+/*
+ * Reads and atomics are checked when they are accepted.  The execution itself checks the range of
+ * each packet of a write, so what comes in front of the first that lies outside is in place, as on
+ * cards.  A message of no bytes needs no key (IBTA 9.7.4.1.4).
+ */
+static enum resp_state resp_check_range(const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+
+	if (p->read)
+		return RESP_READ;
+	if (p->atomic)
+		return RESP_ATOMIC;
+	return RESP_CHECK_LENGTH;
+}
+
+/* The packets of a write must together carry exactly as many bytes as the write says. */
+static enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	const struct responder *r = &qp->resp;
+	uint64_t total = p->first ? pkt->dma_len : r->write_len;
+	uint64_t off = p->first ? 0 : r->off;
+
+	if (p->write &&
+	    (pkt->payload_len > total - off || (p->last && off + pkt->payload_len != total)))
+		return RESP_ERR_INVALID;
+	if ((p->send && p->first) || (p->write && p->imm))
+		return RESP_TAKE_RECV;
+	return RESP_BEGIN;
+}
 
 static const char *const resp_state_name[] = {
 	[RESP_CHECK_PSN] = "check-PSN",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See responder_short_send.h. */
-#include "adapter/transport/responder_short_send.h"
+/* How the responder takes short SENDs; see responder.h. */
+#include "adapter/transport/responder.h"
 
 #include "adapter/qp/recv.h"
 #include "adapter/transport/completer.h"

@@ -38,24 +38,17 @@ enum resp_state {
 	RESP_DONE,
 };
 
-/* ---- responder_answer.c ---- */
+/* ---- responder.c: answers ---- */
 
 void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn);
 /* Sends an acknowledgement with this syndrome, or owes it. */
 void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn);
-/* Gives the positive answer to a packet that asks for one. */
-void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt);
 /* Owes a positive acknowledgement up to psn, which goes out at the end of the batch or a little
  * later. */
 void resp_owe(struct qp *qp, uint32_t psn);
-/* Refuses a packet. */
-void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
 
-/* ---- responder_access.c ---- */
+/* ---- responder.c: what a request may do ---- */
 
-enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt);
-enum resp_state resp_check_range(const struct pkt *pkt);
-enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt);
 /* True if the key grants the access; notes a refusal. */
 bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
 		  uint64_t len);
@@ -68,7 +61,7 @@ static inline void resp_count_write(const struct qp *qp)
 	shard_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
 }
 
-/* ---- responder_explain.c: call these after explaining() ---- */
+/* ---- explain.c: call these after explaining() ---- */
 
 /* Explains why a request is refused in this state. */
 void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s) __attribute__((cold));
@@ -95,18 +88,6 @@ static inline const struct srq *rd_srq(const struct qp *qp, const struct rd_reso
 {
 	return qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn) : NULL;
 }
-
-/* ---- responder_place.c ---- */
-
-/* The transfer of an answer under a key with signatures; seg must live as long as it. */
-struct send_seg;
-struct transfer;
-struct transfer rd_transfer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg);
-
-/* Puts the answer to a READ, from byte 'off' on, where the request wants it.  False: some of it is
- * missing there, and packets have to bring it. */
-bool resp_place(struct qp *qp, const struct rd_resource *rd, uint64_t off,
-		const struct pkt *request) must_check;
 
 /* True if the QP is in a state in which it takes requests. */
 static inline bool resp_receives(const struct qp *qp)

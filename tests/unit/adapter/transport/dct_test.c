@@ -7,7 +7,7 @@
 #include "adapter/core/device.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
-#include "adapter/transport/dc_process.h"
+#include "adapter/transport/dc.h"
 #include "check.h"
 #include "dc_pair.h"
 

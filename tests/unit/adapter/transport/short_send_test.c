@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "adapter/transport/responder_short_send.h"
+#include "adapter/transport/responder.h"
 #include "base/hazard.h"
 #include "signed_pair.h"
 #include "test_fault.h"
