@@ -26,3 +26,8 @@ bool device_tree_is_written(const char *below) must_check;
 /* Changes what stat says of a file of the tree at root to what it says of such a device file or
  * attribute of the kernel.  Keeps errno. */
 void device_tree_describe(const char *root, const char *below, struct stat *st);
+
+/* What the device tree and the files of emulated PCI functions agree on. */
+
+/* One of the numbers that the kernel gives out as it goes. */
+#define UIO_MAJOR 241u

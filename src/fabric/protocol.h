@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "fabric/link_type.h"
+#include "fabric/options.h"
 #include "fabric/umad.h"
 #include "prm/mad.h"
 #include "registry/registry.h"

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "fabric/client/link.h"
 #include "fabric/client/trouble.h"
-#include "fabric/memory_way.h"
+#include "fabric/options.h"
 #include "prm/model.h"
 #include "tool/tool.h"
 

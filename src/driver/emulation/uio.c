@@ -19,7 +19,7 @@
 #include "base/descriptor.h"
 #include "driver/emulation/function.h"
 #include "driver/file/cdev_file.h"
-#include "fabric/uio.h"
+#include "fabric/device_tree.h"
 #include "usermem/usermem.h"
 
 struct uio_file {

@@ -13,7 +13,7 @@
 
 #include "adapter/adapter.h"
 #include "fabric/client/client.h"
-#include "fabric/memory_way.h"
+#include "fabric/options.h"
 #include "wire/wire.h"
 
 struct hca {

@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "base/memory_file.h"
 #include "driver/umad/device.h"
-#include "fabric/mad_check.h"
+#include "fabric/umad.h"
 #include "fabric/smi.h"
 #include "prm/mad.h"
 

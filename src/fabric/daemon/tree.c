@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/uio.h"
+#include "fabric/device_tree.h"
 #include "prm/model.h"
 #include "registry/emulation.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What an agent may not send, by its registration: the program hears of it, and the daemon drops it. */
-#include "fabric/mad_check.h"
+#include "fabric/umad.h"
 
 #include <errno.h>
 

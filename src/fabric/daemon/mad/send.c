@@ -6,7 +6,7 @@
 
 #include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
-#include "fabric/mad_check.h"
+#include "fabric/umad.h"
 
 #define POOL_MOST   4096u
 #define FIRST_TABLE 256u

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What an agent may not send; see mad_check.h. */
-#include "fabric/mad_check.h"
-
-#include <errno.h>
+/* What an agent may not send; see umad.h. */
+#include "fabric/umad.h"
 
 #include "prm/mad.h"
+
+#include <errno.h>
 
 #define SL_MAX 15u
 

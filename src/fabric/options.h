@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The words of --link-types and SOFTHCA_LINK_TYPES, which the tool checks and the daemon follows.
- */
+/* The words of options that the tool checks, and the daemon or programs follow. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "registry/registry.h"
+
+/*
+ * The words of --link-types and SOFTHCA_LINK_TYPES, which the tool checks and the daemon follows.
+ */
 
 #define LINK_TYPES_DEFAULT "ib,eth"
 #define LINK_TYPES_BYTES   24u /* bytes of the longest list, with its NUL */
@@ -38,4 +41,27 @@ static inline bool link_types_read(const char *text, struct link_types *out)
 			return true;
 		text += n + 1;
 	}
+}
+
+/* The names of --memory and SOFTHCA_MEMORY, which the tool checks and programs follow. */
+
+/* How peers reach the memory of a program; softhca(1), --memory. */
+enum memory_way {
+	MEMORY_AUTO,
+	MEMORY_KERNEL,
+	MEMORY_PACKETS,
+	MEMORY_WAYS /* how many ways there are */
+};
+
+#define MEMORY_WAY_NAMES "auto, kernel or packets"
+
+/* Returns the way of that name, or MEMORY_WAYS if there is none. */
+static inline enum memory_way memory_way_find(const char *name)
+{
+	static const char *const names[MEMORY_WAYS] = {"auto", "kernel", "packets"};
+	unsigned i = 0;
+
+	while (i < MEMORY_WAYS && strcmp(name, names[i]) != 0)
+		i++;
+	return (enum memory_way)i;
 }
