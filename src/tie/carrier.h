@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
 
 #define CARRIER_FRAME_MAX 9216u /* the longest that adapters take */
 #define CARRIER_FRAME_MIN 14u

@@ -34,7 +34,7 @@
 
 #include "base/text.h"
 #include "fabric/client/client.h"
-#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
 #include "fabric/device_tree.h"
 
 struct mount_view {

@@ -5,7 +5,6 @@
  * daemon.
  */
 #include "fabric/client/client.h"
-#include "fabric/client/environment.h"
 #include "fabric/client/link.h"
 #include "fabric/client/trouble.h"
 

@@ -30,7 +30,7 @@
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
 #include "exposure/expose.h"
-#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
 #include "wire/wakeup_fifo.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "driver/umad/device.h"
-#include "fabric/client/environment.h"
 #include "fabric/client/link.h"
 
 void umad_request_fill(struct msg *m, const char *name, bool wait)

@@ -40,23 +40,21 @@ struct fabric_client {
 /* Prepares the list of waiting threads; called before there is a control thread. */
 void client_calls_open(struct fabric_client *c);
 void client_calls_close(struct fabric_client *c);
-/* Gives -ECONNRESET to all that wait, and to all that ask from now on.  True: we are closing. */
-bool client_calls_end(struct fabric_client *c);
-/* Says that we are about to end the connection.  True: it has ended before. */
-bool client_closing_begin(struct fabric_client *c);
-bool client_is_closing(struct fabric_client *c);
 
 /* Sends one message.  0 or negative errno, -ECONNRESET if the program has closed the connection. */
 int client_send(struct fabric_client *c, const struct msg *m, int flags) must_check;
-/* The control thread waits here for a message; it may be cancelled in this wait only. */
-int client_recv(struct fabric_client *c, struct msg *m, int fds[MSG_MAX_FDS]) must_check;
-/* False: the descriptor has gone, and a thread in a system call on the socket goes on waiting. */
-bool client_shutdown(struct fabric_client *c);
 
 /* Sends a request and waits for its reply, which replaces it in *m.  0 or a negative errno, and
  * then there are no descriptors. */
 int client_call(struct fabric_client *c, struct msg *m, enum msg_type type,
 		int fds[MSG_MAX_FDS]) must_check;
-/* Hands a reply with its descriptors to the thread that waits for it.  error: why there are no
- * descriptors, or 0.  False: nobody waits any more (timed out). */
-bool client_answer(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error);
+
+/*
+ * The control thread reads everything that the daemon sends: it hands replies to the threads that
+ * wait for them, and notifications to the upcalls.
+ */
+
+/* 0, or a negative errno if memory or threads are short. */
+int client_control_start(struct fabric_client *c) must_check;
+/* Ends the connection and waits for the thread's end.  Cleans up if the daemon had gone. */
+void client_control_stop(struct fabric_client *c);
