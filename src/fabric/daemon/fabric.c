@@ -1,15 +1,490 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes the shared memory of a fabric out of its topology. */
+/* A fabric: its hosts, subnet and net are made out of a plan, then its shared memory, and what manages
+ * it; see fabric.h. */
 #include "fabric/daemon/fabric.h"
+
+#include "base/log.h"
+#include "base/memory_file.h"
+#include "base/text.h"
+#include "fabric/daemon/address.h"
+#include "prm/model.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/memory_file.h"
+/* Makes hosts, subnet and net out of a plan. */
+
+#define VENDOR_MELLANOX 0x2c9u
+#define DEVICE_SWITCH	0xd2f2u /* device number of the switches that we invent */
+#define REVISION	0xa1u
+
+/* Describes an adapter as rdma-ndd does, in 64 bytes at most (IBTA 14.2.5.2, NodeDescription). */
+static void hca_describe(char *out, size_t size, const char *host, const struct topology_hca *hca)
+{
+	(void)snprintf(out, size, "%.50s %.12s", host, hca->name);
+}
+
+/* ---- a plan for hosts that nobody has described ---- */
+
+static int plan_add_hca(struct fabric *f, uint32_t host, struct topology_hca *hca)
+{
+	const char *name = f->topology.hosts[host].name;
+	struct plan_node node = {.type = SMP_NODE_CA, .nports = (uint8_t)hca->nports};
+	int64_t at;
+
+	(void)snprintf(node.id, sizeof(node.id), "%.45s-%.15s", name, hca->name);
+	hca_describe(node.description, sizeof(node.description), name, hca);
+	at = plan_add_node(&f->plan, &node);
+	if (at < 0)
+		return (int)at;
+	hca->node = (uint32_t)at;
+	return 0;
+}
+
+static int plan_add_hosts(struct fabric *f)
+{
+	int ret = 0;
+
+	for (uint32_t h = 0; h < f->topology.nhosts && !ret; h++) {
+		const struct topology_host *host = &f->topology.hosts[h];
+
+		for (uint32_t i = 0; i < host->nhcas && !ret; i++) {
+			struct topology_hca *hca = &f->topology.hcas[host->first_hca + i];
+
+			if (!hca->ethernet)
+				ret = plan_add_hca(f, h, hca);
+		}
+	}
+	return ret;
+}
+
+/* ---- hosts for a plan ---- */
+
+static bool name_free(const struct fabric *f, const char *name)
+{
+	return fabric_name_ok(name) && topology_find_host(&f->topology, name) < 0;
+}
+
+/*
+ * Names the host by the node's description, else by its id, else by its GUID: names of hosts are
+ * short, and safe in paths.
+ */
+static void host_name(const struct fabric *f, const struct plan_node *node,
+		      char name[PLAN_NAME_BYTES])
+{
+	text_copy(name, PLAN_NAME_BYTES, node->description);
+	if (name_free(f, name))
+		return;
+	text_copy(name, PLAN_NAME_BYTES, node->id);
+	for (char *c = name; *c; c++)
+		if (*c == '#')
+			*c = '.';
+	if (!name_free(f, name))
+		(void)snprintf(name, PLAN_NAME_BYTES, "node%" PRIx64, node->guid);
+}
+
+static int topology_add_node(struct fabric *f, uint32_t index)
+{
+	const struct plan_node *node = &f->plan.nodes[index];
+	char name[PLAN_NAME_BYTES];
+	int ret;
+
+	host_name(f, node, name);
+	if (node->type == SMP_NODE_SWITCH)
+		return topology_add_switch(&f->topology, name, index);
+	ret = topology_add_host(&f->topology, name);
+	if (!ret)
+		ret = topology_add_hca(&f->topology, "mlx5_0", node->nports, false);
+	if (!ret)
+		f->topology.hcas[f->topology.nhcas - 1].node = index;
+	return ret;
+}
+
+static int topology_add_nodes(struct fabric *f, enum smp_node_type type)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < f->plan.nnodes && !ret; i++)
+		if (f->plan.nodes[i].type == type)
+			ret = topology_add_node(f, i);
+	return ret;
+}
+
+/* Completes the topology from the plan, or the plan from the topology. */
+static must_check int build_plan(struct fabric *f)
+{
+	int ret = 0;
+
+	if (f->plan.nnodes)
+		ret = topology_add_nodes(f, SMP_NODE_CA);
+	else
+		ret = plan_add_hosts(f);
+	if (!ret && !f->plan.like_ibsim)
+		ret = plan_add_switches(&f->plan);
+	return ret ? ret : topology_add_nodes(f, SMP_NODE_SWITCH);
+}
+
+static struct subnet_shape build_shape(const struct fabric *f)
+{
+	const struct topology *t = &f->topology;
+	struct subnet_shape shape = {
+		.nodes = t->nhcas, .switches = t->nswitches, .gids = t->nswitches * SUBNET_IB_GIDS};
+
+	for (uint32_t h = 0; h < t->nhosts; h++) {
+		const struct topology_host *host = &t->hosts[h];
+
+		shape.ports += host->nports;
+		for (uint32_t i = 0; i < host->nhcas; i++) {
+			const struct topology_hca *hca = &t->hcas[host->first_hca + i];
+
+			shape.gids += hca->nports * address_gids(h, hca->ethernet);
+		}
+	}
+	for (uint32_t i = 0; i < f->plan.nnodes; i++) {
+		const struct plan_node *node = &f->plan.nodes[i];
+
+		if (node->type == SMP_NODE_SWITCH)
+			shape.ports += node->nports + 1u;
+		if (node->type != SMP_NODE_ROUTER)
+			continue;
+		shape.nodes++;
+		shape.ports += node->nports;
+		shape.gids += node->nports * SUBNET_IB_GIDS;
+	}
+	return shape;
+}
+
+/* ---- nodes ---- */
+
+struct builder {
+	struct fabric *f;
+	uint32_t *rows; /* rows of the first ports of the plan's nodes */
+	uint32_t lids;	/* how many ports need a LID */
+};
+
+static int lid_due(struct builder *b, uint32_t row)
+{
+	if (++b->lids < SUBNET_LIDS)
+		return 0;
+	log_error("%s, %s port %u: no LID is left; a subnet has %u of them",
+		  fabric_host_name(b->f, row), subnet_node_of(&b->f->subnet, row)->name,
+		  b->f->subnet.ports[row].number, SUBNET_LIDS - 1);
+	return -ENOSPC;
+}
+
+/* Takes over what a file says of the port. */
+static int port_plan(struct builder *b, uint32_t row, const struct plan_port *p)
+{
+	struct net *n = &b->f->net;
+
+	if (p->ext_speed)
+		net_info_set(n, row, PI_EXT_SPEED_SUPPORTED, 0xf);
+	net_set_enabled(n, row, p->width, p->speed, p->ext_speed);
+	if (p->xdr)
+		net_add_xdr(n, row);
+	if (p->fdr10)
+		net_add_fdr10(n, row);
+	if (net_end_port(n, row) != row)
+		return 0;
+	if (p->lid) {
+		int ret = net_set_lid(n, row, p->lid, p->lmc);
+
+		if (ret)
+			return ret;
+	}
+	return lid_due(b, row);
+}
+
+static struct net_node node_of_plan(const struct fabric *f, const struct plan_node *node)
+{
+	struct net_node to = {
+		.type = node->type,
+		.partition_cap = SUBNET_IB_PKEYS,
+		.device_id = node->device_id,
+		.vendor_id = node->vendor_id,
+		.revision = REVISION,
+		.guid = node->guid,
+		.system_guid = node->system_guid,
+	};
+
+	if (!f->plan.like_ibsim) {
+		to.vendor_id = VENDOR_MELLANOX;
+		to.device_id =
+			node->type == SMP_NODE_SWITCH ? DEVICE_SWITCH : model_at(f->model)->device;
+	}
+	/* The id has 64 bytes and needs no NUL. */
+	memcpy(to.id, node->id, sizeof(to.id));
+	memcpy(to.description, node->description, sizeof(to.description));
+	to.id[sizeof(to.id) - 1] = '\0';
+	return to;
+}
+
+/* Adds the plan's node to net, once the subnet has its rows from first_port on. */
+static int node_build(struct builder *b, uint32_t index, uint32_t node_row)
+{
+	const struct plan_node *node = &b->f->plan.nodes[index];
+	const struct subnet_node *s = &b->f->subnet.nodes[node_row];
+	struct net_node to = node_of_plan(b->f, node);
+	struct net_switch sw = {.enhanced_port0 = node->enhanced_port0};
+	int ret;
+
+	to.guid = s->guid;
+	to.system_guid = s->system_guid;
+	to.sw = node->type == SMP_NODE_SWITCH ? &sw : NULL;
+	for (uint32_t i = 0; b->f->plan.like_ibsim && i < s->nports; i++)
+		b->f->subnet.ports[s->first_port + i].guid =
+			plan_port_guid(&b->f->plan, node, node->first_port + i);
+	ret = net_add_node(&b->f->net, node_row, &to);
+	b->rows[index] = s->first_port;
+	for (uint32_t i = 0; i < s->nports && !ret; i++)
+		ret = port_plan(b, s->first_port + i, &b->f->plan.ports[node->first_port + i]);
+	return ret;
+}
+
+/* ---- hosts ---- */
+
+/* Gives the ports rows and addresses before net knows them. */
+static int ports_name(struct fabric *f, uint32_t host, uint32_t first, bool ethernet)
+{
+	int ret = 0;
+
+	for (uint32_t row = first; row < f->subnet.nports && !ret; row++) {
+		struct subnet_port *p = &f->subnet.ports[row];
+
+		p->host_index = row - f->hosts[host].first_port;
+		if (!f->plan.like_ibsim)
+			p->guid = address_guid(host, p->host_index);
+		if (!ethernet)
+			continue;
+		atomic_store(&p->width, WIDTH_4X);
+		atomic_store(&p->speed, (uint32_t)model_at(f->model)->lane << 8);
+		ret = address_ethernet(f, row);
+		if (!ret)
+			subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
+	}
+	return ret;
+}
+
+static int hca_build(struct builder *b, uint32_t host, uint32_t device)
+{
+	struct fabric *f = b->f;
+	const struct topology_hca *hca =
+		&f->topology.hcas[f->topology.hosts[host].first_hca + device];
+	uint32_t first = f->subnet.nports;
+	struct subnet_node node = {
+		.kind = SUBNET_HCA,
+		.host = host,
+		.nports = hca->nports,
+		.guid = address_guid(host, first - f->hosts[host].first_port),
+		.system_guid = address_guid(host, 0),
+		.device = device,
+		.type = SMP_NODE_CA,
+	};
+	struct net_node ethernet = {.type = SMP_NODE_CA};
+	int64_t row;
+	int ret;
+
+	if (f->plan.like_ibsim) {
+		node.guid = f->plan.nodes[hca->node].guid;
+		node.system_guid = f->plan.nodes[hca->node].system_guid;
+	}
+	text_copy(node.name, sizeof(node.name), hca->name);
+	row = subnet_add_node(&f->subnet, &node, hca->ethernet, address_gids(host, hca->ethernet));
+	if (row < 0)
+		return (int)row;
+	ret = ports_name(f, host, first, hca->ethernet);
+	if (ret)
+		return ret;
+	hca_describe(ethernet.description, sizeof(ethernet.description),
+		     f->topology.hosts[host].name, hca);
+	ethernet.guid = node.guid;
+	ethernet.system_guid = node.system_guid;
+	return hca->ethernet ? net_add_node(&f->net, (uint32_t)row, &ethernet)
+			     : node_build(b, hca->node, (uint32_t)row);
+}
+
+static int hosts_build(struct builder *b)
+{
+	struct fabric *f = b->f;
+	int ret = 0;
+
+	for (uint32_t h = 0; h < f->topology.nhosts && !ret; h++) {
+		f->hosts[h].first_node = f->subnet.nnodes;
+		f->hosts[h].first_port = f->subnet.nports;
+		for (uint32_t i = 0; i < f->topology.hosts[h].nhcas && !ret; i++)
+			ret = hca_build(b, h, i);
+	}
+	return ret;
+}
+
+/* ---- switches and routers ---- */
+
+/* host: SUBNET_NONE for routers. */
+static int between_build(struct builder *b, uint32_t index, uint32_t host)
+{
+	struct fabric *f = b->f;
+	const struct plan_node *plan = &f->plan.nodes[index];
+	bool is_switch = plan->type == SMP_NODE_SWITCH;
+	struct subnet_node node = {
+		.kind = is_switch ? SUBNET_SWITCH : SUBNET_REMOTE,
+		.host = host,
+		.nports = plan->nports + (is_switch ? 1u : 0u),
+		.guid = plan->guid,
+		.system_guid = plan->system_guid,
+		.type = plan->type,
+	};
+	int64_t row;
+
+	text_copy(node.name, sizeof(node.name), is_switch ? "switch0" : "router0");
+	row = subnet_add_node(&f->subnet, &node, false, SUBNET_IB_GIDS);
+	return row < 0 ? (int)row : node_build(b, index, (uint32_t)row);
+}
+
+static int switches_build(struct builder *b)
+{
+	struct fabric *f = b->f;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < f->topology.nswitches && !ret; i++) {
+		uint32_t host = f->topology.nhosts + i;
+
+		f->hosts[host].first_node = f->subnet.nnodes;
+		f->hosts[host].first_port = f->subnet.nports;
+		ret = between_build(b, f->topology.hcas[f->topology.hosts[host].first_hca].node,
+				    host);
+	}
+	for (uint32_t i = 0; i < f->plan.nnodes && !ret; i++)
+		if (f->plan.nodes[i].type == SMP_NODE_ROUTER)
+			ret = between_build(b, i, SUBNET_NONE);
+	return ret;
+}
+
+/* ---- the whole ---- */
+
+static uint32_t row_of_port(const struct builder *b, uint32_t port)
+{
+	uint32_t node = plan_node_of(&b->f->plan, port);
+
+	return b->rows[node] + port - b->f->plan.nodes[node].first_port;
+}
+
+/*
+ * A file may say of the ends of a link that they run at different rates, as a program saw it while
+ * the link was failing.  So each end says what its line does, until the link trains again.
+ */
+static void rates_build(struct builder *b, uint32_t port)
+{
+	const struct plan_port *p = &b->f->plan.ports[port];
+	const struct plan_port *peer = &b->f->plan.ports[p->cable];
+	const struct net_rate rate = {p->width, p->speed, p->ext_speed, p->xdr, p->fdr10};
+
+	if (p->rated &&
+	    (p->width != peer->width || p->speed != peer->speed ||
+	     p->ext_speed != peer->ext_speed || p->xdr != peer->xdr || p->fdr10 != peer->fdr10))
+		net_set_rate(&b->f->net, row_of_port(b, port), &rate);
+}
+
+static void cables_build(struct builder *b)
+{
+	const struct plan *p = &b->f->plan;
+
+	for (uint32_t port = 0; port < p->nports; port++)
+		if (p->ports[port].cable != PLAN_NONE && port < p->ports[port].cable)
+			net_cable(&b->f->net, row_of_port(b, port),
+				  row_of_port(b, p->ports[port].cable));
+	for (uint32_t port = 0; port < p->nports; port++)
+		if (p->ports[port].cable != PLAN_NONE)
+			rates_build(b, port);
+}
+
+static must_check int build_subnet(struct fabric *f)
+{
+	struct builder b = {.f = f};
+	int ret;
+
+	f->net.like_ibsim = f->plan.like_ibsim;
+	f->net.card_lane = model_at(f->model)->lane;
+	b.rows = calloc(f->plan.nnodes + 1u, sizeof(*b.rows));
+	ret = b.rows ? hosts_build(&b) : -ENOMEM;
+	if (!ret)
+		ret = switches_build(&b);
+	if (!ret)
+		cables_build(&b);
+	free(b.rows);
+	plan_free(&f->plan);
+	return ret;
+}
+
+/* Opens what manages the subnet, from the bottom to the top. */
+
+/* Opens the agents that every port has. */
+static int agents_open(struct fabric *f)
+{
+	int ret = sma_open(&f->sma, &f->mad);
+
+	if (ret)
+		return ret;
+	ret = pma_open(&f->pma, &f->mad);
+	if (ret)
+		sma_close(&f->sma);
+	return ret;
+}
+
+static void agents_close(struct fabric *f)
+{
+	pma_close(&f->pma);
+	sma_close(&f->sma);
+}
+
+/* Opens the agents of the ports, the subnet manager, and the other ends of the device files. */
+static must_check int manage_open(struct fabric *f)
+{
+	int ret = mad_open(&f->mad, &f->net, &f->loop);
+
+	if (ret)
+		return ret;
+	ret = agents_open(f);
+	if (ret)
+		goto close_mad;
+	ret = sm_open(&f->sm, &f->mad, f->sm_mode);
+	if (ret)
+		goto close_agents;
+	if (f->sm_priority)
+		sm_negotiate(&f->sm, f->sm_priority, &f->sma);
+	umad_open(&f->umad, &f->mad, &f->sm);
+	f->managed = true;
+	return 0;
+
+close_agents:
+	agents_close(f);
+close_mad:
+	mad_close(&f->mad);
+	return ret;
+}
+
+static void manage_close(struct fabric *f)
+{
+	if (!f->managed)
+		return;
+	f->managed = false;
+	umad_close(&f->umad);
+	sm_close(&f->sm);
+	agents_close(f);
+	mad_close(&f->mad);
+}
+
+void manage_links(struct fabric *f)
+{
+	sm_catch_up(&f->sm);
+}
+
+/* Makes the shared memory of a fabric out of its topology. */
 
 /* ---- segments ---- */
 

@@ -147,18 +147,6 @@ uint32_t fabric_find_attr(const struct fabric *f, uint32_t host, const struct at
 /* The name of the host that a port is plugged into. */
 const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
-/* ---- build.c: makes hosts, subnet and net from a plan ---- */
-
-/* Completes the topology from the plan, or the plan from the topology. */
-int build_plan(struct fabric *f) must_check;
-struct subnet_shape build_shape(const struct fabric *f);
-int build_subnet(struct fabric *f) must_check;
-
-/* ---- manage.c: who manages the subnet ---- */
-
-/* Opens the agents of the ports, the subnet manager, and the other ends of the device files. */
-int manage_open(struct fabric *f) must_check;
-void manage_close(struct fabric *f);
 /* Cables were pulled or put back: on return the SM has done what it can do in a moment. */
 void manage_links(struct fabric *f);
 
@@ -172,7 +160,7 @@ int port_settle(struct fabric *f, uint32_t row);
 /* The same for a port of InfiniBand.  Putting a cable back puts back both of its ends. */
 bool port_pull(struct fabric *f, uint32_t row, bool down);
 
-/* ---- description.c: writers of a node's description ---- */
+/* ---- names.c: writers of a node's description ---- */
 
 /* *fd is the program's end of a stream; each of its records becomes the node's description. */
 int description_open(struct fabric *f, uint32_t row, int *fd) must_check;

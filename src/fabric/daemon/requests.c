@@ -1,15 +1,332 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the daemon answers: one function per message, found by a table. */
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/daemon/answer.h"
+#include "fabric/daemon/server.h"
 #include "fabric/daemon/descriptor.h"
+#include "fabric/daemon/mad/impair.h"
 #include "prm/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Requests of programs about their umad and issm files.  A token names a file, because the program
+ * that asks need not be the one that opened it. */
+
+/* Returns the row of the host's fourth port for "umad3", or SUBNET_NONE. */
+static uint32_t row_of_name(const struct fabric *f, struct msg_umad_open *r, const char *prefix)
+{
+	unsigned long number;
+	const char *digits = r->name + strlen(prefix);
+	int64_t host;
+	char *end;
+
+	r->host[sizeof(r->host) - 1] = '\0';
+	r->name[sizeof(r->name) - 1] = '\0';
+	if (strncmp(r->name, prefix, strlen(prefix)) != 0 || *digits < '0' || *digits > '9')
+		return SUBNET_NONE;
+	number = strtoul(digits, &end, 10);
+	host = fabric_find_host(f, r->host);
+	if (host < 0 || *end || number >= f->topology.hosts[host].nports)
+		return SUBNET_NONE;
+	return f->hosts[host].first_port + (uint32_t)number;
+}
+
+static int answer_umad_open(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	uint32_t row = row_of_name(f, &m->umad_open, "umad");
+	uint64_t token;
+	int ret;
+
+	(void)c;
+	if (row == SUBNET_NONE)
+		return -ENOENT;
+	ret = umad_file_open(&f->umad, row, &token, a->fds);
+	if (ret)
+		return ret;
+	m->umad_open_reply.token = token;
+	a->n = UMAD_OPEN_FDS;
+	a->given = true;
+	return 0;
+}
+
+static struct umad_file *file_of(struct server *s, uint64_t token)
+{
+	return umad_file_find(&s->fabric->umad, token);
+}
+
+static int answer_umad_register(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	const struct msg_umad_register r = m->umad_register;
+	struct umad_file *f = file_of(s, r.token);
+	uint32_t id;
+	int ret;
+
+	(void)c, (void)a;
+	if (!f)
+		return -ESTALE;
+	ret = umad_file_register(f, &r, &id);
+	if (!ret)
+		m->umad_agent = (struct msg_umad_agent){.token = r.token, .id = id};
+	return ret;
+}
+
+static int answer_umad_unregister(struct server *s, struct conn *c, struct msg *m,
+				  struct attached *a)
+{
+	struct umad_file *f = file_of(s, m->umad_agent.token);
+
+	(void)c, (void)a;
+	return f ? umad_file_unregister(f, m->umad_agent.id, m->umad_agent.undo != 0) : -ESTALE;
+}
+
+static int answer_umad_pkey(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct umad_file *f = file_of(s, m->umad_file.token);
+
+	(void)c, (void)a;
+	return f ? umad_file_pkey(f) : -ESTALE;
+}
+
+static int answer_umad_fetch(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	const struct msg_umad_fetch r = m->umad_fetch;
+	struct umad_file *f = file_of(s, r.token);
+	int ret;
+
+	(void)c;
+	if (!f)
+		return -ESTALE;
+	ret = umad_file_fetch(f, &r, &m->umad_fetch_reply, &a->fds[0]);
+	if (ret)
+		return ret;
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
+static int answer_umad_in_flight(struct server *s, struct conn *c, struct msg *m,
+				 struct attached *a)
+{
+	struct umad_file *f = file_of(s, m->umad_in_flight.token);
+
+	(void)c, (void)a;
+	return f ? umad_file_in_flight(f, &m->umad_in_flight) : -ESTALE;
+}
+
+/* Adopts a file of which the program has only the descriptor, by execve or from another program. */
+static int answer_umad_adopt(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	const struct umad_file *file = umad_file_find_inode(&f->umad, m->umad_adopt.inode);
+	uint64_t token;
+	uint32_t row;
+	int ret;
+
+	(void)c;
+	if (!file)
+		return -ENOENT;
+	ret = umad_file_adopt(file, &token, &row, &a->fds[0]);
+	if (ret)
+		return ret;
+	m->umad_adopt_reply = (struct msg_umad_adopt_reply){
+		.token = token,
+		.number = row - f->hosts[subnet_node_of(&f->subnet, row)->host].first_port,
+	};
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
+/* ---- issm: the reply comes when the token does ---- */
+
+struct issm_request {
+	struct issm_waiter waiter;
+	struct server *server;
+	struct conn *conn;
+	uint32_t seq;
+};
+
+static void request_free(struct issm_request *r)
+{
+	r->conn->ended = NULL;
+	r->conn->waiting = NULL;
+	free(r);
+}
+
+static void issm_granted(struct issm_waiter *w, int fd)
+{
+	struct issm_request *r = container_of(w, struct issm_request, waiter);
+	struct msg m = {0};
+
+	msg_prepare(&m, MSG_ISSM_OPEN, MSG_REPLY, r->seq, fd < 0 ? fd : 0);
+	conn_send(r->server, r->conn, &m, &fd, fd >= 0);
+	if (fd >= 0)
+		descriptor_put(fd);
+	request_free(r);
+}
+
+/* The client that waited has gone. */
+static void issm_conn_ended(struct conn *c)
+{
+	struct issm_request *r = c->waiting;
+
+	issm_wait_end(&r->waiter);
+	request_free(r);
+}
+
+static int issm_wait_for(struct server *s, struct conn *c, uint32_t row, uint32_t seq)
+{
+	struct issm_request *r;
+
+	if (c->waiting)
+		return -EALREADY;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	*r = (struct issm_request){.waiter = {.row = row, .granted = issm_granted},
+				   .server = s,
+				   .conn = c,
+				   .seq = seq};
+	c->waiting = r;
+	c->ended = issm_conn_ended;
+	issm_wait(&s->fabric->umad, &r->waiter);
+	return ANSWER_LATER;
+}
+
+/* Opens an issm file; ports of Ethernet have no subnet manager, and so none. */
+static int answer_issm_open(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	uint32_t row = row_of_name(f, &m->umad_open, "issm");
+	int ret;
+
+	if (row == SUBNET_NONE || f->subnet.ports[row].ethernet)
+		return -ENOENT;
+	ret = issm_open(&f->umad, row, &a->fds[0]);
+	if (ret == -EAGAIN && m->umad_open.wait)
+		return issm_wait_for(s, c, row, m->head.seq);
+	if (ret)
+		return ret;
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
+/* What users do to the subnet's hardware: they pull cables, take nodes out and rename them. */
+
+/* Finds the row of a node's port that has a cable. */
+static int port_find(const struct fabric *f, const char *name, uint32_t port, uint32_t *row)
+{
+	int64_t node = fabric_called_node(f, name);
+
+	if (node < 0)
+		return (int)node;
+	*row = subnet_node_port(&f->subnet.nodes[node], port);
+	if (*row == SUBNET_NONE)
+		return -ENXIO;
+	return f->net.ports[*row].cable == SUBNET_NONE ? -ENOLINK : 0;
+}
+
+static int answer_link(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct msg_link link = m->link;
+	uint32_t row;
+	int ret;
+
+	(void)c, (void)a;
+	link.node[sizeof(link.node) - 1] = '\0';
+	ret = port_find(f, link.node, link.port, &row);
+	if (!ret)
+		port_pull(f, row, !link.up);
+	return ret;
+}
+
+static int answer_node(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct msg_node node = m->node;
+	int64_t row;
+
+	(void)c, (void)a;
+	node.node[sizeof(node.node) - 1] = '\0';
+	row = fabric_called_node(s->fabric, node.node);
+	if (row < 0)
+		return (int)row;
+	net_remove(&s->fabric->net, (uint32_t)row, !node.there);
+	manage_links(s->fabric);
+	return 0;
+}
+
+static int answer_describe(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct attr attr;
+	uint32_t row;
+	int64_t host;
+	int ret;
+
+	(void)c;
+	m->attr.host[sizeof(m->attr.host) - 1] = '\0';
+	m->attr.path[sizeof(m->attr.path) - 1] = '\0';
+	host = fabric_find_host(f, m->attr.host);
+	if (host < 0 || !attr_parse(m->attr.path, &attr) || attr.group != GROUP_DEVICE)
+		return -ENOENT;
+	row = fabric_find_attr(f, (uint32_t)host, &attr);
+	if (row == SUBNET_NONE)
+		return -ENOENT;
+	ret = description_open(f, row, &a->fds[0]);
+	if (ret)
+		return ret;
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
+/* Begins anew with another seed; packets that are late at that time are lost. */
+static int impair_begin(struct mad_fabric *mad, uint32_t seed)
+{
+	struct impair *fresh;
+
+	if (mad->impair && !seed)
+		return 0;
+	fresh = impair_open(seed);
+	if (!fresh)
+		return -ENOMEM;
+	impair_close(mad->impair);
+	mad->impair = fresh;
+	return 0;
+}
+
+static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct msg_impair want = m->impair;
+	struct impair_link how = {
+		.loss_ppm = want.loss_ppm,
+		.duplicate_ppm = want.duplicate_ppm,
+		.delay_us = want.delay_us,
+		.jitter_us = want.jitter_us,
+	};
+	uint32_t row = SUBNET_NONE;
+	int ret = 0;
+
+	(void)c, (void)a;
+	want.node[sizeof(want.node) - 1] = '\0';
+	if (want.node[0])
+		ret = port_find(f, want.node, want.port, &row);
+	if (!ret)
+		ret = impair_begin(&f->mad, want.seed);
+	if (!ret)
+		ret = impair_set(f->mad.impair, row, &how);
+	if (!ret && row != SUBNET_NONE)
+		ret = impair_set(f->mad.impair, f->net.ports[row].cable, &how);
+	return ret;
+}
 
 static void request_terminate(char *s, size_t size)
 {

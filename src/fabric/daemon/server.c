@@ -2,21 +2,72 @@
 /* Who connects, and when it is time to leave; see server.h. */
 #include "fabric/daemon/server.h"
 
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "fabric/rundir.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "fabric/daemon/home.h"
+/*
+ * The daemon's run-time directory, which others may remove: the end of a session, cleaners of /tmp,
+ * a user.  A daemon that nobody finds any more would stay for ever, so it watches for that.
+ */
+
+/* Notices that the run-time directory has gone. */
+
+/*
+ * Watches the directory and the one above it, because a directory that moves with the one above it
+ * gets no event itself.
+ */
+static bool watch_both(int fd, const char *dir)
+{
+	const uint32_t moved = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+	char parent[RUNDIR_BYTES + 4];
+
+	snprintf(parent, sizeof(parent), "%s/..", dir);
+	return inotify_add_watch(fd, dir, IN_DELETE | IN_MOVED_FROM | moved) >= 0 &&
+	       inotify_add_watch(fd, parent, moved) >= 0;
+}
+
+/* Watches the directory.  Returns a descriptor that is readable when something in it has been
+ * removed, or a negative errno. */
+static must_check int home_watch(const char *dir)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	if (watch_both(fd, dir))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Reads the descriptor.  True: another directory, or none, has taken the place of ours. */
+static must_check bool home_has_gone(int watch, const char *dir, int lock)
+{
+	char events[1024];
+
+	while (read(watch, events, sizeof(events)) > 0)
+		;
+	return !rundir_lock_stands(dir, lock);
+}
 
 #define BACKLOG 4096
 /*

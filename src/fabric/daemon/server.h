@@ -91,7 +91,7 @@ void conn_watch_life(struct server *s, struct conn *c);
 /* Tells whether the client reads what it is sent. */
 bool conn_is_reading(const struct conn *c) must_check;
 
-/* ---- port_notes.c ---- */
+/* ---- port.c ---- */
 
 /* Listens to the net for what processes of a port's host have to hear. */
 void port_notes_open(struct server *s);
@@ -115,3 +115,19 @@ void tie_settle_peer(struct server *s, uint32_t row);
 
 /* Answers one valid request. */
 void request_answer(struct server *s, struct conn *c, struct msg *m);
+
+/* How the daemon answers: requests.c finds these functions by the type of a message. */
+
+/* Descriptors that go with a reply. */
+struct attached {
+	int fds[MSG_MAX_FDS];
+	unsigned n;
+	bool given; /* the daemon closes them when the reply has gone; else the fabric keeps them */
+};
+
+/* Turns the request into its reply.  Returns its status, or ANSWER_LATER: there is none yet. */
+typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
+#define ANSWER_LATER 1
+
+/* tie.c */
+answer_fn answer_tie, answer_untie, answer_tied;

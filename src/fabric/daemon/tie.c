@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/daemon/answer.h"
+#include "fabric/daemon/server.h"
 
 void tie_tell(struct server *s, uint32_t row)
 {
