@@ -86,7 +86,7 @@ void loop_unqueue(struct loop *l, struct loop_work *w);
  * them.  Returns how many events there were, or a negative errno. */
 int loop_round(struct loop *l, int timeout_ms);
 
-/* ---- timer.c, for loop.c ---- */
+/* ---- timers ---- */
 
 /* Fires all timers that are due. */
 void loop_timers_run(struct loop *l);
