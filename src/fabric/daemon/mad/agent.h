@@ -88,7 +88,7 @@ bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool
 int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
 		    uint32_t length) must_check;
 
-/* ---- what deliver.c asks ---- */
+/* ---- what forward.c asks ---- */
 
 /* Returns the agent that an arrived MAD belongs to, or NULL; *send: the request that it answers. */
 struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,

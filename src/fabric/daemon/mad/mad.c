@@ -80,12 +80,6 @@ static void queue_run(struct loop *l, struct loop_work *w)
 	}
 }
 
-void mad_settle(struct mad_fabric *f)
-{
-	while (queue_step(f))
-		;
-}
-
 int mad_open(struct mad_fabric *f, struct net *net, struct loop *loop)
 {
 	memset(f, 0, sizeof(*f));

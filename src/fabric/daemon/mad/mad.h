@@ -8,7 +8,54 @@
 #pragma once
 
 #include "fabric/daemon/loop/loop.h"
-#include "fabric/daemon/mad/packet.h"
+#include "fabric/daemon/node/net.h"
+#include "prm/ib.h"
+#include "prm/mad.h"
+
+/* A MAD under way, with what its headers say (LRH, GRH, BTH, DETH). */
+
+/* Where a MAD goes to or came from, in host order. */
+struct mad_address {
+	uint32_t qpn;
+	uint16_t lid;
+	uint16_t pkey_index;
+	uint8_t sl;
+	uint8_t path_bits; /* path bits of our own LID */
+	bool grh;
+	uint8_t gid_index, hop_limit, traffic_class;
+	uint32_t flow_label;
+	union ib_gid gid; /* the other end's */
+};
+
+struct mad_send;
+
+/* Where a packet goes on when its turn comes. */
+enum mad_stage {
+	MAD_STARTS, /* 'row' is the end port that sends it */
+	MAD_LEAVES, /* 'row' is a port that it leaves by */
+	MAD_ENTERS, /* 'row' is a port that it has come to over the link */
+	MAD_HELD,   /* it waits */
+};
+
+struct mad_packet {
+	struct mad_packet *next;
+	struct mad_send *send; /* the send that it belongs to, told when it leaves */
+	enum mad_stage stage;
+	uint32_t row; /* the port that it leaves, or has arrived at */
+	uint32_t sqpn, dqpn, qkey;
+	uint16_t slid, dlid;
+	uint16_t pkey;
+	uint16_t pkey_index; /* at the receiver */
+	uint8_t sl, hops;
+	bool arriving; /* it is arriving at 'row'; else it leaves 'row' */
+	bool local;    /* it never was on a link: the zero-hop way (2.12) */
+	bool grh;
+	bool roce_v1; /* at ports of Ethernet */
+	uint8_t hop_limit, traffic_class;
+	uint32_t flow_label;
+	union ib_gid sgid, dgid;
+	_Alignas(8) uint8_t mad[MAD_BYTES];
+};
 
 struct mad_agent;
 struct impair;
@@ -44,7 +91,7 @@ struct mad_fabric {
 	uint32_t nagents, by_tid_mask;
 	struct mad_send **sends; /* hash by the TID; send.c */
 	uint32_t nsends, sends_mask;
-	struct rmpp_recv **receives; /* hash by the TID; rmpp_receive.c */
+	struct rmpp_recv **receives; /* hash by the TID; rmpp_transfer.c */
 	uint64_t receive_bytes;	     /* bytes of unfinished messages */
 	struct mad_agent **of_port;  /* [row]: agents that take requests; agent.c */
 	uint32_t next_tid;	     /* 1 to 2^24 - 1, then from the beginning */
@@ -81,10 +128,6 @@ void mad_emit(struct mad_fabric *f, struct mad_packet *p);
 void mad_requeue(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
 void mad_turn(struct mad_fabric *f, struct mad_packet *p);
-/* ---- mad.c: opens the layer, and moves what is queued ---- */
-
-/* Moves what is queued until nothing is left; for tests. */
-void mad_settle(struct mad_fabric *f);
 
 /* ---- forward.c: one hop (3.4 of the facts) ---- */
 
@@ -100,5 +143,5 @@ bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
 /* The second half of forward_step: through the node, from the port p->row that p has come to. */
 bool forward_enter(struct mad_fabric *f, struct mad_packet *p) must_check;
 
-/* ---- deliver.c: at its end: the port's agent, then agents, then the automatic 0x000C ---- */
+/* ---- forward.c: at its end: the port's agent, then agents, then the automatic 0x000C ---- */
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p);

@@ -38,13 +38,6 @@ struct rmpp_message {
 	uint16_t data_at;
 };
 
-/* False: it is shorter than its class's headers. */
-bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t length) must_check;
-/* Both are for the n-th segment, counted from 1: the headers, which are in 'out', and the data with
- * what fills them up. */
-void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
-void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
-
 struct rmpp_send {
 	struct rmpp_message message;
 	uint32_t next, acked, window; /* next to send, last acknowledged, last allowed */
@@ -90,5 +83,3 @@ enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t
 void rmpp_part_free(struct rmpp_part *r);
 /* Makes an ABORT or STOP that answers 'in'. */
 void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);
-/* Makes an ACK that answers 'in'. */
-void rmpp_acknowledge(const uint8_t *in, uint32_t segment, uint32_t window, uint8_t out[MAD_BYTES]);

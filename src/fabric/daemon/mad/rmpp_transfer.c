@@ -1,11 +1,80 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sends of several packets: the sending machine, with packets and timers; see rmpp_glue.h. */
+/* Messages of several packets: RMPP's machines, with packets and time; see rmpp_transfer.h. */
+#include "fabric/daemon/mad/rmpp_transfer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/daemon/mad/rmpp_glue.h"
-#include "fabric/daemon/mad/rmpp_recv.h"
+/* Finds the message that a packet belongs to. */
+
+/* Returns the bucket of the table for this TID; the table must be there. */
+static struct rmpp_recv **rmpp_recv_bucket(const struct mad_fabric *f, const uint8_t *mad)
+{
+	return &f->receives[mad_get64(mad, MAD_AT_TID) * 0x9e3779b97f4a7c15ull >> 52];
+}
+
+static bool recv_is_of(const struct rmpp_recv *r, const struct mad_agent *a,
+		       const struct mad_packet *p)
+{
+	const uint8_t *had = r->first.mad, *has = p->mad;
+
+	return r->agent == a && r->first.sqpn == p->sqpn && r->first.slid == p->slid &&
+	       r->first.grh == p->grh && !memcmp(&r->first.sgid, &p->sgid, sizeof(p->sgid)) &&
+	       !memcmp(&had[MAD_AT_TID], &has[MAD_AT_TID], 8) &&
+	       !memcmp(&had[MAD_AT_CLASS], &has[MAD_AT_CLASS], 3);
+}
+
+/* Returns the message that a packet belongs to, or NULL. */
+static struct rmpp_recv *rmpp_recv_find(struct mad_agent *a, const struct mad_packet *p)
+{
+	struct rmpp_recv *r = a->fabric->receives ? *rmpp_recv_bucket(a->fabric, p->mad) : NULL;
+
+	while (r && !recv_is_of(r, a, p))
+		r = r->hash_next;
+	return r;
+}
+
+/* ---- the direction turns (IBTA 13.6.6.3) ---- */
+
+/*
+ * An ACK has come that turns the direction of a request: it says how much of the answer may come at
+ * first.
+ */
+static void rmpp_recv_turned(struct mad_agent *a, const struct mad_packet *p)
+{
+	struct rmpp_recv *r = rmpp_recv_find(a, p);
+
+	if (r && r->part.complete)
+		r->answer_window = mad_get32(p->mad, MAD_AT_RMPP_PAYLOAD);
+}
+
+/* Compares what both directions have in common, because the answer's packet is not there yet. */
+static bool recv_is_asked(const struct rmpp_recv *r, const struct mad_send *answer)
+{
+	const uint8_t *had = r->first.mad, *has = answer->mad;
+
+	return r->first.slid == answer->to.lid && !(had[MAD_AT_METHOD] & MAD_RESPONSE) &&
+	       !memcmp(&had[MAD_AT_TID], &has[MAD_AT_TID], 8) &&
+	       !memcmp(&had[MAD_AT_CLASS], &has[MAD_AT_CLASS], 2);
+}
+
+/* Returns the window that such an ACK has given for this answer; else 1. */
+static uint32_t rmpp_recv_window(const struct mad_send *answer)
+{
+	const struct mad_agent *a = answer->agent;
+	struct rmpp_recv *r =
+		a->fabric->receives ? *rmpp_recv_bucket(a->fabric, answer->mad) : NULL;
+
+	if (!(answer->mad[MAD_AT_METHOD] & MAD_RESPONSE))
+		return 1;
+	while (r && (r->agent != a || !recv_is_asked(r, answer)))
+		r = r->hash_next;
+	/* A window of nothing would never open, so it is 1. */
+	return r && r->answer_window ? r->answer_window : 1;
+}
+
+/* Sends of several packets: the sending machine, with packets and timers. */
 
 #define BURST 256u /* packets */
 
@@ -108,7 +177,9 @@ bool rmpp_transfer_again(struct mad_send *send)
 	return true;
 }
 
-void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t out[MAD_BYTES])
+/* Sends these bytes back to where a packet came from. */
+static void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p,
+		       const uint8_t out[MAD_BYTES])
 {
 	struct mad_packet *reply = mad_packet_get(f);
 
@@ -158,7 +229,8 @@ static void transfer_control(struct mad_send *send, const struct mad_packet *p)
 		transfer_timer_arm(send); /* from now on for the answer */
 }
 
-void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
+/* An ACK, STOP or ABORT, or a packet of no such type, has come for one of the agent's sends. */
+static void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
 {
 	struct mad_send *send = send_first(a->fabric, mad_get64(p->mad, MAD_AT_TID));
 	uint8_t out[MAD_BYTES], why;
@@ -178,4 +250,171 @@ void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
 		   !mad_get32(p->mad, MAD_AT_RMPP_SEGMENT)) {
 		rmpp_recv_turned(a, p);
 	}
+}
+
+/* Messages of several packets as they arrive: the receiving machine, with time. */
+
+#define MOST_PARTS 1024u	  /* unfinished messages of one agent */
+#define MOST_BYTES (256ull << 20) /* bytes of all unfinished messages */
+
+static void recv_end(struct rmpp_recv *r)
+{
+	struct mad_agent *a = r->agent;
+
+	*r->prev = r->next;
+	if (r->next)
+		r->next->prev = r->prev;
+	*r->hash_prev = r->hash_next;
+	if (r->hash_next)
+		r->hash_next->hash_prev = r->hash_prev;
+	a->nrecvs -= !r->part.complete;
+	a->fabric->receive_bytes -= r->part.room;
+	loop_timer_cancel(a->fabric->loop, &r->timer);
+	rmpp_part_free(&r->part);
+	free(r);
+}
+
+void rmpp_receives_end(struct mad_agent *a)
+{
+	for (struct rmpp_recv *r = a->recvs, *next; r; r = next) {
+		next = r->next;
+		recv_end(r);
+	}
+}
+
+static void recv_abort(struct mad_fabric *f, const struct mad_packet *p, uint8_t status)
+{
+	uint8_t out[MAD_BYTES];
+
+	rmpp_abort(p->mad, status, out);
+	rmpp_reply(f, p, out);
+}
+
+/*
+ * The rest has not come in time; or the message ended so long ago that none of its packets comes
+ * any more.
+ */
+static void recv_timer_fires(struct loop *l, struct loop_timer *t)
+{
+	struct rmpp_recv *r = container_of(t, struct rmpp_recv, timer);
+
+	(void)l;
+	if (!r->part.complete)
+		recv_abort(r->agent->fabric, &r->first, RMPP_TOTAL_TIME);
+	recv_end(r);
+}
+
+static void recv_timer_arm(struct rmpp_recv *r, uint32_t ms)
+{
+	struct loop *l = r->agent->fabric->loop;
+
+	loop_timer_arm(l, &r->timer, loop_now(l) + ms * 1000000ull);
+}
+
+static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *p)
+{
+	struct mad_fabric *f = a->fabric;
+	struct rmpp_recv *r, **head;
+
+	if (a->nrecvs >= MOST_PARTS || f->receive_bytes >= MOST_BYTES)
+		return NULL;
+	if (!f->receives)
+		f->receives = calloc(RMPP_BUCKETS, sizeof(struct rmpp_recv *));
+	r = f->receives ? calloc(1, sizeof(*r)) : NULL;
+	if (!r)
+		return NULL;
+	r->agent = a;
+	r->first = *p;
+	r->answer_window = 1;
+	r->timer.fire = recv_timer_fires;
+	r->prev = &a->recvs;
+	r->next = a->recvs;
+	if (r->next)
+		r->next->prev = &r->next;
+	a->recvs = r;
+	head = rmpp_recv_bucket(f, p->mad);
+	r->hash_prev = head;
+	r->hash_next = *head;
+	if (r->hash_next)
+		r->hash_next->hash_prev = &r->hash_next;
+	*head = r;
+	a->nrecvs++;
+	recv_timer_arm(r, RMPP_TOTAL_MS);
+	return r;
+}
+
+/* Gives the message to the agent.  An answer that nobody waits for any more goes to nobody. */
+static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
+{
+	struct mad_agent *a = r->agent;
+	bool response = mad_is_response(p->mad);
+	struct mad_send *send = response ? send_find(a, p) : NULL;
+	struct mad_message m = {.from = agent_address_of(a->fabric, p),
+				.length = r->part.length,
+				.data = r->part.message,
+				.owned = r->part.message};
+
+	a->fabric->receive_bytes -= r->part.room;
+	r->part.message = NULL;
+	r->part.room = 0;
+	a->nrecvs--;
+	recv_timer_arm(r, RMPP_LINGER_MS);
+	if (send)
+		send_detach(send);
+	if (send || !response)
+		a->ops->receive(a, &m);
+	if (send)
+		send_report(send, 0);
+	free(m.owned);
+}
+
+/*
+ * Returns the message that a packet belongs to, a new one if it is the first packet.  NULL: there
+ * is none; *refused: the sender has been told.
+ */
+static struct rmpp_recv *recv_of(struct mad_agent *a, const struct mad_packet *p, bool *refused)
+{
+	struct rmpp_recv *r = rmpp_recv_find(a, p);
+
+	*refused = false;
+	if (r || mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) != 1 ||
+	    !(p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_FIRST) || p->mad[MAD_AT_RMPP_STATUS])
+		return r;
+	r = recv_new(a, p);
+	*refused = !r;
+	if (!r)
+		recv_abort(a->fabric, p, RMPP_RESOURCES);
+	return r;
+}
+
+static void recv_data(struct mad_agent *a, const struct mad_packet *p)
+{
+	struct rmpp_part none = {0}, *part = &none;
+	uint8_t out[MAD_BYTES], status = 0;
+	enum rmpp_outcome outcome;
+	bool reply = false, refused;
+	struct rmpp_recv *r = recv_of(a, p, &refused);
+	size_t room;
+
+	if (refused)
+		return;
+	if (r)
+		part = &r->part;
+	room = part->room;
+	outcome = rmpp_part_data(part, p->mad, out, &reply, &status);
+	a->fabric->receive_bytes += part->room - room;
+	if (reply)
+		rmpp_reply(a->fabric, p, out);
+	if (r && outcome == RMPP_DONE)
+		recv_deliver(r, p);
+	else if (r && outcome == RMPP_ENDED)
+		recv_end(r);
+}
+
+void rmpp_receive(struct mad_agent *a, const struct mad_packet *p)
+{
+	if (p->mad[MAD_AT_RMPP_VERSION] == 1 && p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA)
+		recv_data(a, p);
+	else
+		rmpp_transfer_control(a, p);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/daemon/mad/rmpp_glue.h"
+#include "fabric/daemon/mad/rmpp_transfer.h"
 #include "fabric/daemon/mad/send.h"
 #include "fabric/umad.h"
 

@@ -45,10 +45,6 @@ struct mad_send *send_next(const struct mad_send *send);
 struct mad_send *send_find(struct mad_agent *a, const struct mad_packet *p);
 void sends_close(struct mad_fabric *f);
 
-/* ---- register.c ---- */
-
-struct mad_agent *agent_by_tid(const struct mad_fabric *f, uint32_t tid);
-
 /* ---- agent.c ---- */
 
 /* Where p came from, as the agents of its port see it. */

@@ -5,6 +5,22 @@
 #include "fabric/daemon/mad/rmpp.h"
 #include "fabric/daemon/mad/send.h"
 
+/* Messages of several packets that are arriving, and those that arrived lately. */
+
+#define RMPP_BUCKETS 4096u
+
+struct rmpp_recv {
+	struct rmpp_recv *next, **prev; /* list of the agent */
+	struct rmpp_recv *hash_next, **hash_prev;
+	struct mad_agent *agent;
+	struct loop_timer timer; /* for the whole message; later, for the memory of it */
+	struct rmpp_part part;
+	uint32_t answer_window;	 /* window that the sender gave when all had come */
+	struct mad_packet first; /* its first packet, which says who sent it */
+};
+
+/* RMPP's machines with packets and time, for the files of this folder. */
+
 #define RMPP_REPLY_RETRIES 3u /* for answers that we give ourselves */
 
 /* ---- rmpp_transfer.c: a send of several packets ---- */
@@ -16,13 +32,8 @@ void rmpp_transfer_begin(struct mad_send *send);
 void rmpp_transfer_left(struct mad_send *send);
 /* Time is over: sends again, or returns false. */
 bool rmpp_transfer_again(struct mad_send *send) must_check;
-/* An ACK, STOP or ABORT, or a packet of no such type, has come for one of the agent's sends. */
-void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p);
 
-/* Sends these bytes back to where a packet came from. */
-void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t out[MAD_BYTES]);
-
-/* ---- rmpp_receive.c ---- */
+/* ---- rmpp_transfer.c: what arrives ---- */
 
 /* A packet of RMPP has come. */
 void rmpp_receive(struct mad_agent *a, const struct mad_packet *p);
