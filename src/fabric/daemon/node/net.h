@@ -202,7 +202,6 @@ void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed
 /* Gives the port a speed that PortInfo keeps apart from the others (XDR) or not at all (FDR10). */
 void net_add_xdr(struct net *n, uint32_t row);
 void net_add_fdr10(struct net *n, uint32_t row);
-void net_set_cap_mask(struct net *n, uint32_t row, uint32_t mask);
 static inline uint32_t net_info(const struct net *n, uint32_t row, struct prm_field f)
 {
 	return prm_get32(n->ports[row].info, f);
@@ -242,14 +241,14 @@ int net_sl2vl_set(struct net *n, uint32_t row, uint32_t in_port, const uint8_t i
 void net_vlarb_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out);
 int net_vlarb_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
 
-/* ---- start.c ---- */
+/* ---- port.c: at the start ---- */
 
 /* Sets what PortInfo and the subnet's row say of a port that was just made. */
 void net_port_start(struct net *n, uint32_t row);
 /* Call it after a change of PortInfo: programs see fields that no other function here sets. */
 void net_show_info(struct net *n, uint32_t row);
 
-/* ---- counter.c ---- */
+/* ---- port.c: counters ---- */
 
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
 /*
