@@ -55,10 +55,6 @@ enum pma_group {
 
 /* counters.c */
 uint64_t pma_total(const struct net *n, uint32_t row, unsigned source);
-uint64_t pma_group_get(const struct net *n, uint32_t row, enum pma_group group, unsigned source);
-/* From now on the count continues from 'value'. */
-void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned source,
-		   uint64_t value);
 
 /* A request about ports of a node. */
 struct pma_request {
@@ -70,7 +66,7 @@ struct pma_request {
 	uint8_t *data; /* MAD_GMP_BYTES, both in and out */
 };
 
-/* attributes.c: attributes that are counters.  Returns a mad_status. */
+/* counters.c: attributes that are counters.  Returns a mad_status. */
 unsigned pma_attribute(struct pma_request *r, unsigned attribute);
 
 /* samples.c */
@@ -78,7 +74,6 @@ unsigned pma_samples_control(struct pma_request *r);
 unsigned pma_samples_result(struct pma_request *r);
 void pma_samples_close(struct pma *p);
 
-/* vendor.c, congestion.c */
-enum mad_verdict pma_vendor(struct port_agent *a, uint32_t row, struct mad_packet *p);
+/* congestion.c */
 enum mad_verdict pma_congestion(struct port_agent *a, uint32_t row, struct mad_packet *p);
 void pma_congestion_close(struct pma *p);
