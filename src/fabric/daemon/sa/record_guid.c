@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/endian.h"
-#include "fabric/daemon/sa/group.h"
 #include "fabric/daemon/sa/sa.h"
 
 #define GIR_AT_GUIDS 8u

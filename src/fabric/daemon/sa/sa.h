@@ -217,7 +217,7 @@ struct sa_rows {
 };
 struct sa_rows sa_rows_of(const struct sa_query *q, bool lid_asked, uint32_t lid);
 
-/* ---- way.c ---- */
+/* ---- place.c: ways ---- */
 
 /* What the links on a way allow. */
 struct sa_limits {
@@ -248,3 +248,7 @@ void sa_groups_close(struct sa *s);
 void sa_services_close(struct sa *s);
 void sa_service_lease(struct loop *l, struct loop_timer *t);
 void sa_subscriptions_close(struct sa *s);
+
+/* The store of multicast groups; record_mcmember.c decides who may join and leave. */
+
+struct sa_member *sa_member_find(struct sa_group *g, const uint8_t *gid);
