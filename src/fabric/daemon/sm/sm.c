@@ -2,12 +2,163 @@
 /* The life of the built-in SM and its sweeps. */
 #include "fabric/daemon/sm/sm.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "fabric/daemon/sm/yield.h"
+/* Gives LIDs to ports that have none; a port that has one keeps it. */
+
+#define LID_WORDS (SUBNET_LIDS / 64u)
+
+struct lid_set {
+	uint64_t words[LID_WORDS];
+};
+
+static bool lid_set_has(const struct lid_set *set, uint32_t lid)
+{
+	return set->words[lid / 64] >> lid % 64 & 1;
+}
+
+/* Takes count LIDs if all of them are free: then true. */
+static bool lid_set_take(struct lid_set *set, uint32_t lid, uint32_t count)
+{
+	if (!lid || lid % count || lid + count > SUBNET_LIDS)
+		return false;
+	for (uint32_t i = lid; i < lid + count; i++)
+		if (lid_set_has(set, i))
+			return false;
+	for (uint32_t i = lid; i < lid + count; i++)
+		set->words[i / 64] |= 1ull << i % 64;
+	return true;
+}
+
+/*
+ * Takes the next free one in a circle, so that a LID is used again as late as possible.  0: none.
+ */
+static uint32_t lid_set_next(struct lid_set *set, uint32_t *next)
+{
+	for (uint32_t i = 0; i < SUBNET_LIDS; i++) {
+		uint32_t lid = *next;
+
+		*next = lid + 1 < SUBNET_LIDS ? lid + 1 : 1;
+		if (lid_set_take(set, lid, 1))
+			return lid;
+	}
+	return 0;
+}
+
+bool sm_is_end_port(const struct net *n, uint32_t row)
+{
+	return !n->subnet->ports[row].ethernet && !net_node_of(n, row)->removed &&
+	       net_end_port(n, row) == row;
+}
+
+static bool port_lid_is_kept(const struct net *n, uint32_t row, struct lid_set *kept)
+{
+	return lid_set_take(kept, net_info(n, row, PI_LID), 1u << net_info(n, row, PI_LMC));
+}
+
+static int port_lid_give(struct sm *s, uint32_t row, struct lid_set *taken)
+{
+	uint32_t lid = lid_set_next(taken, &s->next_lid);
+
+	return lid ? net_set_lid(s->fabric->net, row, lid, 0) : -ENOSPC;
+}
+
+int sm_assign_lids(struct sm *s)
+{
+	struct lid_set taken = {{0}}, kept = {{0}};
+	struct net *n = s->fabric->net;
+	int ret = 0;
+
+	for (uint32_t row = 0; row < n->nports; row++)
+		if (sm_is_end_port(n, row))
+			(void)port_lid_is_kept(n, row, &taken);
+	/* The second pass sees the same: of two ports with the same LID the first keeps it both
+	 * times. */
+	for (uint32_t row = 0; row < n->nports && !ret; row++) {
+		if (!sm_is_end_port(n, row) || port_lid_is_kept(n, row, &kept))
+			continue;
+		if (net_info(n, row, PI_STATE) != IB_PORT_DOWN)
+			ret = port_lid_give(s, row, &taken);
+	}
+	if (ret)
+		log_error("subnet manager: no LID is left for a port");
+	return ret;
+}
+
+/* Configures ports and brings their links up. */
+
+static uint32_t cap_least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void port_info_agree(struct net *n, uint32_t row, struct prm_field f, uint32_t value)
+{
+	if (net_info(n, row, f) != value)
+		net_info_set(n, row, f, value);
+}
+
+/* Sets what both ends of a link must have alike. */
+static void link_agree(struct net *n, uint32_t row, uint32_t peer)
+{
+	uint32_t mtu = cap_least(net_info(n, row, PI_MTU_CAP), net_info(n, peer, PI_MTU_CAP));
+	uint32_t vls = cap_least(net_info(n, row, PI_VL_CAP), net_info(n, peer, PI_VL_CAP));
+
+	net_set_mtu(n, row, (enum ib_mtu)mtu);
+	port_info_agree(n, row, PI_OPER_VLS, vls);
+}
+
+static void end_port_configure(struct sm *s, uint32_t row)
+{
+	struct net *n = s->fabric->net;
+	uint32_t sm_lid = net_info(n, s->home, PI_LID);
+
+	if (net_info(n, row, PI_SM_LID) != sm_lid || net_info(n, row, PI_SM_SL))
+		net_set_sm(n, row, sm_lid, 0);
+	if (prm_get(n->ports[row].info, PI_GID_PREFIX) != SM_PREFIX &&
+	    net_set_prefix(n, row, SM_PREFIX))
+		return;
+	port_info_agree(n, row, PI_SUBNET_TIMEOUT, SM_SUBNET_TIMEOUT);
+	net_show_info(n, row);
+	if (s->reregister && net_info(n, row, PI_CAP_MASK) & CAP_IS_CLIENT_REREGISTER)
+		net_reregister(n, row);
+}
+
+static void ports_step(struct net *n, enum ib_port_state from, enum ib_port_state to)
+{
+	for (uint32_t row = 0; row < n->nports; row++)
+		/* A refusal means that the link has gone; its event begins the next sweep. */
+		if (!n->subnet->ports[row].ethernet && net_info(n, row, PI_STATE) == from &&
+		    net_set_state(n, row, to))
+			continue;
+}
+
+void sm_raise_ports(struct sm *s)
+{
+	struct net *n = s->fabric->net;
+
+	for (uint32_t row = 0; row < n->nports; row++) {
+		uint32_t peer;
+
+		if (n->subnet->ports[row].ethernet || net_node_of(n, row)->removed)
+			continue;
+		if (sm_is_end_port(n, row))
+			end_port_configure(s, row);
+		peer = net_peer(n, row, IB_PORT_INIT);
+		if (peer != SUBNET_NONE)
+			link_agree(n, row, peer);
+	}
+	s->reregister = false;
+	ports_step(n, IB_PORT_INIT, IB_PORT_ARMED);
+	ports_step(n, IB_PORT_ARMED, IB_PORT_ACTIVE);
+	for (uint32_t i = 0; i < n->nnodes; i++)
+		if (n->nodes[i].sw)
+			n->nodes[i].sw->port_change = false;
+}
 
 #define SWEEP_SLICE_NS 1000000u
 

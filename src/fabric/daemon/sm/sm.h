@@ -92,27 +92,8 @@ static inline bool sm_minds(const struct sm *s, uint32_t row)
  * nothing.
  */
 void sm_negotiate(struct sm *s, uint32_t priority, struct sma *sma);
-/* Tells whether another SM is there before us; then we stand by. */
-bool sm_comes_second(struct sm *s) must_check;
-/* We are no longer the master: ends the SA and the sweeps. */
-void sm_stand_by(struct sm *s);
-/* Ends the SA. */
-void sm_serve_no_more(struct sm *s);
-/* Another SM has answered. */
-void sm_answered(struct sm *s, const struct mad_message *m);
-/* Another SM sets our SMInfo: returns the status of the answer, and what follows when that is 0. */
-unsigned sm_set_status(const struct sm *s, const uint8_t *mad) must_check;
-void sm_set_perform(struct sm *s, const struct mad_message *m);
 
-/* ---- info.c: SMInfo, and traps that come to us ---- */
-
-/* Fills in our SMInfo. */
-void sm_info_fill(struct sm *s, uint8_t *data);
-
-int sm_info_open(struct sm *s) must_check;
-void sm_info_close(struct sm *s);
-
-/* ---- lid.c, mcast.c, up.c ---- */
+/* ---- sm.c, mcast.c ---- */
 
 int sm_assign_lids(struct sm *s) must_check; /* keeps LIDs that are valid and unique */
 void sm_make_trees(struct sm *s);	     /* multicast */
@@ -129,3 +110,15 @@ int sm_make_routes(struct sm *s) must_check;
 int sm_routes_begin(struct sm *s) must_check;
 bool sm_routes_step(struct sm *s);
 void sm_routes_end(struct sm *s);
+
+/* Decides who is the subnet's SM: we, or a program. */
+
+/* Shows us at the port s->home: IsSM, SMInfo and, as the master, SA.  Does nothing if we are shown
+ * already. */
+int sm_stand_up(struct sm *s) must_check;
+/* Takes us away from that port. */
+void sm_stand_back(struct sm *s);
+/* The timer that runs after the last program has ended. */
+void sm_take_back(struct loop *l, struct loop_timer *t);
+/* sm.c: begins a sweep, or begins it again. */
+void sm_sweep_soon(struct sm *s);
