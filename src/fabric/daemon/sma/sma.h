@@ -41,10 +41,6 @@ smp_handler sma_node_description, sma_node_info, sma_switch_info, sma_guid_info,
 	sma_pkey_table, sma_sl_to_vl, sma_vl_arbitration, sma_linear_table, sma_multicast_table,
 	sma_mellanox_port_info;
 
-/* port_info.c: the port that the low bits of a modifier name, or SUBNET_NONE.  On nodes other than
- * switches 0 means the port that the SMP came in by. */
-uint32_t sma_named_port(const struct smp_request *r);
-
 /* violations.c: writes the counts of bad M_Keys, P_Keys and Q_Keys into a PortInfo. */
 void sma_violations_get(const struct smp_request *r, uint32_t row, uint8_t *info);
 /* Counts anew those for which 'info' has 0. */
@@ -64,13 +60,6 @@ void sma_pkey_enforced(void *sma, const struct mad_packet *p, uint32_t row);
 
 /* A packet of data with a bad key has come to an end port, which has counted it: tells the SM. */
 void sma_key_violated(struct sma *s, const struct key_violation *v);
-
-/*
- * mkey.c: decides whether this SMP may be answered.  If not, it counts the SMP and tells the SM
- * (IBTA 14.2.4).
- */
-bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;
-void sma_mkey_close(struct sma *s);
 
 /* ---- notice.c: traps, each repeated until it is repressed (IBTA 13.4.9) ---- */
 
