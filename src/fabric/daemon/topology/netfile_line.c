@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads single lines; see netfile_line.h. */
-#include "fabric/daemon/topology/netfile_line.h"
+/* Reads single lines; see netfile.h. */
+#include "fabric/daemon/topology/netfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -75,16 +75,31 @@ int plan_add_switches(struct plan *p) must_check;
 
 /* Says for people what is wrong with a file: "FILE:LINE: reason". */
 #define PLAN_ERROR_BYTES 512u
-/* include.c: reads ibsim's network files and ibnetdiscover's output, with the files that they
+/* netfile.c: reads ibsim's network files and ibnetdiscover's output, with the files that they
  * include.  0, or a negative errno with a text. */
 int plan_read(struct plan *p, const char *path, char error[PLAN_ERROR_BYTES]) must_check;
 /* The same from memory, without includes. */
 int plan_parse(struct plan *p, const char *name, const char *text, size_t bytes,
 	       char error[PLAN_ERROR_BYTES]) must_check;
-/* check.c: checks that both ends agree on each cable, and that GUIDs are unique.  As plan_read. */
+/* plan.c: checks that both ends agree on each cable, and that GUIDs are unique.  As plan_read. */
 int plan_check(const struct plan *p, char error[PLAN_ERROR_BYTES]) must_check;
 /* Writes "FILE:LINE: reason" and returns -EINVAL. */
 int plan_error(const struct plan *p, uint32_t file, uint32_t line, char error[PLAN_ERROR_BYTES],
 	       const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Adds a file of that name and returns its index, or -ENOMEM. */
 int64_t plan_add_file(struct plan *p, const char *name) must_check;
+
+/* GUIDs by ibsim's rule: each kind of node counts from its own base, in the order of the file. */
+
+#define GUID_KINDS 4u /* by enum smp_node_type */
+
+struct guid_rule {
+	uint64_t next[GUID_KINDS];
+	uint64_t base[GUID_KINDS]; /* the last that was given, to which relative ones are added */
+	bool given[GUID_KINDS];	   /* next was given, and no node has taken it */
+};
+
+void guid_rule_start(struct guid_rule *g);
+void guid_rule_set(struct guid_rule *g, enum smp_node_type type, uint64_t guid, bool relative);
+/* Returns the GUID of the next node of its type. */
+uint64_t guid_rule_take(struct guid_rule *g, enum smp_node_type type, uint32_t nports);
