@@ -102,11 +102,8 @@ static inline void umad_waiting_add(struct umad_file *f, int64_t bytes)
 	f->umad->waiting += (uint64_t)bytes;
 }
 
-/* ---- page.c: what the program sees without a request ---- */
+/* ---- file.c: what the program sees without a request ---- */
 
-/* Makes the file's page, with a descriptor for the program. */
-int umad_page_open(struct umad_page **page, int *fd) must_check;
-void umad_page_close(struct umad_page *page);
 /* The program counted a send before it wrote it; the send is over now, or there never was one. */
 void umad_page_uncount(struct umad_page *page, uint32_t tid_low, uint8_t class);
 /* Counts a report that waits in the daemon; the second one uncounts it. */
@@ -141,11 +138,6 @@ void umad_batches_send(struct loop *l, struct loop_work *w);
 /* Drops all that waits for the program. */
 void umad_file_forget(struct umad_file *f);
 
-/* ---- fetch.c: what is too long for the stream ---- */
+/* ---- file_write.c: what is too long for the stream ---- */
 
-/* Keeps a message for its reader and says what its marker is; takes m->owned.  False: no memory. */
-bool umad_long_keep(struct umad_file *f, const uint8_t *header, struct mad_message *m,
-		    struct umad_marker *marker) must_check;
-void umad_long_drop(struct umad_file *f, uint32_t id);
-bool umad_long_is_kept(const struct umad_file *f, uint32_t id) must_check;
 void umad_long_forget(struct umad_file *f);
