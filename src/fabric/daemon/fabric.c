@@ -564,14 +564,16 @@ static void fabric_settle(void *user)
 static int fabric_build(struct fabric *f)
 {
 	struct subnet_shape shape;
+	uint32_t room;
 	int ret = build_plan(f);
 
 	if (ret)
 		return ret;
 	shape = build_shape(f);
+	room = shape.ports ? shape.ports : 1;
 	f->hosts = calloc(f->topology.nhosts + (size_t)f->topology.nswitches, sizeof(*f->hosts));
-	f->base = calloc(shape.ports, sizeof(*f->base));
-	f->ends = calloc(shape.ports, sizeof(*f->ends));
+	f->base = calloc(room, sizeof(*f->base));
+	f->ends = calloc(room, sizeof(*f->ends));
 	if (!f->hosts || !f->base || !f->ends)
 		return -ENOMEM;
 	ret = segments_open(f, &shape);

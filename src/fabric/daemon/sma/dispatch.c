@@ -2,6 +2,7 @@
 /* Finds which attribute of which node an SMP asks for, and decides what happens to the SMP. */
 #include "fabric/daemon/sma/sma.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ static void lease_end(struct sma *s, struct mkey_lease **at)
 {
 	struct mkey_lease *lease = *at;
 
+	assert(s->fabric); /* only an open agent has leases */
 	*at = lease->next;
 	loop_timer_cancel(s->fabric->loop, &lease->timer);
 	free(lease);

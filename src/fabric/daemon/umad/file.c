@@ -4,6 +4,7 @@
 
 #include "base/memory_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ static void file_unlink(struct umad_file *f)
 
 static void page_describe(struct umad_page *page, const struct net *net, uint32_t row)
 {
+	assert(page);
 	*page = (struct umad_page){
 		.magic = UMAD_MAGIC,
 		.port = net->subnet->ports[row].number,
