@@ -27,10 +27,10 @@ ssize_t descriptor_name(int fd, char *buf, size_t size) must_check;
  * Descriptors that the program does not know of.  A program may close every descriptor that it does
  * not know, as daemons do, and open files of its own, which then get these numbers.  So
  *
- * - they have high numbers, out of the way of programs that count on low ones,
- * - close(2) and its relatives do not find them (preload/fd.c asks hidden_is),
- * - whoever uses one asks hidden_ours first: a system call that bypasses the C library does close
- * it, and then the file that has its number stays untouched.
+ *   - they have high numbers, out of the way of programs that count on low ones,
+ *   - close(2) and its relatives do not find them (preload/fd.c asks hidden_is),
+ *   - whoever uses one asks hidden_ours first: a system call that bypasses the C library does close
+ *     it, and then the file that has its number stays untouched.
  *
  * Between hidden_ours and the use another thread may still close the descriptor, as it may close
  * any that a library is using.

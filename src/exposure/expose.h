@@ -32,7 +32,7 @@
  * name it, and the word says under which protection domain they are executed.  It is one word, so
  * that readers see all of it at once:
  *
- * there:1 | 0:7 | number, its upper bits:8 | XRC domain:24 | protection domain:24
+ *     there:1 | 0:7 | number, its upper bits:8 | XRC domain:24 | protection domain:24
  */
 
 #define SRQ_WORD_NUMBER	      0xffffffu

@@ -6,11 +6,11 @@
  * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  A
  * target that withdraws a key makes it invalid first and then revokes:
  *
- * peer                                    target
- * claims a slot                           makes the key invalid
- * (fence)                                 counts the revocation (full fence, fence_far)
- * looks at the count, then at the key     looks who has claimed a slot
- * looks at the count again, and accesses  waits until those have ended their access
+ *     peer                                    target
+ *     claims a slot                           makes the key invalid
+ *     (fence)                                 counts the revocation (full fence, fence_far)
+ *     looks at the count, then at the key     looks who has claimed a slot
+ *     looks at the count again, and accesses  waits until those have ended their access
  *
  * So either the peer sees that the key is invalid, or the target sees the claim.  The peer's second
  * look is in the restartable sequence of the access itself (base/rseq.h): a thread that is stopped
@@ -43,10 +43,10 @@
  * The owner's word of a slot names the thread so that the target can look it up in
  * /proc:
  *
- * bits  0..21  number of the thread
- * 22..43  number of its process
- * 44..55  when the process began, so that another one with that number is told apart
- * 56..62  counts the thread's claims, so that a claim is told from the one before
+ *     bits  0..21  number of the thread
+ *          22..43  number of its process
+ *          44..55  when the process began, so that another one with that number is told apart
+ *          56..62  counts the thread's claims, so that a claim is told from the one before
  * 63  the thread is in an access; only a home has words without
  */
 

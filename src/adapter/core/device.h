@@ -4,11 +4,11 @@
  *
  * Locks, in the order in which threads take them:
  *
- * qp->sq (baton)         requester: the send ring and what has been sent of it
- * resp.lock              responder: expected PSN, the receive message in progress
- * comp.lock              completer: outstanding requests, oldest first
- * cqs.lock               the list of completion queues: waiters of them
- * srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
+ *   qp->sq (baton)         requester: the send ring and what has been sent of it
+ *   resp.lock              responder: expected PSN, the receive message in progress
+ *   comp.lock              completer: outstanding requests, oldest first
+ *   cqs.lock               the list of completion queues: waiters of them
+ *   srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
  *
  * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
  * our completer.  A thread that holds the responder's or the completer's lock and wants the

@@ -3,12 +3,12 @@
  * The inside of a queue pair has three roles, each with its own lock (see device.h for their
  * order).
  *
- * requester  (transport/requester.c)  reads the send ring, makes request packets
- * under sq, a baton
- * responder  (transport/responder.c)  takes request packets, makes responses
- * under resp.lock
- * completer  (transport/completer.c)  takes responses, retires requests in order
- * under comp.lock
+ *   requester  (transport/requester.c)  reads the send ring, makes request packets
+ *       under sq, a baton
+ *   responder  (transport/responder.c)  takes request packets, makes responses
+ *       under resp.lock
+ *   completer  (transport/completer.c)  takes responses, retires requests in order
+ *       under comp.lock
  *
  * The ring of outstanding requests, struct send_op, stands between requester and completer: the
  * requester appends at tail, the completer retires at head.

@@ -13,11 +13,11 @@
  * reader has to mark the places into which nothing is written.  A group does not go past the ring's
  * end.
  *
- * basic     the title says how many completions are with it.  Behind it stands an array of up to
- * eight; the array for each further eight stands at the place of the first of these
- * enhanced  the title is the last whole completion before.  Up to seven stand in the place of the
- * first one, whose last bytes say how many.  Everything that is written carries the
- * number of the ring's round, by which a reader knows what is new
+ *   basic     the title says how many completions are with it.  Behind it stands an array of up to
+ *             eight; the array for each further eight stands at the place of the first of these
+ *   enhanced  the title is the last whole completion before.  Up to seven stand in the place of the
+ *             first one, whose last bytes say how many.  Everything that is written carries the
+ *             number of the ring's round, by which a reader knows what is new
  *
  * So the queue holds completions back, at most until the outermost call of the device ends.
  * Nothing here locks, because the caller holds the queue's lock.
