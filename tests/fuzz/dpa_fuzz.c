@@ -20,7 +20,7 @@
 #include "adapter/core/device.h"
 #include "dpa_mailbox.h"
 #include "driver/cdev.h"
-#include "driver/devx/eq_ring.h"
+#include "driver/devx/eq.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/emulation/db_bell.h"
 #include "driver/runtime/process.h"

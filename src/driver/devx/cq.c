@@ -12,16 +12,15 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/devx/cq.h"
+#include "driver/devx/devx.h"
 #include "driver/devx/emulation.h"
 #include "driver/devx/eq.h"
-#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_cq_eq.h"
 #include "prm/cqe.h"
-#include "usermem/usermem.h"
 #include "prm/wqe.h"
+#include "usermem/usermem.h"
 
 struct devx_cq {
 	struct devx_obj obj;

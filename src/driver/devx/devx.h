@@ -6,7 +6,7 @@
  * the command names the object of the handle.  A mistake there is -EINVAL.  All else is the
  * firmware's to refuse: status and syndrome in the mailbox, and -EREMOTEIO.
  *
- * Each kind of object has a class and its commands at the end of its file; devx/command.c lists the
+ * Each kind of object has a class and its commands at the end of its file; devx/method.c lists the
  * files.
  *
  * A mailbox names other objects by number, and numbers come from the program: only those of the
@@ -14,6 +14,11 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/explain.h"
 #include "base/spin.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/uverbs/core/port.h"
@@ -160,12 +165,8 @@ struct devx_family {
 
 extern const struct uobj_class udevx_class;
 extern const struct uverbs_family udevx_family;
-extern const struct uverbs_family udevx_async_family;
-extern const struct uverbs_family udevx_event_family;
+extern const struct uverbs_family udevx_channel_family;
 extern const struct uverbs_family uumem_family;
-
-/* NULL if the kernel does not let the opcode pass by that method either. */
-const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);
 
 /* ---- objects ---- */
 
@@ -206,11 +207,6 @@ struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t nu
 /* NULL unless all its bytes are there, aligned to 4; writable if the device writes to it, which it
  * does only to rings and records of CQEs. */
 void *devx_umem_part(struct ufile *f, const struct devx_part *part, bool write, struct uobj **umem);
-/*
- * The same for length bytes in whole pages.  They begin in the page of offset, as far into it as
- * iova is into its own page, and may have any alignment.
- */
-void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, struct uobj **umem);
 
 /*
  * Checks that a queue may name this region for its doorbells; -EINVAL if the file does not have it.
@@ -228,14 +224,85 @@ void devx_queue_event(struct devx_obj *obj, enum ib_event event);
 /* The owner calls this when nothing posts events of the object any more. */
 void devx_events_drop(struct devx_obj *obj);
 /* The same for events of the device as a whole. */
-void devx_file_event(struct ufile *f, enum ib_event event);
 void devx_file_events_drop(struct ufile *f);
 
 /* ---- the files with commands ---- */
 
-extern const struct devx_family devx_port_family, devx_pd_family, devx_mkey_family, devx_psv_family,
-	devx_cq_family, devx_rmp_family, devx_qp_family, devx_qp_modify_family, devx_dct_family,
-	devx_general_family, devx_dpa_family, devx_dpa_thread_family, devx_td_family,
-	devx_rq_family, devx_sq_family, devx_rqt_family, devx_tir_family, devx_flow_table_family,
-	devx_flow_counter_family, devx_vport_family, devx_eq_family, devx_reformat_family,
-	devx_emulation_family;
+extern const struct devx_family devx_port_family, devx_domain_family, devx_memory_family,
+	devx_cq_family, devx_rmp_family, devx_qp_family, devx_dct_family, devx_general_family,
+	devx_dpa_family, devx_dpa_thread_family, devx_rq_family, devx_sq_family, devx_flow_family,
+	devx_eq_family, devx_emulation_family;
+
+/* ---- completion queues ---- */
+
+/* Gives the region from which bells of such a queue come; false: device code may not ring them. */
+bool devx_cq_region(struct uobj *cq, uint32_t *region) must_check;
+
+/* ---- channels of answers ---- */
+
+/*
+ * The channel that carries the answers of asynchronous DEVX queries: one message per answer, with
+ * the work request's name and the output mailbox.  It is a socket of messages, because answers
+ * differ in length and a read takes one.
+ */
+
+struct devx_async;
+
+/* Finds the channel and takes a reference; -EBADF if fd is no such channel of this file. */
+int devx_async_find(struct ufile *f, int64_t fd, struct devx_async **out) must_check;
+void devx_async_put(struct devx_async *a);
+/* -EAGAIN if the program has left too many unread. */
+int devx_async_post(struct devx_async *a, uint64_t wr_id, const uint8_t *answer,
+		    size_t len) must_check;
+
+/* ---- refusals ---- */
+
+/*
+ * Why the device refuses a command: which field it is, its value and what would do.  The line about
+ * the refusal (base/explain.h) says so.  Fields have the names that the kernel gives them.
+ */
+
+/* Evaluates to err. */
+#define devx_refuse(err, field, value, wanted) \
+	explained(err, "%s is 0x%llx: %s", (field), (unsigned long long)(value), (wanted))
+
+/* A field whose feature the device does not have. */
+struct devx_lack {
+	struct prm_field field;
+	const char *name;
+};
+
+/* -EOPNOTSUPP if one of these fields of the context is not 0. */
+int devx_check_lacks(const uint8_t *context, const struct devx_lack *lacks, size_t n) must_check;
+#define devx_lacks(context, lacks) devx_check_lacks(context, lacks, array_size(lacks))
+
+/* The ring and the doorbell record that a work queue context (WQ_...) names. */
+struct devx_part devx_wq_ring(const uint8_t *wq);
+struct devx_part devx_wq_record(const uint8_t *wq, uint64_t bytes);
+/* -EOPNOTSUPP if the context wants what no ring here has. */
+int devx_wq_check_lacks(const uint8_t *wq) must_check;
+/* -EOPNOTSUPP unless the context is that of a plain cyclic ring. */
+int devx_raw_check_ring(const uint8_t *wq) must_check;
+/* -EOPNOTSUPP unless frames go through the file's port. */
+int devx_raw_check_port(const struct ufile *f) must_check;
+
+/* -EINVAL if the value is above max. */
+int devx_at_most(const char *field, uint64_t value, uint64_t max) must_check;
+
+/* Finds the object that a field names (devx_find), or refuses the command with -EINVAL. */
+int devx_named(struct ufile *f, const struct devx_class *class, uint32_t number, const char *field,
+	       struct uobj **obj) must_check;
+
+/* ---- general objects, which general.c creates; each function makes what is in the record ---- */
+
+struct devx_flow_sampler {
+	struct devx_obj obj;
+	struct flow_sampler *sampler;
+};
+
+extern const struct devx_class devx_flow_sampler_class;
+
+int devx_create_flow_sampler(struct devx_call *c, struct devx_obj *obj);
+int devx_query_flow_sampler(struct devx_call *c);
+int devx_create_definer(struct devx_call *c, struct devx_obj *obj);
+int devx_create_duar(struct devx_call *c, struct devx_obj *obj);

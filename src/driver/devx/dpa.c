@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Processes of the DPA: the general object, and the general command with all operations on a
- * process.
- *
- * A command that waits for device code waits without the lock of the file, with a reference to the
- * process: meanwhile the object may go, which ends the wait.
- */
+/* Processes of the DPA as objects of DEVX, with aliases of them, and their streams and windows. */
 #include "driver/devx/dpa.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/memory/mkey.h"
+#include "base/hazard.h"
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "dpa/core.h"
 #include "dpa/crash.h"
-#include "driver/devx/dpa_cmdq.h"
-#include "driver/devx/dpa_pcc.h"
-#include "driver/devx/dpa_stream.h"
+#include "dpa/dpa.h"
+#include "dpa/stream.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/drive.h"
 #include "driver/runtime/engine.h"
@@ -29,6 +25,135 @@
 #include "prm/cmd.h"
 #include "prm/model.h"
 #include "usermem/usermem.h"
+
+/* ---- streams ---- */
+
+/*
+ * Streams of a process of the DPA: the general object, and the operations on a stream.
+ *
+ * A read that waits does so without the lock of the file, with a reference to the stream and to its
+ * process.  The end of the object, of its process or of the file closes the stream, which ends the
+ * wait.
+ */
+
+_Static_assert(DPA_STREAM_READ_BYTES >= DPA_STREAM_READ_MIN,
+	       "a read has room for the longest message");
+
+static void dpa_stream_free(struct devx_obj *obj)
+{
+	struct devx_dpa_stream *s = container_of(obj, struct devx_dpa_stream, obj);
+
+	dpa_stream_close(s->stream);
+	dpa_stream_put(s->stream);
+	dpa_process_put(s->process);
+}
+
+static const struct devx_class devx_dpa_stream_class = {.free = dpa_stream_free};
+
+static int devx_dpa_process_find(struct devx_call *c, uint32_t number,
+				 struct devx_dpa_process **out) must_check;
+
+int devx_create_dpa_stream(struct devx_call *c, struct devx_obj *obj)
+{
+	/* A counter, so that no stream gets the number of one that is closed and still read. */
+	static _Atomic(uint32_t) serial;
+	struct devx_dpa_stream *s = container_of(obj, struct devx_dpa_stream, obj);
+	const struct dpa_stream_attr attr = {
+		.mode = prm_get32(c->in, DPA_STREAM_MODE),
+		.level = prm_get32(c->in, DPA_STREAM_LEVEL),
+		.bytes = prm_get(c->in, DPA_STREAM_BUFFER),
+		.only_default = prm_get32(c->in, DPA_STREAM_ONLY_DEFAULT),
+	};
+	struct devx_dpa_process *d;
+	int ret = devx_dpa_process_find(c, prm_get32(c->in, DPA_STREAM_PROCESS), &d);
+
+	if (ret < 0)
+		return ret;
+	if (dpa_process_state(d->process) == DPA_ENDED)
+		return -ENOENT;
+	ret = dpa_stream_create(dpa_process_streams(d->process), &attr, &s->stream);
+	if (ret < 0)
+		return ret;
+	s->process = d->process;
+	dpa_process_hold(s->process);
+	devx_obj_init(obj, &devx_dpa_stream_class,
+		      atomic_fetch_add(&serial, 1) << 8 | dpa_stream_number(s->stream));
+	devx_obj_uses(obj, &d->obj.uobj);
+	return 0;
+}
+
+/* Finds the stream that a command names, which has to be one of the process. */
+static int dpa_stream_of(struct devx_call *c, const struct dpa_process *p, struct dpa_stream **out)
+{
+	struct uobj *uobj =
+		devx_find(c->file, &devx_dpa_stream_class, prm_get32(c->in, DPA_IN_STREAM));
+	struct devx_dpa_stream *s;
+
+	if (!uobj)
+		return -ENOENT;
+	s = container_of(uobj, struct devx_dpa_stream, obj.uobj);
+	if (s->process != p)
+		return -EINVAL;
+	*out = s->stream;
+	return 0;
+}
+
+/* Operations of the general command, on a stream of the process; for devx/dpa.c. */
+static int devx_dpa_stream_read(struct devx_call *c, struct dpa_process *p)
+{
+	bool wait = prm_get32(c->in, DPA_IN_WAIT);
+	struct dpa_stream *stream;
+	uint64_t before = 0;
+	int64_t bytes;
+	int ret;
+
+	if (c->out_len < DPA_OUT_BYTES + DPA_STREAM_READ_BYTES)
+		return -EINVAL;
+	ret = dpa_stream_of(c, p, &stream);
+	if (ret < 0)
+		return ret;
+	dpa_process_hold(p);
+	dpa_stream_hold(stream);
+	pthread_mutex_unlock(&c->file->lock);
+	bytes = dpa_stream_read(stream, c->out + DPA_OUT_BYTES, c->out_len - DPA_OUT_BYTES, wait,
+				&before);
+	prm_set(c->out, DPA_OUT_LOST, dpa_stream_lost(stream));
+	dpa_stream_put(stream);
+	dpa_process_put(p);
+	pthread_mutex_lock(&c->file->lock);
+	prm_set(c->out, DPA_OUT_TEXT, bytes < 0 ? 0 : (uint64_t)bytes);
+	prm_set(c->out, DPA_OUT_OVER, bytes < 0);
+	prm_set(c->out, DPA_OUT_BEFORE, before);
+	return 0;
+}
+
+static int devx_dpa_stream_level(struct devx_call *c, struct dpa_process *p)
+{
+	struct dpa_stream *stream;
+	int ret = dpa_stream_of(c, p, &stream);
+
+	return ret < 0 ? ret : dpa_stream_level(stream, prm_get32(c->in, DPA_IN_LEVEL));
+}
+
+static int devx_dpa_stream_close(struct devx_call *c, struct dpa_process *p)
+{
+	struct dpa_stream *stream;
+	int ret = dpa_stream_of(c, p, &stream);
+
+	if (ret == 0)
+		dpa_stream_close(stream);
+	return ret;
+}
+
+/* ---- processes ---- */
+
+/*
+ * Processes of the DPA: the general object, and the general command with all operations on a
+ * process.
+ *
+ * A command that waits for device code waits without the lock of the file, with a reference to the
+ * process: meanwhile the object may go, which ends the wait.
+ */
 
 #define CRASH_FRAMES  256u
 #define ELF_BYTES_MAX (256u << 20)
@@ -193,7 +318,9 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 	return 0;
 }
 
-int devx_dpa_process_find(struct devx_call *c, uint32_t number, struct devx_dpa_process **out)
+/* The process with that number; -ENOENT. */
+static must_check int devx_dpa_process_find(struct devx_call *c, uint32_t number,
+					    struct devx_dpa_process **out)
 {
 	struct uobj *uobj = devx_find(c->file, &devx_dpa_process_class, number);
 
@@ -409,3 +536,209 @@ static const struct devx_op ops[] = {
 };
 
 const struct devx_family devx_dpa_family = DEVX_FAMILY(ops);
+
+/* ---- aliases ---- */
+
+/*
+ * A command looks up numbers of other objects in its own file.  A program may have a process of the
+ * DPA in one file and queues, keys and windows in another: there an alias stands for the process,
+ * or for one of its threads, under the same number.
+ *
+ * An alias may outlive the object that it stands for.  Its memory stays as long as an alias holds
+ * it; a thread that has gone hears nothing.
+ */
+
+static struct devx_dpa_alias *alias_of(struct devx_obj *obj)
+{
+	return container_of(obj, struct devx_dpa_alias, obj);
+}
+
+static void dpa_alias_process_free(struct devx_obj *obj)
+{
+	dpa_process_put(alias_of(obj)->process);
+}
+
+static void *dpa_alias_process_part(struct devx_obj *obj, uint64_t daddr, uint64_t bytes)
+{
+	return dpa_memory_part(alias_of(obj)->process, daddr, bytes);
+}
+
+static const struct devx_class dpa_alias_process_class = {
+	.free = dpa_alias_process_free,
+	.part = dpa_alias_process_part,
+};
+
+/*
+ * The process with that number, of this file or of another; *uobj becomes the object that stands
+ * for it in this file.  NULL: there is none.
+ */
+static struct dpa_process *devx_dpa_alias_find(struct devx_call *c, uint32_t number,
+					       struct uobj **uobj)
+{
+	struct devx_dpa_process *own;
+
+	if (devx_dpa_process_find(c, number, &own) == 0) {
+		*uobj = &own->obj.uobj;
+		return own->process;
+	}
+	*uobj = devx_find(c->file, &dpa_alias_process_class, number);
+	return *uobj ? container_of(*uobj, struct devx_dpa_alias, obj.uobj)->process : NULL;
+}
+
+static void dpa_alias_thread_activate(struct devx_obj *obj)
+{
+	dpa_shared_handler_activate(obj->number);
+}
+
+static const struct devx_class dpa_alias_thread_class = {.activate = dpa_alias_thread_activate};
+
+int devx_create_dpa_alias(struct devx_call *c, struct devx_obj *obj)
+{
+	uint32_t number = prm_get32(c->in, DPA_ALIAS_NUMBER);
+
+	if (!model_at(c->file->process->registry->model)->dpa)
+		return -EOPNOTSUPP;
+	if (prm_get(c->in, DPA_ALIAS_THREAD)) {
+		if (!dpa_shared_handler_exists(number))
+			return -ENOENT;
+		devx_obj_init(obj, &dpa_alias_thread_class, number);
+		return 0;
+	}
+	alias_of(obj)->process = dpa_shared_process(number);
+	if (!alias_of(obj)->process)
+		return -ENOENT;
+	devx_obj_init(obj, &dpa_alias_process_class, number);
+	return 0;
+}
+
+/* ---- windows ---- */
+
+/* Windows of the DPA: a window has the protection domain of the keys by which device code reaches
+ * memory of the host. */
+
+#define COPY_BYTES_MAX (1ull << 32)
+
+static uint32_t window_access(bool write)
+{
+	return write ? IB_ACCESS_LOCAL_WRITE : 0;
+}
+
+static struct mkey_use window_use(uint32_t key, uint32_t pdn, bool write)
+{
+	return (struct mkey_use){
+		.key = key, .pdn = pdn, .qpn = MKEY_ANY_QPN, .access = window_access(write)};
+}
+
+/* The memory of a region lies in one piece. */
+static bool window_find(void *device, uint32_t key, uint32_t pdn, bool *linear, uint64_t *base)
+{
+	const struct mkey_use u = window_use(key, pdn, false);
+	struct adapter *a = device;
+	const struct mkey_meaning *m;
+	struct runs none;
+	bool found;
+
+	runs_begin(&none);
+	hazard_enter();
+	m = number_find(&a->mkeys, key >> 8);
+	*linear = m && m->region_key == key;
+	if (*linear)
+		*base = (uintptr_t)m->addr - m->iova;
+	found = *linear ? m->pdn == pdn : mkey_resolve(a, &u, 0, 0, &none) == MKEY_OK;
+	hazard_leave();
+	return found;
+}
+
+static bool window_allows(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, uint64_t bytes,
+			  bool write)
+{
+	bool allows;
+
+	hazard_enter();
+	allows = mkey_region_at(device, key, pdn, window_access(write), haddr, bytes) != NULL;
+	hazard_leave();
+	return allows;
+}
+
+static bool run_copy(const struct run *run, uint8_t *mine, bool write)
+{
+	if (run->addr == RUN_DISCARD)
+		return true;
+	return write ? usermem_copy(run->addr, mine, run->len)
+		     : usermem_copy(mine, run->addr, run->len);
+}
+
+/* Copies, or only checks whether the key allows the copy. */
+static bool window_walk(struct adapter *a, const struct mkey_use *u, uint64_t haddr, uint8_t *mine,
+			uint64_t bytes, bool copy)
+{
+	bool write = u->access;
+	struct runs runs;
+
+	do {
+		enum mkey_verdict v;
+
+		runs_begin(&runs);
+		v = mkey_resolve(a, u, haddr, bytes, &runs);
+		if (v != MKEY_OK && (v != MKEY_TOO_MANY_RUNS || !runs.n))
+			return false;
+		for (uint32_t i = 0; i < runs.n; i++) {
+			if (copy && !run_copy(&runs.run[i], mine, write))
+				return false;
+			mine += runs.run[i].len;
+			haddr += runs.run[i].len;
+			bytes -= runs.run[i].len;
+		}
+	} while (bytes);
+	return true;
+}
+
+/* Copies all of it or nothing, as far as the key decides. */
+static bool window_copy(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, void *mine,
+			uint64_t bytes, bool write)
+{
+	const struct mkey_use u = window_use(key, pdn, write);
+	bool done;
+
+	if (bytes > COPY_BYTES_MAX)
+		return false;
+	hazard_enter();
+	done = window_walk(device, &u, haddr, mine, bytes, false) &&
+	       window_walk(device, &u, haddr, mine, bytes, true);
+	hazard_leave();
+	return done;
+}
+
+static const struct dpa_keys window_keys = {
+	.find = window_find,
+	.allows = window_allows,
+	.copy = window_copy,
+};
+
+static void dpa_window_free(struct devx_obj *obj)
+{
+	dpa_window_remove(container_of(obj, struct devx_dpa_window, obj)->process, obj->number);
+}
+
+/* The number is one of the process, so the process gives it back. */
+static const struct devx_class devx_dpa_window_class = {.free = dpa_window_free};
+
+int devx_create_dpa_window(struct devx_call *c, struct devx_obj *obj)
+{
+	struct devx_dpa_window *w = container_of(obj, struct devx_dpa_window, obj);
+	uint32_t pdn = prm_get32(c->in, DPA_WINDOW_PD);
+	struct uobj *process, *pd = NULL;
+	int ret;
+
+	w->process = devx_dpa_alias_find(c, prm_get32(c->in, DPA_WINDOW_PROCESS), &process);
+	ret = w->process ? devx_pd(c->file, pdn, &pd) : -ENOENT;
+	if (ret < 0)
+		return ret;
+	ret = dpa_window_add(w->process, &window_keys, c->file->hca->adapter, pdn);
+	if (ret < 0)
+		return ret;
+	devx_obj_init(obj, &devx_dpa_window_class, (uint32_t)ret);
+	devx_obj_uses(obj, process);
+	devx_obj_uses(obj, pd);
+	return 0;
+}

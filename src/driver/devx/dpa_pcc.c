@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa_pcc.h.  Layouts are those of libflexio-dev/flexio_dev_pcc.h.  Of what device code writes
+ * See dpa.h.  Layouts are those of libflexio-dev/flexio_dev_pcc.h.  Of what device code writes
  * there, this file believes only the ring's consumer index.
  *
  * Rows of flows lie in the slots of their processes.  An entry of the table stands for a row, and
  * its index is the flow's number in doorbells.
  */
-#include "driver/devx/dpa_pcc.h"
+#include "driver/devx/dpa.h"
 
 #include <assert.h>
 #include <errno.h>

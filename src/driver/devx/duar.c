@@ -8,9 +8,8 @@
 #include <stdatomic.h>
 
 #include "dpa/outbox.h"
-#include "driver/devx/duar.h"
-#include "driver/devx/eq_ring.h"
-#include "driver/devx/refuse.h"
+#include "driver/devx/devx.h"
+#include "driver/devx/eq.h"
 #include "driver/emulation/db_bell.h"
 #include "driver/uverbs/objects/uar.h"
 

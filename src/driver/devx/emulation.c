@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/devx/cq.h"
+#include "driver/devx/devx.h"
 #include "prm/cmd_emulation.h"
 #include "prm/model.h"
 

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "driver/devx/devx.h"
 #include "driver/devx/emulation.h"
-#include "driver/devx/eq_ring.h"
-#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_cq_eq.h"
 

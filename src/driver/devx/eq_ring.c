@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See eq_ring.h. */
-#include "driver/devx/eq_ring.h"
+/* Rings of event queues: see eq.h. */
+#include "driver/devx/eq.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

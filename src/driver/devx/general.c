@@ -8,17 +8,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "driver/devx/devx.h"
 #include "driver/devx/dpa.h"
-#include "driver/devx/dpa_alias.h"
-#include "driver/devx/dpa_cmdq.h"
-#include "driver/devx/dpa_outbox.h"
-#include "driver/devx/dpa_stream.h"
-#include "driver/devx/dpa_thread.h"
-#include "driver/devx/dpa_window.h"
-#include "driver/devx/duar.h"
-#include "driver/devx/definer.h"
 #include "driver/devx/emulation.h"
-#include "driver/devx/flow_sampler.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_emulation.h"
 #include "prm/cmd_flow.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/devx/refuse.h"
+#include "driver/devx/devx.h"
 #include "driver/uverbs/objects/srq.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"

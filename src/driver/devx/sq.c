@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/hazard.h"
+#include "base/log.h"
+#include "driver/devx/devx.h"
 #include "driver/devx/raw.h"
-#include "driver/devx/refuse.h"
 #include "driver/uverbs/objects/rss.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/wqe.h"

@@ -10,7 +10,7 @@ const struct uverbs_family *const uverbs_families[] = {
 	&uflow_action_family, &umatcher_family, &umcast_family,	     &umr_family,
 	&umw_family,	      &upd_family,	&uqp_family,	     &uqp_object_family,
 	&uqp_attr_family,     &usrq_family,	&uuar_family,	     &uwq_family,
-	&uxrcd_family,	      &udevx_family,	&udevx_async_family, &udevx_event_family,
+	&uxrcd_family,	      &udevx_family,	&udevx_channel_family,
 	&uumem_family,
 };
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tables of flows beyond the root.  Tables that software owns are places in device memory.  Tables
- * of the device have one group, and in it one entry that takes all frames, as libraries make them
- * to lead a frame to several places.
+ * Steering: tables of flows beyond the root, and what their entries name by number: counters,
+ * samplers, headers of tunnels, definers.
  */
+#include "driver/devx/devx.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/devx/devx.h"
 #include "driver/devx/raw.h"
 #include "prm/cmd_flow.h"
+
+/*
+ * Tables of flows beyond the root.  Tables that software owns are places in device memory.  Tables
+ * of the device have one group, and in it one entry that takes all frames, as libraries make them
+ * to lead a frame to several places.
+ */
 
 struct devx_flow_table {
 	struct devx_obj obj;
@@ -341,6 +347,196 @@ static int devx_change_flow_entry(struct devx_call *c)
 	return 0;
 }
 
+/* ---- counters that have a number ---- */
+
+struct devx_flow_counter {
+	struct devx_obj obj;
+	struct flow_counter *counter;
+	uint64_t packets, octets; /* what they were when the program cleared them last */
+};
+
+static void devx_flow_counter_free(struct devx_obj *obj)
+{
+	flow_counter_destroy_numbered(obj->uobj.file->hca->adapter,
+				      container_of(obj, struct devx_flow_counter, obj)->counter,
+				      obj->number);
+}
+
+static struct flow_counter *devx_flow_counter_of(struct devx_obj *obj)
+{
+	return container_of(obj, struct devx_flow_counter, obj)->counter;
+}
+
+static const struct devx_class devx_flow_counter_class = {
+	.free = devx_flow_counter_free,
+	.counter = devx_flow_counter_of,
+};
+
+static int devx_create_flow_counter(struct devx_call *c, struct devx_obj **out)
+{
+	struct devx_flow_counter *f;
+	uint32_t number;
+	int ret;
+
+	if (prm_get32(c->in, FLOW_COUNTER_BULK)) {
+		log_info("devx: flow counters are made one at a time");
+		return -EOPNOTSUPP;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	ret = flow_counter_create_numbered(c->file->hca->adapter, &f->counter, &number);
+	if (ret < 0) {
+		free(f);
+		return ret;
+	}
+	devx_obj_init(&f->obj, &devx_flow_counter_class, number);
+	prm_set(c->out, FLOW_COUNTER_OUT_NUMBER, number);
+	*out = &f->obj;
+	return 0;
+}
+
+static int devx_query_flow_counter(struct devx_call *c)
+{
+	struct devx_flow_counter *f = container_of(c->target, struct devx_flow_counter, obj.uobj);
+	uint64_t packets, octets;
+
+	if (prm_get32(c->in, FLOW_COUNTER_TO_MEMORY)) {
+		log_info("devx: flow counters are not written to memory");
+		return -EOPNOTSUPP;
+	}
+	flow_counter_read(f->counter, &packets, &octets);
+	prm_set(c->out, FLOW_COUNTER_PACKETS, packets - f->packets);
+	prm_set(c->out, FLOW_COUNTER_OCTETS, octets - f->octets);
+	if (prm_get32(c->in, FLOW_COUNTER_CLEAR)) {
+		f->packets = packets;
+		f->octets = octets;
+	}
+	return 0;
+}
+
+/* ---- samplers ---- */
+
+/*
+ * A sampler names its tables by number, and they may go before the sampler does: it then drops the
+ * frames.
+ */
+
+static void devx_flow_sampler_free(struct devx_obj *obj)
+{
+	flow_sampler_destroy(obj->uobj.file->hca->adapter,
+			     container_of(obj, struct devx_flow_sampler, obj)->sampler);
+}
+
+const struct devx_class devx_flow_sampler_class = {.free = devx_flow_sampler_free};
+
+int devx_create_flow_sampler(struct devx_call *c, struct devx_obj *obj)
+{
+	struct devx_flow_sampler *s = container_of(obj, struct devx_flow_sampler, obj);
+	const uint8_t *context = c->in + FLOW_SAMPLER_CONTEXT;
+	const struct flow_sampler_attr attr = {
+		.ratio = prm_get32(context, FLOW_SAMPLER_RATIO),
+		.sample_table = prm_get32(context, FLOW_SAMPLER_SAMPLE),
+		.default_table = prm_get32(context, FLOW_SAMPLER_DEFAULT),
+	};
+	int ret;
+
+	if (!ufile_port(c->file)->ethernet)
+		return -EOPNOTSUPP;
+	if (!attr.ratio)
+		return -EINVAL;
+	ret = flow_sampler_create(c->file->hca->adapter, &attr, &s->sampler);
+	if (ret == 0)
+		devx_obj_init(obj, &devx_flow_sampler_class, flow_sampler_number(s->sampler));
+	return ret;
+}
+
+int devx_query_flow_sampler(struct devx_call *c)
+{
+	const struct devx_flow_sampler *s =
+		container_of(c->target, struct devx_flow_sampler, obj.uobj);
+	uint64_t address = flow_sampler_address(s->sampler);
+
+	prm_set(c->out + FLOW_SAMPLER_CONTEXT, FLOW_SAMPLER_ICM_RX, address);
+	prm_set(c->out + FLOW_SAMPLER_CONTEXT, FLOW_SAMPLER_ICM_TX, address);
+	return 0;
+}
+
+/* ---- headers of tunnels ---- */
+
+struct devx_reformat {
+	struct devx_obj obj;
+	struct flow_headers *headers;
+};
+
+static void devx_reformat_free(struct devx_obj *obj)
+{
+	flow_headers_destroy(obj->uobj.file->hca->adapter,
+			     container_of(obj, struct devx_reformat, obj)->headers, obj->number);
+}
+
+static const struct devx_class devx_reformat_class = {.free = devx_reformat_free};
+
+/* An entry says itself what it does with the headers, so the types differ in nothing here. */
+static bool reformat_inserts(uint32_t type)
+{
+	return type == REFORMAT_L2_TO_VXLAN || type == REFORMAT_L2_TO_NVGRE ||
+	       type == REFORMAT_L2_TO_L2_TUNNEL || type == REFORMAT_L2_TO_L3_TUNNEL;
+}
+
+static int devx_create_reformat(struct devx_call *c, struct devx_obj **out)
+{
+	uint32_t type = prm_get32(c->in, REFORMAT_TYPE), n = prm_get32(c->in, REFORMAT_SIZE);
+	struct devx_reformat *r;
+	uint32_t number;
+	int ret;
+
+	if (!ufile_port(c->file)->ethernet || !reformat_inserts(type)) {
+		log_info("devx: reformat contexts of type %u are not supported", type);
+		return -EOPNOTSUPP;
+	}
+	if (!range_inside(REFORMAT_DATA, n, c->in_len))
+		return -EINVAL;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	ret = flow_headers_create(c->file->hca->adapter, c->in + REFORMAT_DATA, n, &r->headers,
+				  &number);
+	if (ret < 0) {
+		free(r);
+		return ret;
+	}
+	devx_obj_init(&r->obj, &devx_reformat_class, number);
+	prm_set(c->out, REFORMAT_OUT_NUMBER, number);
+	*out = &r->obj;
+	return 0;
+}
+
+/* ---- definers ---- */
+
+static void devx_definer_free(struct devx_obj *obj)
+{
+	flow_definer_destroy(obj->uobj.file->hca->adapter, obj->number);
+}
+
+static const struct devx_class devx_definer_class = {.free = devx_definer_free};
+
+int devx_create_definer(struct devx_call *c, struct devx_obj *obj)
+{
+	const uint8_t *context = c->in + MATCH_DEFINER_CONTEXT;
+	uint32_t format = prm_get32(context, MATCH_DEFINER_FORMAT), number;
+	int ret = ufile_port(c->file)->ethernet
+			  ? flow_definer_create(c->file->hca->adapter, format,
+						context + MATCH_DEFINER_MASK, &number)
+			  : -EOPNOTSUPP;
+
+	if (ret == -EOPNOTSUPP)
+		log_info("devx: definers of format %u are not supported", format);
+	if (ret == 0)
+		devx_obj_init(obj, &devx_definer_class, number);
+	return ret;
+}
+
 static const struct devx_op ops[] = {
 	DEVX_CREATE(CREATE_FLOW_TABLE, FLOW_TABLE_BYTES, CMD_OUT_BYTES, devx_create_flow_table),
 	{
@@ -362,6 +558,16 @@ static const struct devx_op ops[] = {
 		.run = devx_change_flow_entry,
 		.admits = entry_is_changed,
 	},
+	DEVX_CREATE(ALLOC_FLOW_COUNTER, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_flow_counter),
+	{
+		DEVX_ROW(QUERY_FLOW_COUNTER, DEVX_OBJ_QUERY, FLOW_COUNTER_QUERY_BYTES,
+			 FLOW_COUNTER_OUT_BYTES),
+		.class = &devx_flow_counter_class,
+		.number = FLOW_COUNTER_IN_NUMBER,
+		.run = devx_query_flow_counter,
+	},
+	DEVX_CREATE(ALLOC_PACKET_REFORMAT_CONTEXT, REFORMAT_IN_BYTES, CMD_OUT_BYTES,
+		    devx_create_reformat),
 };
 
-const struct devx_family devx_flow_table_family = DEVX_FAMILY(ops);
+const struct devx_family devx_flow_family = DEVX_FAMILY(ops);
