@@ -14,11 +14,14 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "driver/file/attr_file.h"
-#include "driver/file/cdev_file.h"
+#include "base/explain.h"
+#include "base/hazard.h"
+#include "base/descriptor.h"
+#include "dpa/debugger.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/emulation/function.h"
-#include "driver/emulation/uio.h"
+#include "driver/file/cdev_file.h"
+#include "driver/hooks/hooks.h"
 #include "driver/runtime/drive.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/lock_all.h"
@@ -26,7 +29,7 @@
 #include "driver/runtime/userfault.h"
 #include "driver/umad/umad.h"
 #include "driver/uverbs/core/event.h"
-#include "driver/uverbs/objects/share.h"
+#include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
 
 /* Device names below /dev/infiniband, by prefix. */
@@ -435,4 +438,43 @@ int cdev_open_attr_for_writing(const char *path, int flags, bool tracked, const 
 	no_cancellation();
 
 	return to_errno(attr_file_create(path, flags, tracked ? look : NULL));
+}
+
+/* ---- fork(2): calls the parts that have something to do around it, in their order ---- */
+
+void cdev_fork_prepare(void)
+{
+	no_cancellation();
+
+	hooks_fork_prepare();
+	process_fork_prepare();
+	uverbs_event_fork_lock();
+	dpa_debugger_fork_lock();
+}
+
+void cdev_fork_parent(void)
+{
+	no_cancellation();
+
+	dpa_debugger_fork_unlock();
+	uverbs_event_fork_unlock();
+	process_fork_parent();
+	hooks_fork_done();
+}
+
+void cdev_fork_child(void)
+{
+	no_cancellation();
+
+	explain_fork_child();
+	/* First, as a thread that is not here may have held its lock, which each mapping takes. */
+	doorbell_fork_child();
+	hazard_fork_child();
+	dpa_debugger_fork_unlock();
+	uverbs_event_fork_child();
+	function_fork_child();
+	cdev_table_fork_child();
+	hidden_fork_child();
+	process_fork_child();
+	hooks_fork_done();
 }

@@ -22,7 +22,7 @@
 #include "driver/cdev.h"
 #include "driver/devx/eq.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/emulation/db_bell.h"
+#include "driver/emulation/function.h"
 #include "driver/runtime/process.h"
 #include "memory.h"
 #include "prm/cmd_dpa.h"

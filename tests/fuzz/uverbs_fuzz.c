@@ -16,9 +16,9 @@
 #include "adapter/core/device.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/hooks/hooks.h"
 #include "driver/runtime/process.h"
 #include "driver/uverbs/core/event.h"
-#include "driver/hooks/object_hooks.h"
 #include "memory.h"
 #include "uverbs_input.h"
 

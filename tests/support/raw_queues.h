@@ -13,7 +13,7 @@
 #include "check.h"
 #include "devx_commands.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/objects/rss.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_cq_eq.h"
 #include "prm/cmd.h"
 #include "prm/cmd_qp.h"

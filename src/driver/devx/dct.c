@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "driver/devx/devx.h"
-#include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_qp.h"
 
 struct devx_dct {

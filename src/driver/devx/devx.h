@@ -21,7 +21,7 @@
 #include "base/explain.h"
 #include "base/spin.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/core/file.h"
 #include "driver/uverbs/core/spec.h"
 #include "prm/cmd.h"
 #include "prm/eqe.h"

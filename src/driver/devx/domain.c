@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "driver/devx/devx.h"
 #include "driver/devx/raw.h"
-#include "driver/uverbs/objects/pd.h"
+#include "driver/uverbs/objects/objects.h"
 
 /* ---- protection domains and XRC domains ---- */
 

@@ -10,8 +10,8 @@
 #include "dpa/outbox.h"
 #include "driver/devx/devx.h"
 #include "driver/devx/eq.h"
-#include "driver/emulation/db_bell.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/emulation/function.h"
+#include "driver/uverbs/objects/objects.h"
 
 /* The first number for which queues have no room. */
 #define DUAR_NUMBERS (1u << 24)

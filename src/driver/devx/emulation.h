@@ -6,7 +6,6 @@
 #pragma once
 
 #include "driver/devx/devx.h"
-#include "driver/emulation/db_bell.h"
 #include "driver/emulation/function.h"
 
 struct devx_emulation {

@@ -9,7 +9,7 @@
 
 #include "driver/devx/devx.h"
 #include "driver/devx/emulation.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_cq_eq.h"
 
 /* The doorbell has 8 bits for the number; from here on they belong to emulated functions. */

@@ -8,7 +8,7 @@
 #include "base/explain.h"
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_mkey.h"
 #include "prm/wqe.h"
 

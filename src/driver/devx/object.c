@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "driver/uverbs/core/numbered.h"
+#include "driver/uverbs/core/object.h"
 #include "prm/cmd_qp.h"
 
 /* ---- objects ---- */

@@ -12,9 +12,8 @@
 #include "base/hazard.h"
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/objects/srq.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"
 

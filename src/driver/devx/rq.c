@@ -13,7 +13,7 @@
 #include "adapter/ste/icm.h"
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/objects/wq.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/wqe.h"
 
 /* ---- receive queues ---- */

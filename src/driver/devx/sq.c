@@ -12,8 +12,7 @@
 #include "base/log.h"
 #include "driver/devx/devx.h"
 #include "driver/devx/raw.h"
-#include "driver/uverbs/objects/rss.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/wqe.h"
 
 struct devx_sq {

@@ -2,10 +2,12 @@
 /* The pages, the queues that use them, and the look at the registers.  See doorbell.h. */
 #include "driver/doorbell/doorbell.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/trace.h"
+#include "base/vma.h"
 #include "driver/doorbell/page.h"
 #include "prm/uar.h"
 #include "prm/wqe.h"
@@ -102,7 +104,9 @@ static void clear_registers(struct doorbell_page *page)
 	atomic_store_explicit(&page->stale, false, memory_order_relaxed);
 }
 
-bool doorbell_page_changed(struct doorbell_page *page)
+/* Set lock held: the state or the queues of a page have changed.  True: the caller should tell the
+ * engine. */
+static bool doorbell_page_changed(struct doorbell_page *page)
 {
 	bool watched = is_watched(page), fresh = watched && !page->listed;
 
@@ -142,7 +146,8 @@ static void tell_engine(bool fresh)
 
 /* ---- pages ---- */
 
-void doorbell_page_put(struct doorbell_page *page)
+/* Set lock held: drops a reference to the page; the last one frees it. */
+static void doorbell_page_put(struct doorbell_page *page)
 {
 	if (!--page->refs)
 		free(page);
@@ -448,4 +453,81 @@ bool doorbell_serve_now(struct doorbell_page *page)
 		all &= !page->group[kind].left;
 	}
 	return all;
+}
+
+/* ---- pages join and leave the set ---- */
+
+int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_page **out)
+{
+	struct doorbell_page *page = calloc(1, sizeof(*page));
+	bool fresh;
+
+	if (!page)
+		return -ENOMEM;
+	page->attr = *attr;
+	page->refs = 1;
+	if (attr->look)
+		atomic_init(&page->state, DOORBELL_DIRECT);
+	spin_lock(&doorbell_set.lock);
+	page->next = doorbell_set.pages;
+	doorbell_set.pages = page;
+	doorbell_mappings_join(page);
+	fresh = doorbell_page_changed(page);
+	spin_unlock(&doorbell_set.lock);
+	if (fresh)
+		doorbell_tell_engine();
+	*out = page;
+	return 0;
+}
+
+void doorbell_page_destroy(struct doorbell_page *page)
+{
+	struct doorbell_page **at = &doorbell_set.pages;
+
+	spin_lock(&doorbell_set.lock);
+	while (*at != page)
+		at = &(*at)->next;
+	*at = page->next;
+	page->gone = true;
+	doorbell_mappings_leave(page);
+	doorbell_page_changed(page);
+	/* Rings what was stored since the last look. */
+	if (page->attr.look)
+		(void)page->attr.look(page->attr.user);
+	doorbell_page_put(page);
+	spin_unlock(&doorbell_set.lock);
+}
+
+/* ---- mappings that nobody told us of ---- */
+
+/*
+ * Finds mappings of register pages that nobody told us of.  A program (or its memory hooks: UCX has
+ * some) may map by the bare system call, past the preload library; the kernel's list of mappings
+ * has them nevertheless.
+ */
+
+static bool same_file(const struct vma *a, const struct vma *b)
+{
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+void doorbell_find(const uint8_t *regs, doorbell_found *found)
+{
+	char *text = vma_list();
+	const char *at = text;
+	struct vma ours = {0}, v;
+	uint64_t page;
+
+	if (!text)
+		return;
+	while (vma_next(&at, &v))
+		if ((uintptr_t)regs >= v.start && (uintptr_t)regs < v.end)
+			ours = v;
+	page = ours.offset + ((uintptr_t)regs - ours.start);
+	at = text;
+	while (ours.end && vma_next(&at, &v))
+		if (v.perms[3] == 's' && same_file(&v, &ours) && v.start != ours.start &&
+		    page >= v.offset && page - v.offset < v.end - v.start)
+			found(regs, v.start + (page - v.offset));
+	free(text);
 }

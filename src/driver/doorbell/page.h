@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of the doorbells, shared by doorbell.c (what is looked at), arm.c (what is protected
- * while the engine sleeps) and page.c (pages come and go) of this folder.
+ * The inside of the doorbells, shared by doorbell.c (pages, and what is looked at) and arm.c (what
+ * is protected while the engine sleeps) of this folder.
  *
  * Locks, in this order:
  *   doorbell_set.lock  the lists of pages and queues; held while registers are looked at and queues
@@ -59,11 +59,6 @@ extern struct doorbell_set doorbell_set;
 /* Wakes the engine, if there is one.  Any thread and any signal handler may call this. */
 void doorbell_tell_engine(void);
 
-/* Set lock held: the state or the queues of a page have changed.  True: the caller should tell the
- * engine. */
-bool doorbell_page_changed(struct doorbell_page *page);
-/* Set lock held: drops a reference to the page; the last one frees it. */
-void doorbell_page_put(struct doorbell_page *page);
 /* Set lock held: looks at every watched page. */
 bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: has all queues of the page served, whether or not there is a value. */

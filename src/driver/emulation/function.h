@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PCI functions that the card emulates (registry/emulation.h), as this process uses them: as a
- * driver, through a file (emulation/uio.h), or as the function's device, through objects of DEVX
+ * driver, through a file (emulation/uio.c), or as the function's device, through objects of DEVX
  * (devx/emulation.c).  All of them share one mapping of a function.
  *
  * The doorbells of a function are a page of registers like those of queue pairs: the process that
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "adapter/adapter.h"
 #include "base/compiler.h"
 #include "registry/emulation.h"
 
@@ -77,3 +78,44 @@ void function_interrupt(struct function *f);
 
 /* The child of a fork calls this, because it has no functions. */
 void function_fork_child(void);
+
+/* ---- contexts of doorbells ---- */
+
+/*
+ * Contexts of doorbells of emulated functions.  Device code arms a context, which then fires once:
+ * when a driver of the function rings, or at once if one has rung since it fired last.  To fire is
+ * to write an empty completion, whose event starts the handler.
+ */
+
+struct db_bell {
+	struct adapter *adapter; /* of the CQ, which lives as long as the context */
+	uint32_t region, cqn;
+	/* for function.c alone */
+	struct db_bell *next;
+	uint32_t handle;
+	bool armed;
+	bool rung; /* a driver has rung since it fired last */
+};
+
+/* Returns its handle, above 0, or -ENOSPC.  From now on others can ring it. */
+int db_bell_link(struct db_bell *b) must_check;
+/* On return nobody rings it any more. */
+void db_bell_unlink(struct db_bell *b);
+/* A driver has rung. */
+void db_bell_rung(struct db_bell *b);
+/*
+ * Device code arms the context whose CQ has this region and number, or forces it to fire.  Nothing
+ * happens if no context has all of these.
+ */
+void db_bell_ring(uint32_t region, uint32_t cqn, uint32_t handle, bool force);
+
+/* ---- the driver's file ---- */
+
+/*
+ * /dev/uio<N>: the file by which a driver uses a PCI function that the card emulates, in
+ * the shape of the kernel's userspace I/O (Documentation/driver-api/uio-howto.rst): the BAR is
+ * mapping 0, and a read of four bytes waits for an interrupt and says how many there were.
+ */
+
+/* As uverbs_file_open: a descriptor or negative errno. */
+int uio_file_open(const char *name, int flags) must_check;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See uio.h.  The descriptor is an eventfd, so poll(2) and its like find an interrupt by
+ * See function.h.  The descriptor is an eventfd, so poll(2) and its like find an interrupt by
  * themselves.  The BAR is memory of another file, which a mapping of the descriptor maps instead.
  */
-#include "driver/emulation/uio.h"
+#include "driver/emulation/function.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "driver/emulation/function.h"
 #include "driver/file/cdev_file.h"
 #include "fabric/device_tree.h"
 #include "usermem/usermem.h"

@@ -4,7 +4,7 @@
  * start makes the text anew (Documentation/filesystems/sysfs.rst, "Reading and writing attribute
  * data"), which is how programs follow a counter through one descriptor.
  */
-#include "driver/file/attr_file.h"
+#include "driver/file/cdev_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 #include "base/descriptor.h"
 #include "base/memory_file.h"
 #include "base/text.h"
-#include "driver/file/cdev_file.h"
 #include "fabric/client/client.h"
 #include "fabric/protocol.h"
 

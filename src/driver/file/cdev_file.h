@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base/hazard.h"
 #include "base/compiler.h"
+#include "base/hazard.h"
 
 struct cdev_file;
 
@@ -130,3 +130,14 @@ static inline struct cdev_file *cdev_peek(int fd)
 
 	return f && !atomic_load_explicit(&f->foreign, memory_order_relaxed) ? f : NULL;
 }
+
+/* ---- live attributes of the device tree: see cdev_open_attr ---- */
+
+/* A descriptor, of which a read may fail, or negative errno: -ENOENT if the plain file serves.  look: see cdev_open_attr; NULL:
+ * it is not tracked. */
+int attr_file_open(const char *path, int flags, const struct stat *look) must_check;
+/*
+ * Opens it for writing.  The daemon takes the records of the stream, so any process that gets the
+ * descriptor can write too.
+ */
+int attr_file_create(const char *path, int flags, const struct stat *look) must_check;

@@ -20,7 +20,6 @@
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/drive.h"
 #include "driver/runtime/process.h"
-#include "driver/hooks/object_hooks.h"
 
 /* ---- what a hook adds ---- */
 

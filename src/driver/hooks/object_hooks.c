@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See hooks/object_hooks.h. */
-#include "driver/hooks/object_hooks.h"
+/* See hooks/hooks.h. */
+#include "driver/hooks/hooks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,10 +9,8 @@
 #include "base/explain.h"
 #include "base/hazard.h"
 #include "base/trace.h"
-#include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/srq.h"
-#include "driver/uverbs/objects/wq.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
 
 /* Call inside hazard_enter: the object stays until hazard_leave, because destroy waits in between. */

@@ -78,7 +78,7 @@ void process_on_function_left(void (*fn)(void));
  * negative errno. */
 int process_ensure_fabric(void);
 
-/* Called around fork(2): a child begins without a device and may bring up its own.  driver/fork.c
+/* Called around fork(2): a child begins without a device and may bring up its own.  driver/cdev.c
  * has the order among the parts. */
 void process_fork_prepare(void);
 void process_fork_parent(void);

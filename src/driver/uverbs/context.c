@@ -8,9 +8,8 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "base/log.h"
-#include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
 
 /*

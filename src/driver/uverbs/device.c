@@ -12,8 +12,7 @@
 
 #include "adapter/ste/icm.h"
 #include "base/endian.h"
-#include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/core/file.h"
 #include "driver/uverbs/uverbs.h"
 #include "fabric/client/client.h"
 #include "prm/model.h"

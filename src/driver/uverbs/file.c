@@ -14,7 +14,7 @@
 #include "base/memory_file.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/objects/objects.h"
 
 static struct hca *file_find_hca(struct process *p, const char *name)
 {

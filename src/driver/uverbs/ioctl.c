@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Parser of RDMA_VERBS_IOCTL.  It copies the program's header and attributes once and looks only at
- * the copy.  Which errno answers which mistake is part of the ABI, because libibverbs probes with
- * it: EPROTONOSUPPORT means "this kernel has no such method or attribute" and nothing else.
+ * RDMA_VERBS_IOCTL: the list of all families with the way from the number of a request to the row
+ * of its family, and the parser.
  */
 #include "driver/uverbs/uverbs.h"
 
@@ -15,9 +14,69 @@
 #include "base/explain.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/core/refused.h"
+#include "driver/devx/devx.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/core/request.h"
+#include "driver/uverbs/objects/objects.h"
 #include "usermem/usermem.h"
+
+/* ---- the families ---- */
+
+const struct uverbs_family *const uverbs_families[] = {
+	&ucontext_family, &udevice_family,	 &uah_family,	&ucq_family, &udm_family,
+	&uflow_family,	  &umatcher_family,	 &umr_family,	&upd_family, &uqp_family,
+	&uqp_attr_family, &usrq_family,		 &uuar_family,	&uwq_family, &uxrcd_family,
+	&udevx_family,	  &udevx_channel_family, &uumem_family,
+};
+
+const size_t uverbs_families_count = array_size(uverbs_families);
+
+static const struct method_spec *family_method(const struct uverbs_family *f, uint16_t object,
+					       uint16_t method)
+{
+	for (size_t i = 0; i < f->nmethods; i++)
+		if (f->methods[i].object == object && f->methods[i].method == method)
+			return &f->methods[i];
+	return NULL;
+}
+
+const struct method_spec *uverbs_method(uint16_t object, uint16_t method)
+{
+	for (size_t i = 0; i < uverbs_families_count; i++) {
+		const struct method_spec *m = family_method(uverbs_families[i], object, method);
+
+		if (m)
+			return m;
+	}
+	return NULL;
+}
+
+static const struct command_spec *family_command(const struct uverbs_family *f, uint32_t number)
+{
+	for (size_t i = 0; i < f->ncommands; i++)
+		if (f->commands[i].number == number)
+			return &f->commands[i];
+	return NULL;
+}
+
+const struct command_spec *uverbs_command(uint32_t number)
+{
+	for (size_t i = 0; i < uverbs_families_count; i++) {
+		const struct command_spec *c = family_command(uverbs_families[i], number);
+
+		if (c)
+			return c;
+	}
+	return NULL;
+}
+
+/* ---- the parser ---- */
+
+/*
+ * Parser of RDMA_VERBS_IOCTL.  It copies the program's header and attributes once and looks only at
+ * the copy.  Which errno answers which mistake is part of the ABI, because libibverbs probes with
+ * it: EPROTONOSUPPORT means "this kernel has no such method or attribute" and nothing else.
+ */
 
 #define ATTRS_MAX \
 	((UVERBS_PAGE - sizeof(struct ib_uverbs_ioctl_hdr)) / sizeof(struct ib_uverbs_attr))

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "driver/uverbs/core/refused.h"
+#include "driver/uverbs/core/request.h"
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 

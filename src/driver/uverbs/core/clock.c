@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See uverbs/core/clock.h. */
-#include "driver/uverbs/core/clock.h"
+/* See uverbs/core/file.h. */
+#include "driver/uverbs/core/file.h"
 
 #include <rdma/mlx5-abi.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/endian.h"
-#include "driver/uverbs/core/file.h"
 #include "prm/model.h"
 
 /* How often readers should look at the conversion again; it does not drift, so this is long. */

@@ -76,7 +76,7 @@ struct uobj {
 	uint32_t handle;
 	uint32_t users; /* objects that name this one; > 0 is busy */
 	struct ufile *file;
-	struct uobj *alike_next, *alike_prev; /* objects of the same number; numbered.h */
+	struct uobj *alike_next, *alike_prev; /* objects of the same number */
 	/* CQ, SRQ and QP: channel of asynchronous events, the name there, and how many went. */
 	struct uchannel *async;
 	uint64_t user_handle;
@@ -141,3 +141,14 @@ static inline struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, 
 
 	return obj && obj->type == type ? obj : NULL;
 }
+
+/* ---- the objects of a file by their numbers ---- */
+
+/*
+ * The numbers are those that commands of DEVX name objects by.  Kinds count separately, so a number
+ * may be that of an object of each kind.  Under the file's lock.
+ */
+
+/* The first object that has the number, in the order in which they were published; the others
+ * follow by their alike_next.  NULL: none has it. */
+struct uobj *uobj_numbered(struct uobj_table *t, uint32_t number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See uverbs/core/port.h. */
-#include "driver/uverbs/core/port.h"
+/* See uverbs/core/file.h. */
+#include "driver/uverbs/core/file.h"
 
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>

@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "base/explain.h"
+#include "base/trace.h"
 #include "usermem/usermem.h"
 
 /* ---- buffers ---- */
@@ -190,4 +193,25 @@ int ureq_destroy(struct ureq *req, enum uobj_type type, uint32_t handle, struct 
 	struct uobj *obj = uobj_find(req->file, type, handle, &err);
 
 	return obj ? uobj_destroy(obj, events) : err;
+}
+
+/* ---- refusals ---- */
+
+/* Libraries probe with operations that are refused, so this explains only refusals that somebody
+ * gave a reason for. */
+int uverbs_refused(const char *name, int err, const char *why)
+{
+	const char *reason;
+
+	trace(uverbs, refused, name, trace_errno(err), why);
+	if (!explaining())
+		return err;
+	reason = explain_reason(strcmp(why, "inherited-by-fork")
+					? ""
+					: "the device was opened before fork(2), and the child "
+					  "cannot use it");
+	if (*reason)
+		explain_line((uintptr_t)name, "%s is refused (%s): %s", name, trace_errno(err),
+			     reason);
+	return err;
 }

@@ -136,3 +136,8 @@ int method_refuse(struct ureq *req);
 /* Destroys the object that a command names by its handle; events may be NULL. */
 int ureq_destroy(struct ureq *req, enum uobj_type type, uint32_t handle,
 		 struct uevents *events) must_check;
+
+/* ---- refusals ---- */
+
+/* Returns err.  why is a word for traces that says where it was refused. */
+int uverbs_refused(const char *name, int err, const char *why) __attribute__((cold));

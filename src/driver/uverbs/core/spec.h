@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The requests that a family of objects takes, as data: its ioctl methods with their attributes,
- * and its commands.  Each family has its tables beside its handlers; uverbs/families.c lists the
+ * and its commands.  Each family has its tables beside its handlers; uverbs/ioctl.c lists the
  * families.  Numbers, sizes and what is optional follow the kernel's uverbs and mlx5_ib.
  */
 #pragma once

@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/uverbs/core/port.h"
 #include "base/explain.h"
 #include "base/log.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/ah.h"
-#include "driver/uverbs/objects/pd.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 
 #define IB_RATE_800_GBPS 23u /* the highest that mlx5_ib knows; 0: that of the port */
 

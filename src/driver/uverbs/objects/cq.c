@@ -7,11 +7,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/cq.h"
-#include "driver/uverbs/objects/mr.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/cqe.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"

@@ -1,4 +1,114 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Device memory: that of data, and that of steering. */
+#include "driver/uverbs/objects/objects.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdlib.h>
+
+#include "adapter/adapter.h"
+#include "adapter/ste/icm.h"
+#include "base/log.h"
+#include "driver/uverbs/core/file.h"
+
+/* ---- the record of steering memory ---- */
+
+/* An object of its file.  Only one process steers by it, so unlike other device memory it is not
+ * shared with children. */
+struct uicm {
+	struct uobj uobj;
+	struct icm_part *part;
+};
+
+static struct icm *uicm_icm(const struct uicm *icm)
+{
+	return adapter_icm(icm->uobj.file->hca->adapter);
+}
+
+static void uicm_free(struct uobj *obj)
+{
+	struct uicm *icm = container_of(obj, struct uicm, uobj);
+
+	icm_free(uicm_icm(icm), icm->part);
+}
+
+static const struct uobj_class uicm_class = {
+	.type = UOBJ_ICM,
+	.free = uicm_free,
+};
+
+static int uicm_kind(uint64_t type, enum icm_kind *kind)
+{
+	switch (type) {
+	case MLX5_IB_UAPI_DM_TYPE_STEERING_SW_ICM:
+		*kind = ICM_STEERING;
+		return 0;
+	case MLX5_IB_UAPI_DM_TYPE_HEADER_MODIFY_SW_ICM:
+		*kind = ICM_MODIFY;
+		return 0;
+	case MLX5_IB_UAPI_DM_TYPE_HEADER_MODIFY_PATTERN_SW_ICM:
+		*kind = ICM_PATTERN;
+		return 0;
+	default:
+		log_info("uverbs: device memory of type %llu is not supported",
+			 (unsigned long long)type);
+		return -EOPNOTSUPP;
+	}
+}
+
+/* type: MLX5_IB_UAPI_DM_TYPE_*.  -EOPNOTSUPP: the type is none of steering. */
+static must_check int uicm_create(struct ureq *req, uint64_t type, uint64_t bytes,
+				  struct uicm **out)
+{
+	struct ufile *f = req->file;
+	struct uicm *icm;
+	enum icm_kind kind;
+	int ret = uicm_kind(type, &kind);
+
+	if (ret < 0)
+		return ret;
+	if (!ufile_port(f)->ethernet)
+		return -EOPNOTSUPP;
+	if (!uverbs_may_raw())
+		return -EPERM;
+	icm = calloc(1, sizeof(*icm));
+	if (!icm)
+		return -ENOMEM;
+	ret = icm_alloc(adapter_icm(f->hca->adapter), kind, bytes, &icm->part);
+	if (ret < 0)
+		goto free_record;
+	ret = uobj_publish(f, &icm->uobj, &uicm_class);
+	if (ret < 0)
+		goto free_part;
+	*out = icm;
+	return 0;
+
+free_part:
+	icm_free(adapter_icm(f->hca->adapter), icm->part);
+free_record:
+	free(icm);
+	return ret;
+}
+
+static uint64_t uicm_address(const struct uicm *icm)
+{
+	return icm_part_address(icm->part);
+}
+
+/* The memory at a range of it; NULL: the range does not lie inside. */
+static uint8_t *uicm_memory(const struct uicm *icm, uint64_t offset, uint64_t bytes)
+{
+	return range_inside(offset, bytes, icm->part->bytes)
+		       ? icm_part_memory(uicm_icm(icm), icm->part) + offset
+		       : NULL;
+}
+
+/* ---- memory of data ---- */
+
 /*
  * Device memory: allocation, what libmlx5 needs to map it, and regions on it.  The program itself
  * maps the pages of the command descriptor.
@@ -6,19 +116,6 @@
  * All methods but registration run in a forked child too (method_spec.inherited), without the
  * file's lock, because they touch only the pool.
  */
-#include <errno.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_ioctl_verbs.h>
-#include <rdma/mlx5-abi.h>
-#include <rdma/mlx5_user_ioctl_cmds.h>
-#include <rdma/mlx5_user_ioctl_verbs.h>
-
-#include "base/log.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/icm.h"
-#include "driver/uverbs/objects/mr.h"
-#include "driver/uverbs/objects/share.h"
 
 static_assert(DM_PAGE_BYTES == UVERBS_PAGE, "one page size");
 /* A page index has the low byte of an mmap offset's page number; a larger one would leave gaps. */

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Memory regions.  The memory lies in our own process, so we pin nothing.  But like the kernel's
- * ib_umem_get, registration fails for memory that is not there or not writable, and makes it
- * resident.
- */
+/* Memory regions and windows, and advice on regions with on-demand paging. */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/explain.h"
 #include "base/log.h"
 #include "driver/runtime/process.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/mr.h"
-#include "driver/uverbs/objects/share.h"
+#include "driver/uverbs/objects/objects.h"
 #include "usermem/usermem.h"
+
+/* ---- regions ---- */
+
+/*
+ * Memory regions.  The memory lies in our own process, so we pin nothing.  But like the kernel's
+ * ib_umem_get, registration fails for memory that is not there or not writable, and makes it
+ * resident.
+ */
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ  22
@@ -316,6 +319,198 @@ static int method_query_mr(struct ureq *req)
 	return ret;
 }
 
+/* ---- windows: the device gives a key, and the send queue takes what binds it ---- */
+
+/* enum ib_mw_type; in no UAPI header. */
+enum { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
+
+struct umw {
+	struct uobj uobj;
+	struct upd *pd;
+	struct window *window;
+};
+
+/* A window lies in one region, so it has one translation entry. */
+static int mw_check_uhw(const struct mlx5_ib_alloc_mw *uhw)
+{
+	if (uhw->comp_mask || uhw->reserved1 || uhw->reserved2)
+		return -EOPNOTSUPP;
+	if (uhw->num_klms > 1) {
+		log_info("uverbs: memory windows of several entries are not supported");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static void umw_free(struct uobj *obj)
+{
+	struct umw *mw = container_of(obj, struct umw, uobj);
+
+	window_destroy(obj->file->hca->adapter, mw->window);
+	mw->pd->uobj.users--;
+}
+
+static const struct uobj_class umw_class = {
+	.type = UOBJ_MW,
+	.free = umw_free,
+};
+
+static int cmd_alloc_mw(struct ureq *req)
+{
+	struct adapter *a = req->file->hca->adapter;
+	struct ib_uverbs_alloc_mw cmd;
+	struct ib_uverbs_alloc_mw_resp resp = {0};
+	struct mlx5_ib_alloc_mw uhw;
+	struct uobj *pd;
+	struct umw *mw;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret == 0)
+		ret = mw_check_uhw(&uhw);
+	if (ret < 0)
+		return ret;
+	if (cmd.mw_type != MW_TYPE_1 && cmd.mw_type != MW_TYPE_2)
+		return -EINVAL;
+	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!pd)
+		return ret;
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return -ENOMEM;
+	mw->pd = container_of(pd, struct upd, uobj);
+	ret = window_create(a, mw->pd->pdn,
+			    cmd.mw_type == MW_TYPE_1 ? WINDOW_TYPE_1 : WINDOW_TYPE_2, &mw->window);
+	if (ret < 0)
+		goto free_mw;
+	ret = uobj_publish(req->file, &mw->uobj, &umw_class);
+	if (ret < 0)
+		goto destroy_window;
+	pd->users++;
+	resp.mw_handle = mw->uobj.handle;
+	resp.rkey = window_key(mw->window);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&mw->uobj, NULL);
+	return ret;
+
+destroy_window:
+	window_destroy(a, mw->window);
+free_mw:
+	free(mw);
+	return ret;
+}
+
+static int cmd_dealloc_mw(struct ureq *req)
+{
+	struct ib_uverbs_dealloc_mw cmd;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_MW, cmd.mw_handle, NULL);
+}
+
+/* ---- advice ---- */
+
+/*
+ * Advice on regions with on-demand paging (ibv_advise_mr(3)).  The device sees the pages that the
+ * process has, so to prefetch a page is to make the process have it.
+ */
+
+struct advice {
+	struct adapter *adapter;
+	uint32_t pdn;
+	bool fault; /* whether the advice brings pages in */
+	bool write;
+};
+
+static int advice_check_key(const struct advice *a, uint32_t lkey, struct mkey_attr *mkey)
+{
+	int ret = mkey_query(a->adapter, lkey, mkey);
+
+	if (ret < 0)
+		return ret;
+	/* The kernel looks only among regions with on-demand paging. */
+	if (!(mkey->access & IB_ACCESS_ON_DEMAND))
+		return -ENOENT;
+	if (mkey->pdn != a->pdn)
+		return -EPERM;
+	return a->write && !(mkey->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
+}
+
+static int advice_prefetch(const struct advice *a, const struct ib_uverbs_sge *sge,
+			   const struct mkey_attr *mkey)
+{
+	uint64_t off = sge->addr - mkey->iova;
+
+	if (!range_inside(off, sge->length, mkey->length))
+		return -EFAULT;
+	if (!sge->length || !a->fault)
+		return 0;
+	return umem_populate((uintptr_t)mkey->addr + off, sge->length, a->write);
+}
+
+static int advice_read_sge(const struct ubuf *list, uint64_t index, struct ib_uverbs_sge *sge)
+{
+	const struct ib_uverbs_sge *from = list->ptr;
+
+	return usermem_copy(sge, from + index, sizeof(*sge)) ? 0 : -EFAULT;
+}
+
+/*
+ * Checks all keys before it touches the first page.  Without FLUSH the kernel only promises to
+ * begin, so it does not report what then goes wrong with pages.
+ */
+static int advice_apply(const struct advice *a, const struct ubuf *list, bool flush)
+{
+	uint64_t n = list->len / sizeof(struct ib_uverbs_sge);
+	struct ib_uverbs_sge sge;
+	struct mkey_attr mkey;
+	int ret = 0;
+
+	for (uint64_t i = 0; ret == 0 && i < n; i++) {
+		ret = advice_read_sge(list, i, &sge);
+		if (ret == 0)
+			ret = advice_check_key(a, sge.lkey, &mkey);
+	}
+	for (uint64_t i = 0; ret == 0 && i < n; i++) {
+		ret = advice_read_sge(list, i, &sge);
+		/* checked again, because the program may have changed its list */
+		if (ret == 0)
+			ret = advice_check_key(a, sge.lkey, &mkey);
+		if (ret == 0)
+			ret = advice_prefetch(a, &sge, &mkey);
+		if (!flush)
+			ret = 0;
+	}
+	return ret;
+}
+
+static int method_advise_mr(struct ureq *req)
+{
+	struct upd *pd =
+		container_of(ureq_obj(req, UVERBS_ATTR_ADVISE_MR_PD_HANDLE), struct upd, uobj);
+	uint64_t advice = ureq_u64(req, UVERBS_ATTR_ADVISE_MR_ADVICE);
+	struct ubuf list = ureq_buf(req, UVERBS_ATTR_ADVISE_MR_SGE_LIST);
+	const struct advice a = {
+		.adapter = req->file->hca->adapter,
+		.pdn = pd->pdn,
+		.fault = advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		.write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+	};
+	uint32_t flags;
+	int ret = ureq_flags(req, UVERBS_ATTR_ADVISE_MR_FLAGS, IB_UVERBS_ADVISE_MR_FLAG_FLUSH,
+			     &flags);
+
+	if (ret < 0)
+		return ret;
+	if (list.len % sizeof(struct ib_uverbs_sge))
+		return -EINVAL;
+	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	return advice_apply(&a, &list, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+}
+
 /* ---- what requests reach this family ---- */
 
 static const struct attr_spec mr_destroy_attrs[] = {
@@ -340,16 +535,31 @@ static const struct attr_spec reg_dmabuf_mr_attrs[] = {
 	{UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, OUT(4)},
 };
 
+static const struct attr_spec mw_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_MW_HANDLE, IDR(UOBJ_MW)},
+};
+
+static const struct attr_spec advise_mr_attrs[] = {
+	{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_ADVISE_MR_ADVICE, CONST_IN},
+	{UVERBS_ATTR_ADVISE_MR_FLAGS, FLAGS_IN},
+	{UVERBS_ATTR_ADVISE_MR_SGE_LIST, IN_MIN(sizeof(struct ib_uverbs_sge))},
+};
+
 static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, method_refuse, reg_dmabuf_mr_attrs),
+	METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, method_destroy, mw_destroy_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, method_advise_mr, advise_mr_attrs),
 };
 
 static const struct command_spec commands[] = {
 	CMD_RESP_UHW(REG_MR, cmd_reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
 	CMD_RESP_UHW(REREG_MR, cmd_rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
 	CMD(DEREG_MR, cmd_dereg_mr, ib_uverbs_dereg_mr),
+	CMD_RESP_UHW(ALLOC_MW, cmd_alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
+	CMD(DEALLOC_MW, cmd_dealloc_mw, ib_uverbs_dealloc_mw),
 };
 
 const struct uverbs_family umr_family = {METHODS(methods), COMMANDS(commands)};

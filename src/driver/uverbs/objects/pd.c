@@ -6,8 +6,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/pd.h"
+#include "driver/uverbs/objects/objects.h"
 
 static void upd_free(struct uobj *obj)
 {

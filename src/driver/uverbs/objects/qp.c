@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Creation of queue pairs, by ioctl and by command. */
+/* Queue pairs of verbs: handles and creation.  Modification is qp_attr.c. */
+#include "driver/uverbs/objects/objects.h"
+
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -7,16 +9,233 @@
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 
+#include "base/hazard.h"
 #include "base/log.h"
-#include "driver/uverbs/objects/dc.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/mr.h"
-#include "driver/uverbs/objects/uar.h"
-#include "driver/uverbs/objects/rss.h"
+#include "driver/uverbs/core/file.h"
 #include "driver/uverbs/objects/xrc.h"
 #include "prm/wqe.h"
+
+/* ---- handles: their class, the counts of users, OPEN_QP and destruction ---- */
+
+/* Counts qp among the users of its parts (1), or takes it out (-1). */
+static void uqp_count_users(struct uqp *qp, int by)
+{
+	struct uobj *used[] = {
+		qp->pd ? &qp->pd->uobj : NULL,
+		qp->send_cq ? &qp->send_cq->uobj : NULL,
+		qp->recv_cq ? &qp->recv_cq->uobj : NULL,
+		qp->srq ? &qp->srq->uobj : NULL,
+		qp->xrcd ? &qp->xrcd->uobj : NULL,
+		qp->ind_table ? &qp->ind_table->uobj : NULL,
+	};
+
+	for (size_t i = 0; i < array_size(used); i++)
+		if (used[i])
+			used[i]->users += (uint32_t)by;
+}
+
+static void uqp_rung(struct doorbell_user *u)
+{
+	hazard_enter();
+	qp_doorbell(container_of(u, struct uqp, bell)->qp);
+	hazard_leave();
+}
+
+/* The queue pair's doorbells come through that page of the file, if the file has it.  Call this
+ * before the queue pair is published. */
+static void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)
+{
+	doorbell_user_init(&qp->bell, DOORBELL_SQ, uuar_regs(f, uar_page), uqp_rung);
+}
+
+/* Destroys the device's part, or lets go of the target that it shares. */
+static void uqp_destroy_device(struct hca *hca, struct uqp *qp)
+{
+	if (qp->target)
+		xrc_target_close(qp, hca);
+	else
+		qp_destroy(qp->qp);
+}
+
+static void uqp_free(struct uobj *obj)
+{
+	struct uqp *qp = container_of(obj, struct uqp, uobj);
+
+	doorbell_user_release(&qp->bell);
+	uqp_destroy_device(obj->file->hca, qp);
+	uqp_count_users(qp, -1);
+}
+
+static struct qp *uqp_takes_frames(struct uobj *obj)
+{
+	const struct uqp *qp = container_of(obj, struct uqp, uobj);
+
+	return qp->type == IB_QPT_RAW_PACKET ? qp->qp : NULL;
+}
+
+const struct uobj_class uqp_class = {
+	.type = UOBJ_QP,
+	.free = uqp_free,
+	.takes_frames = uqp_takes_frames,
+};
+
+/* Gives out a handle of a target QP that exists. */
+static int cmd_open_qp(struct ureq *req)
+{
+	struct ib_uverbs_open_qp cmd;
+	struct ib_uverbs_create_qp_resp resp = {0};
+	struct hca *hca = req->file->hca;
+	struct uobj *obj;
+	struct uqp *qp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.qp_type != IB_QPT_XRC_TGT)
+		return -EINVAL;
+	obj = uobj_find(req->file, UOBJ_XRCD, cmd.pd_handle, &ret);
+	if (!obj)
+		return -EINVAL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->uobj.user_handle = cmd.user_handle;
+	qp->type = IB_QPT_XRC_TGT;
+	qp->xrcd = container_of(obj, struct uxrcd, uobj);
+	uobj_bind_async(&qp->uobj, req->file, NULL);
+	ret = xrc_target_open(qp, hca, qp->xrcd, cmd.qpn);
+	if (ret < 0)
+		goto free_qp;
+	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
+	if (ret < 0)
+		goto close_target;
+	obj->users++;
+	resp.qp_handle = qp->uobj.handle;
+	resp.qpn = cmd.qpn;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&qp->uobj, NULL);
+	return ret;
+
+close_target:
+	xrc_target_close(qp, hca);
+free_qp:
+	uobj_unbind_async(&qp->uobj);
+	free(qp);
+	return ret;
+}
+
+static int uqp_destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)
+{
+	struct uevents events = {0};
+	int ret;
+
+	/* it has to leave its multicast groups first */
+	if (container_of(obj, struct uqp, uobj)->groups)
+		return -EBUSY;
+	ret = uobj_destroy(obj, &events);
+	if (ret == 0)
+		resp->events_reported = events.async;
+	return ret;
+}
+
+static int method_qp_destroy(struct ureq *req)
+{
+	struct ib_uverbs_destroy_qp_resp resp;
+	int ret = uqp_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_QP_HANDLE), &resp);
+
+	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
+}
+
+static int cmd_destroy_qp(struct ureq *req)
+{
+	struct ib_uverbs_destroy_qp cmd;
+	struct ib_uverbs_destroy_qp_resp resp;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
+	if (!obj)
+		return ret;
+	ret = uqp_destroy(obj, &resp);
+	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+/* ---- dynamically connected ones; errors are those of the kernel's mlx5 driver ---- */
+
+/* Replaces the type DRIVER by the one meant; -EINVAL if it is unclear. */
+static must_check int uqp_driver_type(const struct mlx5_ib_create_qp *uhw, uint64_t *type)
+{
+	bool dct = uhw->flags & MLX5_QP_FLAG_TYPE_DCT, dci = uhw->flags & MLX5_QP_FLAG_TYPE_DCI;
+
+	if (*type != IB_UVERBS_QPT_DRIVER)
+		return 0;
+	if (dct == dci)
+		return -EINVAL;
+	if (uhw->flags & MLX5_QP_FLAG_DCI_STREAM &&
+	    (uhw->dci_streams.log_num_concurent > ADAPTER_LOG_MAX_DC_STREAMS ||
+	     uhw->dci_streams.log_num_errored > ADAPTER_LOG_MAX_DC_ERRORED))
+		return -EINVAL;
+	*type = dct ? IB_QPT_DCT : IB_QPT_DCI;
+	return 0;
+}
+
+/* -EINVAL if a QP of a DC type has other parts than it takes; 0 for other types. */
+static must_check int uqp_check_dc(uint64_t type, const struct usrq *srq,
+				   const struct ib_uverbs_qp_cap *cap)
+{
+	if (type == IB_QPT_DCT)
+		return srq ? 0 : -EINVAL;
+	if (type == IB_QPT_DCI)
+		return cap->max_recv_wr || cap->max_recv_sge ? -EINVAL : 0;
+	return 0;
+}
+
+/* Private creation flags of a DC type. */
+static uint32_t uqp_dc_flags(uint64_t type)
+{
+	if (type == IB_QPT_DCT)
+		return MLX5_QP_FLAG_TYPE_DCT;
+	if (type == IB_QPT_DCI)
+		return MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_DCI_STREAM;
+	return 0;
+}
+
+static void uqp_dc_attributes(uint64_t type, const struct mlx5_ib_create_qp *uhw,
+			      struct qp_create_attr *attr)
+{
+	if (type == IB_QPT_DCT)
+		attr->dc_key = uhw->access_key;
+	if (type == IB_QPT_DCI && uhw->flags & MLX5_QP_FLAG_DCI_STREAM) {
+		attr->dc_streams = true;
+		attr->log_dc_errored = uhw->dci_streams.log_num_errored;
+	}
+}
+
+uint32_t uqp_number(const struct uqp *qp)
+{
+	struct qp_attr attr;
+
+	if (qp->type != IB_QPT_DCT)
+		return qp_number(qp->qp);
+	qp_query(qp->qp, &attr);
+	return attr.state == IB_QPS_RTR ? qp_number(qp->qp) : 0;
+}
+
+int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+			uint64_t answer_bytes)
+{
+	if (qp->type == IB_QPT_DCT && cmd->attr_mask & IB_QP_STATE && cmd->qp_state == IB_QPS_RTR &&
+	    answer_bytes < offsetof(struct mlx5_ib_modify_qp_resp, ece_options))
+		return -EINVAL;
+	return 0;
+}
+
+/* ---- creation ---- */
+
+/* Creation of queue pairs, by ioctl and by command. */
 
 #define UIDX_MASK      0xffffffu
 #define RQ_DESC_MAX    512u	  /* max_rq_desc_sz of the context */
@@ -478,6 +697,11 @@ static int cmd_create_qp_ex(struct ureq *req)
 
 /* ---- what requests reach this family ---- */
 
+static const struct attr_spec qp_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_QP_HANDLE, IDR(UOBJ_QP)},
+	{UVERBS_ATTR_DESTROY_QP_RESP, OUT(sizeof(struct ib_uverbs_destroy_qp_resp))},
+};
+
 static const struct attr_spec qp_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_QP_HANDLE, ATTR_IDR_NEW},
 	{UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, IDR(UOBJ_XRCD), OPT},
@@ -499,10 +723,13 @@ static const struct attr_spec qp_create_attrs[] = {
 };
 
 static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, method_qp_destroy, qp_destroy_attrs),
 	UHW_METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
 };
 
 static const struct command_spec commands[] = {
+	CMD_RESP_UHW(OPEN_QP, cmd_open_qp, ib_uverbs_open_qp, ib_uverbs_create_qp_resp),
+	CMD_RESP(DESTROY_QP, cmd_destroy_qp, ib_uverbs_destroy_qp, ib_uverbs_destroy_qp_resp),
 	CMD_RESP_UHW(CREATE_QP, cmd_create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
 	EX(CREATE_QP, cmd_create_qp_ex, END_OF(struct ib_uverbs_ex_create_qp, create_flags),
 	   END_OF(struct ib_uverbs_ex_create_qp_resp, response_length)),

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* What changes an existing queue pair: modification, query, multicast groups. */
+#include <assert.h>
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/explain.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
+
+/* ---- modification and query ---- */
+
 /*
  * Modify and query of queue pairs: between the ABI's structs and the device's.  This file makes the
  * checks that need the port, the device those of the state machine.
  */
-#include <errno.h>
-#include <rdma/ib_user_verbs.h>
-#include <rdma/mlx5-abi.h>
-#include <string.h>
-
-#include "base/explain.h"
-#include "driver/uverbs/objects/dc.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/ah.h"
-#include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/rss.h"
 
 #define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
 #define QKEY_PRIVILEGED	   (1u << 31)
@@ -262,12 +264,86 @@ static int cmd_query_qp(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
+/* ---- multicast groups ---- */
+
+/* Datagram QPs join and leave multicast groups. */
+
+/* IBTA 4.1.3: multicast LIDs, and the permissive one, which is not one of them. */
+#define MLID_FIRST     0xc000u
+#define LID_PERMISSIVE 0xffffu
+
+/* Returns the QP, or NULL, and then *ret says why. */
+static struct uqp *mcast_decode(struct ureq *req, const struct ib_uverbs_attach_mcast *cmd,
+				union ib_gid *gid, int *ret)
+{
+	struct uobj *obj = uobj_find(req->file, UOBJ_QP, cmd->qp_handle, ret);
+	struct uqp *qp;
+
+	if (!obj)
+		return NULL;
+	*ret = -EINVAL;
+	qp = container_of(obj, struct uqp, uobj);
+	memcpy(gid->raw, cmd->gid, sizeof(gid->raw));
+	if (qp->type != IB_QPT_UD || !ib_gid_is_multicast(gid))
+		return NULL;
+	/* RoCE has no LIDs (annex A16). */
+	if (!ufile_port(req->file)->ethernet &&
+	    (cmd->mlid < MLID_FIRST || cmd->mlid == LID_PERMISSIVE))
+		return NULL;
+	return qp;
+}
+
+static_assert(sizeof(struct ib_uverbs_attach_mcast) == sizeof(struct ib_uverbs_detach_mcast) &&
+		      offsetof(struct ib_uverbs_attach_mcast, mlid) ==
+			      offsetof(struct ib_uverbs_detach_mcast, mlid),
+	      "one layout for both commands");
+
+static struct uqp *mcast_read(struct ureq *req, struct ib_uverbs_attach_mcast *cmd,
+			      union ib_gid *gid, int *ret)
+{
+	*ret = ubuf_read(&req->core_in, cmd, sizeof(*cmd));
+	return *ret < 0 ? NULL : mcast_decode(req, cmd, gid, ret);
+}
+
+static int cmd_attach_mcast(struct ureq *req)
+{
+	struct ib_uverbs_attach_mcast cmd;
+	union ib_gid gid;
+	int ret;
+	struct uqp *qp = mcast_read(req, &cmd, &gid, &ret);
+
+	if (!qp)
+		return ret;
+	ret = qp_attach_mcast(qp->qp, &gid, cmd.mlid);
+	/* attaching once more is no error, and does not count */
+	if (ret > 0)
+		qp->groups++;
+	return ret < 0 ? ret : 0;
+}
+
+static int cmd_detach_mcast(struct ureq *req)
+{
+	struct ib_uverbs_attach_mcast cmd;
+	union ib_gid gid;
+	int ret;
+	struct uqp *qp = mcast_read(req, &cmd, &gid, &ret);
+
+	if (!qp)
+		return ret;
+	ret = qp_detach_mcast(qp->qp, &gid, cmd.mlid);
+	if (ret == 0)
+		qp->groups--;
+	return ret;
+}
+
 /* ---- what requests reach this family ---- */
 
 static const struct command_spec commands[] = {
 	CMD_RESP(QUERY_QP, cmd_query_qp, ib_uverbs_query_qp, ib_uverbs_query_qp_resp),
 	CMD(MODIFY_QP, cmd_modify_qp, ib_uverbs_modify_qp),
 	EX(MODIFY_QP, cmd_modify_qp_ex, offsetof(struct ib_uverbs_ex_modify_qp, rate_limit), 0),
+	CMD(ATTACH_MCAST, cmd_attach_mcast, ib_uverbs_attach_mcast),
+	CMD(DETACH_MCAST, cmd_detach_mcast, ib_uverbs_detach_mcast),
 };
 
 const struct uverbs_family uqp_attr_family = {COMMANDS(commands)};

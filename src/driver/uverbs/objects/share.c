@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "driver/uverbs/objects/share.h"
+#include "driver/uverbs/objects/objects.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,6 @@
 #include "driver/runtime/process.h"
 #include "driver/runtime/shared_file.h"
 #include "driver/runtime/userfault.h"
-#include "driver/uverbs/objects/mr.h"
 #include "exposure/expose.h"
 
 #define PAGE 4096u

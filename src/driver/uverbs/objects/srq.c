@@ -8,10 +8,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/core/port.h"
-#include "driver/uverbs/objects/families.h"
-#include "driver/uverbs/objects/mr.h"
-#include "driver/uverbs/objects/srq.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/objects/xrc.h"
 #include "prm/wqe.h"
 

@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/uverbs/objects/families.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/objects/objects.h"
 #include "prm/uar.h"
 
 static_assert(UAR_BYTES == UVERBS_PAGE, "one region to a page");

@@ -16,7 +16,7 @@
 #include "adapter/adapter.h"
 #include "base/compiler.h"
 #include "base/spin.h"
-#include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/objects.h"
 
 struct uxrcd {
 	struct uobj uobj;

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/core/numbered.h"
+#include "driver/uverbs/core/object.h"
 #include "uverbs_file.h"
 
 #define OTHERS 3000u

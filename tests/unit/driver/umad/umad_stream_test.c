@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "driver/umad/device.h"
+#include "driver/umad/umad.h"
 #include "fabric/client/link.h"
 #include "prm/mad.h"
 #include "test_cancel.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "check.h"
-#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/core/file.h"
 #include "test_subnet.h"
 
 static bool rules_refuse(const struct ufile *f, struct qp_attr attr, uint32_t mask)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "adapter_device.h"
-#include "driver/uverbs/objects/ah.h"
+#include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
 #include "test_fault.h"
 #include "test_subnet.h"
