@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* ---- the interface ---- */
+
 static struct ifreq tap_request(const char *name)
 {
 	struct ifreq req = {0};
@@ -92,6 +94,8 @@ static const char *tap_attach(struct tap_device *t, const char *name)
 	return ioctl(t->query, SIOCSIFFLAGS, &req) ? "SIOCSIFFLAGS" : NULL;
 }
 
+static void tap_close(struct tap_device *t);
+
 bool tap_open(struct tap_device *t, const char *name, char error[TAP_ERROR_BYTES])
 {
 	const char *what;
@@ -115,7 +119,7 @@ static void descriptor_close(int fd)
 		close(fd);
 }
 
-void tap_close(struct tap_device *t)
+static void tap_close(struct tap_device *t)
 {
 	descriptor_close(t->fd);
 	descriptor_close(t->links);
@@ -129,21 +133,24 @@ static bool tap_flags(const struct tap_device *t, struct ifreq *req)
 	return !ioctl(t->query, SIOCGIFNAME, req) && !ioctl(t->query, SIOCGIFFLAGS, req);
 }
 
-bool tap_is_up(const struct tap_device *t)
+/* Tells whether it is there, and set up. */
+static bool tap_is_up(const struct tap_device *t)
 {
 	struct ifreq req;
 
 	return tap_flags(t, &req) && req.ifr_flags & IFF_UP;
 }
 
-bool tap_is_gone(const struct tap_device *t)
+/* Tells whether it has gone. */
+static bool tap_is_gone(const struct tap_device *t)
 {
 	struct ifreq req;
 
 	return !tap_flags(t, &req) && errno == ENODEV;
 }
 
-void tap_links_taken(const struct tap_device *t)
+/* Reads what 'links' reported. */
+static void tap_links_taken(const struct tap_device *t)
 {
 	char message[8192];
 	ssize_t n;
@@ -153,10 +160,90 @@ void tap_links_taken(const struct tap_device *t)
 	} while (n > 0 || (n < 0 && (errno == ENOBUFS || errno == EINTR)));
 }
 
-void tap_set_carrier(const struct tap_device *t, bool on)
+/* Plugs its cable in, or pulls it. */
+static void tap_set_carrier(const struct tap_device *t, bool on)
 {
 	int value = on;
 
 	/* Kernels before 5.0 cannot do this, and the interface then keeps its carrier. */
 	(void)ioctl(t->fd, TUNSETCARRIER, &value);
+}
+
+/* ---- the end of a tie ---- */
+
+/* How many frames it takes in a row before it looks at the link. */
+#define TAP_BATCH 64u
+
+static struct end_tap *end_tap_of(struct tie_end *e)
+{
+	return container_of(e, struct end_tap, end);
+}
+
+/* The kernel takes no frame while the interface is down. */
+static bool end_tap_put(struct tie_end *e, const uint8_t *frame, uint32_t bytes)
+{
+	return write(end_tap_of(e)->tap.fd, frame, bytes) == (ssize_t)bytes;
+}
+
+static bool end_tap_is_up(struct tie_end *e)
+{
+	struct end_tap *t = end_tap_of(e);
+
+	t->up = tap_is_up(&t->tap);
+	return t->up;
+}
+
+static void end_tap_port(struct tie_end *e, bool active)
+{
+	tap_set_carrier(&end_tap_of(e)->tap, active);
+}
+
+/* Returns true if there may be more. */
+static bool end_tap_batch(struct end_tap *t, struct carrier *c)
+{
+	uint8_t frame[CARRIER_FRAME_MAX + 1];
+
+	for (unsigned i = 0; i < TAP_BATCH; i++) {
+		ssize_t n = read(t->tap.fd, frame, sizeof(frame));
+		enum carrier_verdict v = CARRIER_UNHEARD;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		if (n >= (ssize_t)CARRIER_FRAME_MIN && n <= (ssize_t)CARRIER_FRAME_MAX)
+			v = carrier_arrive(c, frame, (uint32_t)n);
+		if (v == CARRIER_ENDS)
+			return false;
+		carrier_count_in(c, v != CARRIER_TAKEN);
+	}
+	return true;
+}
+
+static void end_tap_take(struct tie_end *e, struct carrier *c)
+{
+	struct end_tap *t = end_tap_of(e);
+	const int fds[] = {t->tap.fd, t->tap.links};
+
+	while (carrier_sleep(c, UINT64_MAX, fds, 2)) {
+		while (end_tap_batch(t, c))
+			;
+		tap_links_taken(&t->tap);
+		if (tap_is_gone(&t->tap))
+			carrier_stop(c);
+		else if (tap_is_up(&t->tap) != t->up)
+			carrier_link_changed(c);
+	}
+}
+
+static const struct tie_end_ops end_tap_ops = {
+	.put = end_tap_put,
+	.take = end_tap_take,
+	.is_up = end_tap_is_up,
+	.port = end_tap_port,
+};
+
+void end_tap_init(struct end_tap *e, const struct tap_device *tap)
+{
+	*e = (struct end_tap){.end = {.ops = &end_tap_ops}, .tap = *tap};
 }

@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "tie/carrier.h"
+
+/* ---- the interface ---- */
 
 #define TAP_ERROR_BYTES 256u
 
@@ -21,12 +24,16 @@ struct tap_device {
  * and goes when we go.  False: 'error' says what is wrong and what to do.
  */
 bool tap_open(struct tap_device *t, const char *name, char error[TAP_ERROR_BYTES]) must_check;
-void tap_close(struct tap_device *t);
-/* Tells whether it is there, and set up. */
-bool tap_is_up(const struct tap_device *t);
-/* Tells whether it has gone. */
-bool tap_is_gone(const struct tap_device *t);
-/* Reads what 'links' reported. */
-void tap_links_taken(const struct tap_device *t);
-/* Plugs its cable in, or pulls it. */
-void tap_set_carrier(const struct tap_device *t, bool on);
+
+/* ---- the end of a tie ---- */
+
+/* The cable ends at a TAP interface: frames go between the port's programs and the kernel. */
+
+struct end_tap {
+	struct tie_end end;
+	struct tap_device tap;
+	bool up; /* what the fabric was told last */
+};
+
+/* Takes the open interface over. */
+void end_tap_init(struct end_tap *e, const struct tap_device *tap);

@@ -1,12 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the processes of a fabric reach each other's memory: it reads what each lays open as a peer
+ * How the processes of a fabric reach each other's memory: it reads what each exposes as a peer
  * would read it.
  */
 #pragma once
 
+#include "exposure/expose.h"
 #include "tool/view.h"
-#include "tool/look.h"
+
+/* ---- a look at another process ---- */
+
+/*
+ * A look at another process: what it exposes, and the figures of its objects (exposure/object.h).
+ * That process may be stopped, or mean harm: nothing here waits for it for long, and any number may
+ * be in what it says.
+ */
+
+/* The figures of an object, as read. */
+struct look_object {
+	bool known;
+	uint64_t figures[FIGURES];
+	uint32_t record[2]; /* both words of FIGURE_RECORD */
+	bool record_known;
+};
+
+/* How far the look got. */
+enum look_end {
+	LOOK_CLOSED,  /* the process lays nothing open, or it may not be read */
+	LOOK_HELD_UP, /* something could not be read in time */
+	LOOK_DONE,
+};
+
+struct look {
+	struct expose_mem mem; /* a copy, */
+	bool copied;	       /* whether the copy is complete */
+	struct look_object objects[OBJECT_ROWS];
+	enum look_end end;
+	int error; /* errno that says why no figures can be read; 0: they can */
+};
+
+/* Looks at the process in a slot for at most 'milliseconds'; NULL: no memory.  look_free frees the
+ * result. */
+struct look *look_at(const struct slot *s, int milliseconds);
+
+/* Returns the object in that row; NULL: there is none, or nothing can be said of it. */
+const struct object_about *look_about(const struct look *l, uint32_t row);
+
+/* ---- the ways between processes ---- */
 
 /* The ways to the keys of a protection domain. */
 struct reach_domain {
@@ -50,9 +90,6 @@ bool reach_open(struct view *v, struct reach *r);
 void reach_close(struct reach *r);
 /* Returns the process in a slot; NULL: we know none. */
 const struct reach_process *reach_find(const struct reach *r, uint32_t slot);
-/* Gives queue pair i of a process, below REACH_QPS; false: there is none. */
-bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
-		 struct reach_qp *out);
 
 /* The same for the queue pair with that number; false: it is in no list. */
 bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_t qpn,
@@ -68,8 +105,6 @@ bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *p
 bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out);
 /* Returns the process that has a queue pair of that number; NULL: we know none. */
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn);
-/* Returns what is wrong with the process as a whole; NULL: we know what it lays open. */
-const char *reach_trouble(const struct reach_process *p);
 
 /* Writes members of an object: queue_pairs and keys. */
 void reach_json(struct json *j, const struct reach *r, const struct reach_process *p);

@@ -4,15 +4,432 @@
  * exit status are the program's own.  Of run only an open connection to the daemon stays: the
  * program and its children inherit it, and it holds the fabric until the last of them has ended.
  */
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "fabric/client/link.h"
 #include "tool/mount_view.h"
 #include "tool/tool.h"
-#include "tool/undo.h"
+
+/* ---- the program ---- */
+
+/*
+ * Finds the program that execvp(3) would run, and says beforehand if the dynamic linker would not
+ * load the preload library into it.  Otherwise the program would see no devices and its user would
+ * not know why.
+ */
+
+#define MAX_PHDRS	 512u
+#define MAX_INTERPRETERS 4 /* the kernel's limit for nested scripts (execve(2)) */
+#define SHEBANG_BYTES	 256
+
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OUR_MACHINE EM_AARCH64
+#endif
+
+/* Returns 0, or the errno that execve would give. */
+static int program_executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno;
+	if (!S_ISREG(st.st_mode))
+		return EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? errno : 0;
+}
+
+static int program_search(const char *name, char *path, size_t size)
+{
+	const char *dirs = getenv("PATH");
+	int error = ENOENT;
+
+	if (!*name)
+		return ENOENT;
+	if (strchr(name, '/'))
+		return text_copy(path, size, name) ? program_executable(path) : ENAMETOOLONG;
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	for (const char *p = dirs;; p++) {
+		size_t n = strcspn(p, ":");
+		int ret;
+
+		/* An empty element is the working directory. */
+		if (snprintf(path, size, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name) <
+		    (int)size) {
+			ret = program_executable(path);
+			if (!ret)
+				return 0;
+			if (ret == EACCES)
+				error = EACCES;
+		}
+		p += n;
+		if (!*p)
+			return error;
+	}
+}
+
+/* Would the kernel give it other rights than ours?  Then ld.so ignores LD_PRELOAD (ld.so(8)). */
+static bool changes_rights(int fd)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || (!fstatvfs(fd, &fs) && (fs.f_flag & ST_NOSUID)))
+		return false;
+	if ((st.st_mode & S_ISUID) && st.st_uid != geteuid())
+		return true;
+	if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.st_gid != getegid())
+		return true;
+	return geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+/* Does a note say that Go's linker made the program? */
+static bool notes_name_go(int fd, const Elf64_Phdr *ph)
+{
+	struct {
+		Elf64_Nhdr head;
+		char name[4];
+	} note;
+	Elf64_Off at = ph->p_offset, end = ph->p_offset + ph->p_filesz;
+
+	while (at < end && pread(fd, &note, sizeof(note), (off_t)at) == sizeof(note)) {
+		if (note.head.n_namesz == sizeof(note.name) && !memcmp(note.name, "Go", 3))
+			return true;
+		at += sizeof(note.head) + ((note.head.n_namesz + 3ull) & ~3ull) +
+		      ((note.head.n_descsz + 3ull) & ~3ull);
+	}
+	return false;
+}
+
+/* Returns why the dynamic linker would not load our library into this ELF file, or NULL, and sets *go
+ * if it is a Go program. */
+static const char *elf_refusal(int fd, bool *go)
+{
+	bool interpreted = false;
+	Elf64_Ehdr eh;
+
+	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh))
+		return "its ELF header is cut short";
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
+		return "it is not a 64-bit program";
+#ifdef OUR_MACHINE
+	if (eh.e_machine != OUR_MACHINE)
+		return "it is for another kind of machine";
+#endif
+	if (eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum > MAX_PHDRS)
+		return "its program headers make no sense";
+	for (uint32_t i = 0; i < eh.e_phnum; i++) {
+		Elf64_Phdr ph;
+
+		if (pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) != sizeof(ph))
+			return "its program headers are cut short";
+		interpreted |= ph.p_type == PT_INTERP;
+		*go |= ph.p_type == PT_NOTE && notes_name_go(fd, &ph);
+	}
+	return interpreted ? NULL : "it is statically linked";
+}
+
+/* Gives the interpreter of a #! line; false if there is none. */
+static bool program_interpreter(int fd, char *path, size_t size)
+{
+	char line[SHEBANG_BYTES];
+	ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
+	char *start;
+
+	if (n < 2)
+		return false;
+	line[n] = '\0';
+	start = line + 2 + strspn(line + 2, " \t");
+	start[strcspn(start, " \t\r\n")] = '\0';
+	return *start && text_copy(path, size, start);
+}
+
+static const char *program_refusal(const char *program, bool *go)
+{
+	char path[TOOL_PATH_BYTES];
+	const char *why = NULL;
+	bool script;
+
+	if (!text_copy(path, sizeof(path), program))
+		return NULL;
+	for (int depth = 0; depth <= MAX_INTERPRETERS; depth++) {
+		char magic[SELFMAG] = {0};
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		/* The file is executable but not readable, so we cannot tell and let it try. */
+		if (fd < 0)
+			return NULL;
+		script = false;
+		if (pread(fd, magic, sizeof(magic), 0) < 2) {
+			why = NULL; /* execvp hands it to the shell */
+		} else if (!memcmp(magic, "#!", 2)) {
+			script = program_interpreter(fd, path, sizeof(path));
+		} else if (!memcmp(magic, ELFMAG, SELFMAG)) {
+			why = changes_rights(fd) ? "it is setuid, setgid or has capabilities"
+						 : elf_refusal(fd, go);
+		}
+		close(fd);
+		if (!script)
+			return why;
+	}
+	return NULL;
+}
+
+/* Finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
+static int program_find(const struct session *s, const char *name, char *path, size_t size)
+{
+	bool go = false;
+	const char *why;
+	int error = program_search(name, path, size);
+
+	if (error == ENOENT || error == ENOTDIR) {
+		tool_error(s->command, "%s: no such program", name);
+		return EXIT_NO_PROGRAM;
+	}
+	if (error) {
+		tool_error(s->command, "%s: %s", name, strerror(error));
+		return EXIT_CANNOT_RUN;
+	}
+	/* What is mounted everybody sees. */
+	if (s->mount)
+		return 0;
+	why = program_refusal(path, &go);
+	if (why) {
+		tool_error(s->command,
+			   "%s cannot be given devices: %s; --view=mount shows it their files in "
+			   "/sys and /dev",
+			   path, why);
+		return EXIT_CANNOT_RUN;
+	}
+	if (go)
+		tool_error(
+			s->command,
+			"note: %s is a Go program, which sees the files of the devices in /sys and "
+			"/dev only with --view=mount",
+			path);
+	return 0;
+}
+
+/* ---- gdb as the program ---- */
+
+/*
+ * gdb as the program of softhca run.  A file beside the preload library tells gdb which faults
+ * softhca's own handler answers, and gdb loads it with the library if it may: of a directory that
+ * it does not know, gdb only says that it is not safe.
+ */
+
+static bool is_gdb(const char *path)
+{
+	return !strcmp(text_file_name(path), "gdb");
+}
+
+/* The library's name has no blanks (preload_value). */
+static char *safe_path_command(const char *preload)
+{
+	int n = (int)(strrchr(preload, '/') - preload);
+	char *text;
+
+	return asprintf(&text, "add-auto-load-safe-path %.*s", n, preload) < 0 ? NULL : text;
+}
+
+/*
+ * Returns the arguments with which run executes path: argv itself, or if path is gdb,
+ * arguments by which gdb finds what lies beside the preload library.  NULL: no memory.
+ */
+static char **debugger_arguments(const struct session *s, const char *path, int argc, char **argv)
+{
+	static char gdb[] = "gdb", early[] = "-iex", args[] = "--args";
+	char **all, **end, *safe;
+
+	if (!is_gdb(path))
+		return argv;
+	all = calloc((size_t)argc + 5, sizeof(*all));
+	safe = safe_path_command(s->preload);
+	if (!all || !safe) {
+		free(all);
+		free(safe);
+		return NULL;
+	}
+	end = all;
+	*end++ = s->gdb ? gdb : *argv++;
+	*end++ = early;
+	*end++ = safe;
+	if (s->gdb)
+		*end++ = args;
+	while (*argv)
+		*end++ = *argv++;
+	return all;
+}
+
+/* ---- how softhca env is undone ---- */
+
+/*
+ * It exports SOFTHCA_BEFORE: the variables that it may set and that were set already, as lines
+ * NAME=VALUE.  `softhca env --unset` restores them and unsets the others.  A second `softhca env`
+ * keeps the first one's record, so that both are undone at once.
+ */
+
+#define BEFORE	"SOFTHCA_BEFORE"
+#define PRELOAD "LD_PRELOAD"
+
+/* All variables that softhca env may set. */
+static const char *const names[] = {
+	"SOFTHCA_DIR",	   "SOFTHCA_HOST",	 "SOFTHCA_DAEMON",
+	"SOFTHCA_MODEL",   "SOFTHCA_LINK_TYPES", "SOFTHCA_SIGNATURE_REPORTS",
+	"SOFTHCA_TIMING",  "SOFTHCA_MEMORY",	 "SOFTHCA_TRACE",
+	"SOFTHCA_EXPLAIN", "VALGRIND_OPTS",	 PRELOAD,
+};
+
+/* Their values before this process set any for the daemon. */
+static char *values[array_size(names)];
+
+/* Prints in single quotes, in which only the quote itself is special. */
+static void quoted_print(const char *value, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (value[i] == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(value[i]);
+	}
+}
+
+static void export_n(const char *name, const char *value, size_t n)
+{
+	printf("export %s='", name);
+	quoted_print(value, n);
+	puts("'");
+}
+
+/* Prints for any POSIX shell: export NAME='VALUE' */
+static void undo_export(const char *name, const char *value)
+{
+	export_n(name, value, strlen(value));
+}
+
+/* Keeps the environment as it is, before this process changes it. */
+static void undo_remember(void)
+{
+	for (size_t i = 0; i < array_size(names); i++) {
+		const char *value = getenv(names[i]);
+
+		values[i] = value ? strdup(value) : NULL;
+	}
+}
+
+/* Exports what was kept, unless the environment has it already. */
+static void undo_record(void)
+{
+	if (getenv(BEFORE))
+		return;
+	printf("export " BEFORE "='");
+	for (size_t i = 0; i < array_size(names); i++) {
+		const char *value = values[i];
+
+		if (!value)
+			continue;
+		printf("%s=", names[i]);
+		quoted_print(value, strlen(value));
+		putchar('\n');
+	}
+	puts("'");
+}
+
+/* Returns the value in a line of the record; NULL: there was none. */
+static const char *value_before(const char *record, const char *name, size_t *n)
+{
+	size_t len = strlen(name);
+
+	while (*record) {
+		size_t line = strcspn(record, "\n");
+
+		if (line > len && !strncmp(record, name, len) && record[len] == '=') {
+			*n = line - len - 1;
+			return record + len + 1;
+		}
+		record += line + (record[line] == '\n');
+	}
+	return NULL;
+}
+
+/* Tells whether the list begins with our library. */
+static bool preload_begins(const struct session *s, const char *list, size_t n)
+{
+	size_t ours = strlen(s->preload);
+
+	return n >= ours && !strncmp(list, s->preload, ours) &&
+	       (n == ours || list[ours] == ':' || list[ours] == ' ');
+}
+
+/* Tells whether the list is still what softhca env made of the one before. */
+static bool preload_stands(const struct session *s, const char *now, const char *before, size_t n)
+{
+	size_t ours = strlen(s->preload);
+
+	if (!n)
+		return !strcmp(now, s->preload);
+	if (preload_begins(s, before, n))
+		return strlen(now) == n && !strncmp(now, before, n);
+	return preload_begins(s, now, strlen(now)) && now[ours] == ':' &&
+	       strlen(now + ours + 1) == n && !strncmp(now + ours + 1, before, n);
+}
+
+/* The user has changed the list: this keeps what they have added, and removes only our library. */
+static void preload_remove(const struct session *s, const char *now)
+{
+	const char *separator = "";
+	size_t n;
+
+	printf("export " PRELOAD "='");
+	for (const char *p = now; *p; p += n + (p[n] != '\0')) {
+		n = strcspn(p, " :");
+		if (!n || (n == strlen(s->preload) && !strncmp(p, s->preload, n)))
+			continue;
+		fputs(separator, stdout);
+		quoted_print(p, n);
+		separator = ":";
+	}
+	puts("'");
+}
+
+/* Prints what undoes softhca env; returns an exit status. */
+static int undo_print(const struct session *s)
+{
+	const char *record = getenv(BEFORE), *value;
+	size_t n = 0;
+
+	if (!record) {
+		tool_error(s->command, "nothing to undo: no 'softhca env' was evaluated here");
+		return EXIT_NOTHING;
+	}
+	for (size_t i = 0; i < array_size(names); i++) {
+		const char *now = getenv(names[i]);
+
+		n = 0;
+		value = value_before(record, names[i], &n);
+		if (!strcmp(names[i], PRELOAD) && now && !preload_stands(s, now, value, n))
+			preload_remove(s, now);
+		else if (value)
+			export_n(names[i], value, n);
+		else
+			printf("unset %s\n", names[i]);
+	}
+	puts("unset " BEFORE);
+	return fflush(stdout) ? EXIT_OURS : 0;
+}
+
+/* ---- the commands ---- */
 
 #define PRELOAD	      "LD_PRELOAD"
 #define VALGRIND      "VALGRIND_OPTS"

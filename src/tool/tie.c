@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * softhca fabric tie and untie.  A process that the command leaves behind carries a port's frames,
- * so the command finds, and says, everything that can be wrong with the other end before that.
- */
+/* Ties of ports: softhca fabric tie and untie, and what status shows of a tie. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +12,191 @@
 
 #include "base/text.h"
 #include "fabric/client/link.h"
-#include "tie/end_pcap.h"
-#include "tie/end_tap.h"
-#include "tool/port_name.h"
-#include "tool/tie_spec.h"
+#include "tie/pcap.h"
+#include "tie/tap.h"
+#include "tool/tool.h"
+#include "tool/view.h"
+
+struct tie_spec {
+	const char *tap; /* each of these may be NULL */
+	const char *port;
+	const char *in, *out;
+	const char *pace_text, *loop_text;
+	enum pcap_pace pace;
+	uint32_t rate;
+	uint32_t loops;
+};
+
+/* ---- what ports are tied to, for status ---- */
+
+static const char *const carried_names[CARRIED_COUNTS] = {
+	[CARRIED_IN] = "in",
+	[CARRIED_OUT] = "out",
+	[CARRIED_IN_DROPPED] = "in_dropped",
+	[CARRIED_OUT_DROPPED] = "out_dropped",
+	[CARRIED_IN_BAD] = "in_bad",
+};
+
+static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)
+{
+	struct msg m = {.index.index = row};
+	int fds[MSG_MAX_FDS];
+
+	if (!v->subnet.ports[row].ethernet ||
+	    !atomic_load_explicit(&v->subnet.ports[row].tie_plus_1, memory_order_acquire) ||
+	    link_call(v->sock, &m, MSG_TIED, fds) || !m.tied_reply.tied)
+		return false;
+	*out = m.tied_reply;
+	out->text[sizeof(out->text) - 1] = '\0';
+	out->warning[sizeof(out->warning) - 1] = '\0';
+	return true;
+}
+
+/* Writes the name of the port at the other end of a cable. */
+static void peer_text(const struct view *v, const struct msg_tied_reply *t, char *text, size_t size)
+{
+	char name[SUBNET_PORT_TEXT];
+
+	(void)snprintf(text, size, "port=%s", subnet_port_text(&v->subnet, t->peer, name));
+}
+
+void tied_print(struct view *v, uint32_t row)
+{
+	char peer[SUBNET_PORT_TEXT + 8];
+	struct msg_tied_reply t;
+
+	if (!tied_ask(v, row, &t))
+		return;
+	peer_text(v, &t, peer, sizeof(peer));
+	printf("    tied to %s", t.peer == SUBNET_NONE ? t.text : peer);
+	if (t.peer == SUBNET_NONE && !t.pid)
+		printf(", whose carrier has ended");
+	else if (t.pid)
+		printf(" by pid %d%s", t.pid, t.all ? ", all in" : "");
+	for (int i = 0; t.pid && i < CARRIED_COUNTS; i++)
+		printf(", %s %" PRIu64, carried_names[i], t.carried[i]);
+	putchar('\n');
+	if (t.warning[0])
+		printf("      %s\n", t.warning);
+}
+
+void tied_json(struct view *v, struct json *j, uint32_t row)
+{
+	char peer[SUBNET_PORT_TEXT + 8];
+	struct msg_tied_reply t;
+
+	if (!tied_ask(v, row, &t))
+		return;
+	peer_text(v, &t, peer, sizeof(peer));
+	json_open(j, "tie", '{');
+	json_string(j, "to", t.peer == SUBNET_NONE ? t.text : peer);
+	json_number(j, "pid", (uint64_t)t.pid);
+	json_bool(j, "all_in", t.all);
+	if (t.warning[0])
+		json_string(j, "warning", t.warning);
+	for (int i = 0; i < CARRIED_COUNTS; i++)
+		json_number(j, carried_names[i], t.carried[i]);
+	json_close(j, '}');
+}
+
+/* ---- the arguments ---- */
+
+#define RATE_MAX  100000000u
+#define LOOPS_MAX 100000000u
+
+/* Takes WORD=VALUE; false: it is not one of the words, or comes twice, or has no value. */
+static bool word_take(struct tie_spec *t, const char *argument)
+{
+	const struct {
+		const char *word;
+		const char **value;
+	} words[] = {
+		{"tap=", &t->tap}, {"port=", &t->port},	     {"in=", &t->in},
+		{"out=", &t->out}, {"pace=", &t->pace_text}, {"loop=", &t->loop_text},
+	};
+
+	for (size_t i = 0; i < array_size(words); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (strncmp(argument, words[i].word, n) != 0)
+			continue;
+		if (*words[i].value || !argument[n])
+			return false;
+		*words[i].value = argument + n;
+		return true;
+	}
+	return false;
+}
+
+static bool pace_read(struct tie_spec *t)
+{
+	t->pace = PACE_ORIGINAL;
+	if (!t->pace_text || !strcmp(t->pace_text, "original"))
+		return true;
+	t->pace = strcmp(t->pace_text, "top") == 0 ? PACE_TOP : PACE_RATE;
+	return t->pace == PACE_TOP || text_number(t->pace_text, RATE_MAX, &t->rate);
+}
+
+static bool loop_read(struct tie_spec *t)
+{
+	t->loops = 1;
+	if (!t->loop_text)
+		return true;
+	t->loops = 0;
+	return !strcmp(t->loop_text, "forever") || text_number(t->loop_text, LOOPS_MAX, &t->loops);
+}
+
+/* Reads the arguments; false after an error line. */
+static bool tie_spec_read(const struct session *s, int argc, char **argv, struct tie_spec *out)
+{
+	int kinds;
+
+	*out = (struct tie_spec){0};
+	for (int i = 0; i < argc; i++) {
+		if (word_take(out, argv[i]))
+			continue;
+		tool_error(s->command, "'%s' is nothing to tie a port to; see %s --help", argv[i],
+			   s->command);
+		return false;
+	}
+	kinds = !!out->tap + !!out->port + (out->in || out->out);
+	if (kinds != 1 || (!out->in && (out->pace_text || out->loop_text))) {
+		tool_error(
+			s->command,
+			"a port is tied to a tap, a port, or files (in, out; pace and loop are of "
+			"in); see %s --help",
+			s->command);
+		return false;
+	}
+	if (!pace_read(out)) {
+		tool_error(s->command, "the pace is original, top or frames a second, not '%s'",
+			   out->pace_text);
+		return false;
+	}
+	if (!loop_read(out)) {
+		tool_error(s->command, "loop is a number or forever, not '%s'", out->loop_text);
+		return false;
+	}
+	return true;
+}
+
+/* Writes it in words, for status. */
+static void tie_spec_text(const struct tie_spec *t, char text[FABRIC_TIE_BYTES])
+{
+	if (t->tap)
+		snprintf(text, FABRIC_TIE_BYTES, "tap=%s", t->tap);
+	else
+		snprintf(text, FABRIC_TIE_BYTES, "%s%.50s%s%s%.50s", t->in ? "in=" : "",
+			 t->in ? t->in : "", t->in && t->out ? " " : "", t->out ? "out=" : "",
+			 t->out ? t->out : "");
+}
+
+/* ---- the commands ---- */
+
+/*
+ * softhca fabric tie and untie.  A process that the command leaves behind carries a port's frames,
+ * so the command finds, and says, everything that can be wrong with the other end before that.
+ */
 
 /* The data of one tie. */
 struct tying {

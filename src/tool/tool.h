@@ -95,22 +95,13 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 void session_missing_part(const struct session *s, const char *name);
 /* Says why link_open failed. */
 void session_link_error(const struct session *s, int error);
-/* Says which nodes have this for their description; called.c. */
+/* Says which nodes have this for their description. */
 void session_called_twice(const struct session *s, const char *name);
 /* Connects and makes a first request.  Returns the descriptor, or -1 after an error line. */
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);
 /* Asks the daemon for the session's host, or the first.  False after an error line: unknown. */
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
-
-/* program.c: finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
-int program_find(const struct session *s, const char *name, char *path, size_t size);
-
-/*
- * debugger.c: returns the arguments with which run executes path: argv itself, or if path is gdb,
- * arguments by which gdb finds what lies beside the preload library.  NULL: no memory.
- */
-char **debugger_arguments(const struct session *s, const char *path, int argc, char **argv);
 
 /* json.c: a writer that knows where commas go. */
 struct json {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What softhca explain says of a code.  Each kind of code is a table in its own file. */
+/* What softhca explain says of a code.  Each kind of code is a table of topics.c. */
 #pragma once
 
 #include <stddef.h>

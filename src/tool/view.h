@@ -30,3 +30,24 @@ void view_attr(const struct view *v, uint32_t row, enum port_attr attr, char *bu
 void view_guid(uint64_t guid, char *buf, size_t size);
 void view_gid(const union ib_gid *gid, char *buf, size_t size);
 const char *view_gid_type(const struct subnet_port *p, enum gid_type type);
+
+/* ---- a port as users name it: [HOST/]HCA[:PORT] ---- */
+
+struct port_name {
+	char host[FABRIC_NAME_BYTES]; /* empty: the session's host */
+	char hca[FABRIC_NAME_BYTES];
+	uint32_t number;
+};
+
+/* Reads a name.  False after an error line: it is no name of a port. */
+bool port_name_read(const struct session *s, const char *text, struct port_name *out);
+/* Gives its row, and the name of its host.  False after an error line: there is no such port. */
+bool port_name_find(const struct session *s, struct view *v, const struct port_name *name,
+		    struct msg_host_reply *host, uint32_t *row);
+
+/* ---- what a port is tied to; in tie.c ---- */
+
+/* Prints a line behind that of the port, if the port is tied. */
+void tied_print(struct view *v, uint32_t row);
+/* Writes the member "tie" of a port's object, if the port is tied. */
+void tied_json(struct view *v, struct json *j, uint32_t row);

@@ -48,7 +48,7 @@ static bool same_network(const union ib_gid *a, const union ib_gid *b)
 
 /*
  * If the port's cable leads out of the fabric, we do not know who is there.  The MAC is then 0, and
- * the carrier of the packets asks for it when one is sent (tie/neighbour.h).
+ * the carrier of the packets asks for it when one is sent (tie/packets.h).
  */
 static bool find_mac(const struct subnet *subnet, uint32_t from, enum gid_type type,
 		     const union ib_gid *gid, uint8_t mac[6])
