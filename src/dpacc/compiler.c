@@ -4,9 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dpacc/help.h"
 #include "dpacc/look.h"
-#include "dpacc/report.h"
+#include "dpacc/words.h"
 
 int main(int argc, char **argv)
 {

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dpacc/help.h"
-#include "dpacc/report.h"
+#include "dpacc/look.h"
 #include "dpacc/stubs.h"
 #include "dpacc/words.h"
 

@@ -1,14 +1,96 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device code is compiled for this machine, because it runs on it, but to programs it looks as if
- * it were the DPA's RISC-V: they test for its macros, rely on char without a sign, and include
- * nothing of the host.  Its arithmetic, atomics and floating point are this machine's. */
+/*
+ * What the compilers share: where the headers and libraries are, how device code is compiled, the
+ * help text.
+ */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "dpacc/look.h"
-#include "dpacc/report.h"
+#include "dpacc/words.h"
+
+/* ---- home ---- */
+
+/* A header that lies in each place that is the right one. */
+#define WITNESS "libflexio-dev/flexio_dev.h"
+
+static char *own_directory(void)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (length < 0)
+		give_up("/proc/self/exe: cannot be read");
+	path[length] = 0;
+	*strrchr(path, '/') = 0;
+	return text_of("%s", path);
+}
+
+/* Reads the lines of a build tree's file: "include=DIRECTORY" and "library=DIRECTORY". */
+static bool home_read(struct home *home, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[PATH_MAX + 16];
+
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (text_begins(line, "include="))
+			home->include = text_of("%s", strchr(line, '=') + 1);
+		else if (text_begins(line, "library="))
+			home->library = text_of("%s", strchr(line, '=') + 1);
+	}
+	fclose(file);
+	return home->include;
+}
+
+static bool home_try(struct home *home, char *include, char *library)
+{
+	char *witness = text_of("%s/" WITNESS, include);
+	bool there = !access(witness, R_OK);
+
+	free(witness);
+	home->include = include;
+	home->library = library;
+	return there;
+}
+
+void home_find(struct home *home)
+{
+	char *own = own_directory();
+
+	*home = (struct home){0};
+	if (home_read(home, text_of("%s/dpacc.dirs", own)) ||
+	    home_try(home, text_of("%s/../../flexio/include", own),
+		     text_of("%s/../../flexio/lib", own)) ||
+	    home_try(home, text_of("%s/../include", own), text_of("%s/../lib/softhca/dpa", own)))
+		return;
+	give_up("no %s in %s/../include: the headers of the device are not installed with this "
+		"tool",
+		WITNESS, own);
+}
+
+char *home_library(const struct home *home, bool checked, const char *name)
+{
+	const char *mode = checked ? "checked" : "unchecked";
+	char *path = text_of("%s/%s/%s", home->library ? home->library : "", mode, name);
+
+	if (access(path, R_OK))
+		give_up("%s is not there: the device library is not installed with this tool",
+			path);
+	return path;
+}
+
+/* ---- look ---- */
+
+/* Device code is compiled for this machine, because it runs on it, but to programs it looks as if
+ * it were the DPA's RISC-V: they test for its macros, rely on char without a sign, and include
+ * nothing of the host.  Its arithmetic, atomics and floating point are this machine's. */
 
 /* In the order in which programs compare them. */
 static const struct {
@@ -206,4 +288,56 @@ void look_end(struct words *command, const struct look *look)
 	/* Calls and jumps through pointers go by way of a function of the device library. */
 	words_split(command, "-mretpoline -mretpoline-external-thunk");
 #endif
+}
+
+/* ---- help ---- */
+
+/* The version that the command line is compatible with.  Scripts read the words behind "version ",
+ * so there is one. */
+#define COMPATIBLE "1.12.0"
+
+void help_version(const char *name)
+{
+	printf("%s of softhca " SOFTHCA_VERSION ": compiles for the DPA in software\n", name);
+	printf("%s version " COMPATIBLE "\n", name);
+}
+
+void help_dpacc(void)
+{
+	fputs("Usage: dpacc SOURCE.c|OBJECT.o... -o ARCHIVE.a -hostcc=gcc --app-name=NAME "
+	      "[OPTION...]\n"
+	      "Compiles code for the DPA and puts it, with a stub for each annotated function, "
+	      "into an\n"
+	      "archive for host programs.  Options take one or two dashes, and their value after "
+	      "'=' or\n"
+	      "as the next word.\n\n"
+	      "  -o, --output-file FILE      the archive; with --gen-libs FILE_device.a and "
+	      "FILE_host.a\n"
+	      "  --app-name NAME             name of the 'struct flexio_app *' (__dpa_a_out)\n"
+	      "  --hostcc COMPILER           compiler of the host's part (gcc)\n"
+	      "  --hostcc-options LIST       its options\n"
+	      "  --devicecc-options LIST     options of the device's compiler, which is clang\n"
+	      "  --devicelink-options LIST   options of the device's linker\n"
+	      "  --device-libs LIST          device libraries: -LDIRECTORY, -lNAME, archives\n"
+	      "  -c, --compile               makes SOURCE.dpa.o of each source, for a later run\n"
+	      "  --gen-libs                  makes libraries for --device-libs, no program\n"
+	      "  --shared                    makes a shared object in the place of the archive\n"
+	      "  -mcpu=TARGET[,TARGET...]    nv-dpa-bf3, nv-dpa-cx7, nv-dpa-cx8, nv-dpa-cx9; code "
+	      "runs\n"
+	      "                              here whichever, and is compiled for the first\n"
+	      "  --unchecked                 leaves out the check of each load and store\n"
+	      "  -I DIRECTORY, -D MACRO, -U MACRO, -O LEVEL, -g, -W..., -f..., -std=...\n"
+	      "                              for the device's compiler\n"
+	      "  --common-include-path DIRECTORY\n"
+	      "                              the same as -I\n"
+	      "  --flto, -l NAME, --disable-asm-checks, --dpa-proc-attr FILE\n"
+	      "                              accepted; nothing depends on them here\n"
+	      "  --keep, --keep-dir DIRECTORY\n"
+	      "                              leaves the intermediate files\n"
+	      "  --options-file, -optf FILE  more options, as a shell would read them\n"
+	      "  --dryrun                    prints the commands and executes none\n"
+	      "  -v, --verbose               prints the commands\n"
+	      "  -V, --version; -h, --help\n\n"
+	      "The environment's DPACC_CLANG names another clang.  See dpacc(1).\n",
+	      stdout);
 }

@@ -1,12 +1,33 @@
-// SPDX-License-Identifier: BSD-2-Clause
-/* The device's look: the options with which clang compiles code for the DPA. */
-#ifndef SOFTHCA_DPACC_LOOK_H
-#define SOFTHCA_DPACC_LOOK_H
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the compilers share: where the headers and libraries are, how device code is compiled, the
+ * help text.
+ */
+#pragma once
 
 #include <stdbool.h>
 
-#include "dpacc/home.h"
 #include "dpacc/words.h"
+
+/* ---- home ---- */
+
+struct home {
+	char *include; /* contains libflexio, libflexio-dev and libflexio-libc */
+	char *library; /* contains checked/ and unchecked/; NULL: it is not there */
+};
+
+/* Looks, from the directory DIR of the running executable on, at
+ *   DIR/dpacc.dirs                            a build tree: the file's lines say it
+ *   DIR/../../flexio/{include,lib}            /opt/mellanox/doca/tools/dpacc
+ *   DIR/../include, DIR/../lib/softhca/dpa    an installation
+ * Ends the program with a message if the headers are nowhere. */
+void home_find(struct home *home);
+/* Returns the device library of that mode, or ends the program with a message. */
+char *home_library(const struct home *home, bool checked, const char *name);
+
+/* ---- look ---- */
+
+/* The device's look: the options with which clang compiles code for the DPA. */
 
 /* Sections for annotated functions, by which an object shows which functions are annotated. */
 #define SECTION_RPC    ".dpa_rpc"
@@ -31,4 +52,8 @@ const char *look_target(const char *cpus);
  * prints none. */
 char *look_compiler_answer(const char *option);
 
-#endif
+/* ---- help ---- */
+
+/* Prints the version that scripts compare, and ours. */
+void help_version(const char *name);
+void help_dpacc(void);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "dpacc/help.h"
+#include "dpacc/look.h"
 #include "dpacc/options.h"
-#include "dpacc/report.h"
+#include "dpacc/words.h"
 
 /* flexio.h's FLEXIO_MAX_NAME_LEN: bytes of an application's name. */
 #define NAME_BYTES 256

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The command line of dpacc. */
-#ifndef SOFTHCA_DPACC_OPTIONS_H
-#define SOFTHCA_DPACC_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ struct options {
 
 /* Reads the command line.  Prints and ends the program for --help, --version and mistakes. */
 void options_read(struct options *options, int argc, char **argv);
-
-#endif

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpacc/report.h"
 #include "dpacc/steps.h"
+#include "dpacc/words.h"
 
 static char *own_directory; /* for this run alone */
 static volatile sig_atomic_t stopped_by;

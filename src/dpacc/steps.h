@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The steps of a run: commands that it executes, files that it writes, and where they lie. */
-#ifndef SOFTHCA_DPACC_STEPS_H
-#define SOFTHCA_DPACC_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ void steps_close(FILE *file, const char *path);
 void steps_copy(const struct steps *steps, const char *from, const char *to);
 /* Makes an archive of objects.  It appears whole or not at all, even if others make it too. */
 void steps_archive(const struct steps *steps, const char *archive, const struct words *objects);
-
-#endif

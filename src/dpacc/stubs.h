@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Generates C code that carries arguments from the host to the functions of the device. */
-#ifndef SOFTHCA_DPACC_STUBS_H
-#define SOFTHCA_DPACC_STUBS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void stubs_host(FILE *file, const struct interface *interface);
  * always have a record; for the others, those of device libraries, that depends on what the host
  * program is linked with. */
 void stubs_app(FILE *file, const char *app, const struct words *functions, const struct words *own);
-
-#endif

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "dpacc/look.h"
-#include "dpacc/report.h"
 #include "dpacc/words.h"
 
 /* Returns where the compiler has the tool: a path, or the bare name if it has none. */

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of words: the arguments of commands. */
-#ifndef SOFTHCA_DPACC_WORDS_H
-#define SOFTHCA_DPACC_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,4 +30,16 @@ char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool text_begins(const char *text, const char *start);
 bool text_ends(const char *text, const char *end);
 
-#endif
+/* ---- messages ---- */
+
+/* The tool's name in messages: dpacc or dpa-clang. */
+extern const char *report_name;
+
+/* Prints "dpacc: error: ..." and ends the program with status 1. */
+_Noreturn void give_up(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints a complaint about a place in a source as compilers do, "FILE:LINE: error: ...".  The run
+ * goes on, so that it can name all such places, and fails in report_check. */
+void report_at(const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Ends the program with status 1 if there was a complaint. */
+void report_check(void);

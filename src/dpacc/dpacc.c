@@ -1,20 +1,172 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes for each source a device object, its interface, device stubs and host stubs; objects on the
- * command line come in at the second or the last of these.  Then it links the image and puts it
- * into the host's part.  Names of intermediate files are those of NVIDIA's dpacc, because a build
- * script compiles some of them again. */
+/* dpacc: compiles code for the DPA into an archive for host programs. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "dpacc/embed.h"
 #include "dpacc/interface.h"
 #include "dpacc/look.h"
-#include "dpacc/object.h"
-#include "dpacc/report.h"
-#include "dpacc/stages.h"
+#include "dpacc/options.h"
 #include "dpacc/steps.h"
 #include "dpacc/stubs.h"
+#include "dpacc/words.h"
+
+/* The section of a host object in which the device's object lies until a program is linked. */
+#define SECTION_OBJECT ".dpa_obj"
+
+enum object_kind {
+	OBJECT_OTHER,  /* archives, scripts of the linker, and files that cannot be read */
+	OBJECT_DEVICE, /* made by dpa-clang */
+	OBJECT_HOST,   /* made by dpacc --compile, with the device's object inside */
+};
+
+/* ---- objects ---- */
+
+static Elf *object_open(const char *path, int *fd)
+{
+	elf_version(EV_CURRENT);
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	return *fd < 0 ? NULL : elf_begin(*fd, ELF_C_READ_MMAP, NULL);
+}
+
+static void object_close(Elf *elf, int fd)
+{
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Returns the section with the device's object, or NULL. */
+static Elf_Scn *object_section(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t strings;
+
+	if (elf_getshdrstrndx(elf, &strings))
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, strings, header.sh_name)
+					   : NULL;
+
+		if (name && !strcmp(name, SECTION_OBJECT))
+			return section;
+	}
+	return NULL;
+}
+
+static enum object_kind object_kind(const char *path)
+{
+	enum object_kind kind = OBJECT_OTHER;
+	GElf_Ehdr header;
+	int fd;
+	Elf *elf = object_open(path, &fd);
+
+	if (elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
+	    header.e_type == ET_REL)
+		kind = object_section(elf) ? OBJECT_HOST : OBJECT_DEVICE;
+	object_close(elf, fd);
+	return kind;
+}
+
+/* Writes the device's object out of a host object.  Ends the program with a message if that
+ * fails. */
+static void object_extract(const char *path, const char *to)
+{
+	int fd;
+	Elf *elf = object_open(path, &fd);
+	Elf_Scn *section = elf ? object_section(elf) : NULL;
+	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+	FILE *file = fopen(to, "we");
+
+	if (!data || !data->d_buf)
+		give_up("%s: nothing in " SECTION_OBJECT, path);
+	if (!file || fwrite(data->d_buf, 1, data->d_size, file) != data->d_size || fclose(file))
+		give_up("%s: %s", to, strerror(errno));
+	object_close(elf, fd);
+}
+
+/* ---- the host's part ---- */
+
+/* Writes a file's bytes as the elements of an array. */
+static void embed_write(FILE *file, const char *path)
+{
+	FILE *from = fopen(path, "re");
+	unsigned int column = 0;
+	int byte;
+
+	if (!from)
+		give_up("%s: cannot be read", path);
+	while ((byte = getc(from)) != EOF)
+		fprintf(file, "%d,%s", byte, ++column % 32 ? "" : "\n");
+	fputc('\n', file);
+	fclose(from);
+}
+
+static bool relocation_is_relative(unsigned int machine, unsigned long type)
+{
+	return (machine == EM_X86_64 && type == R_X86_64_RELATIVE) ||
+	       (machine == EM_AARCH64 && type == R_AARCH64_RELATIVE);
+}
+
+static void embed_relocations(const char *path, Elf *elf, unsigned int machine)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Rela rela;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA ||
+		    !(header.sh_flags & SHF_ALLOC))
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getrela(data, i, &rela); i++)
+			if (!relocation_is_relative(machine, GELF_R_TYPE(rela.r_info)))
+				give_up("%s: relocation of type %lu: device code cannot ask for a "
+					"symbol "
+					"when it is loaded",
+					path, (unsigned long)GELF_R_TYPE(rela.r_info));
+	}
+}
+
+/* Ends the program with a message if the loader would refuse the image. */
+static void embed_check(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	GElf_Ehdr header;
+	GElf_Phdr segment;
+	size_t segments;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || !gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &segments))
+		give_up("%s: not an image", path);
+	for (size_t i = 0; i < segments; i++)
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_TLS)
+			give_up("device code has thread-local variables (_Thread_local, __thread), "
+				"which "
+				"the DPA has not; see flexio_dev_get_thread_local_storage");
+	embed_relocations(path, elf, header.e_machine);
+	elf_end(elf);
+	close(fd);
+}
+
+/* ---- the stages ---- */
+
+/* Makes for each source a device object, its interface, device stubs and host stubs; objects on the
+ * command line come in at the second or the last of these.  Then it links the image and puts it
+ * into the host's part.  Names of intermediate files are those of NVIDIA's dpacc, because a build
+ * script compiles some of them again. */
 
 struct stages {
 	const struct options *options;
@@ -429,7 +581,8 @@ static void stages_objects(struct stages *stages)
 			   stage_output(options, stages->stems.words[i]));
 }
 
-void stages_run(const struct options *options)
+/* Makes a program's archive, or the two of a library. */
+static void stages_run(const struct options *options)
 {
 	struct stages stages = {.options = options};
 
@@ -447,4 +600,13 @@ void stages_run(const struct options *options)
 		stages_libraries(&stages);
 	else
 		stages_program(&stages);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	options_read(&options, argc, argv);
+	stages_run(&options);
+	return 0;
 }
