@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flexio/image.h"
 #include "flexio/internal.h"
-#include "flexio/symbol.h"
 
 /* Returns the name's length if it is a good name, else 0; logs. */
 static size_t name_length(const char *name, const char *function, const char *argument)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flexio/queue.h"
+#include "flexio/internal.h"
 #include "prm/cmd_cq_eq.h"
 
 #define PERIOD_MAX 0xfffu

@@ -1,10 +1,150 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How a process tells that it has failed. */
+/*
+ * What the library says of a process that has failed, and what such a process leaves to its author.
+ */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/text.h"
+#include "flexio/image.h"
 #include "flexio/internal.h"
 #include "prm/eqe.h"
+
+/* ---- what a failed process leaves to its author: the crash report and the core file ---- */
+
+#define FRAMES	   256u
+#define PATH_BYTES 4096u
+
+/* Opens PATH.NNN.SUFFIX, with the number of this process; NULL: it cannot. */
+static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_BYTES])
+{
+	const char *name = outfile ? outfile : "flexio_dev";
+	const char *base = text_file_name(name);
+	FILE *f;
+
+	snprintf(path, PATH_BYTES, "%s.%d.%s", name, (int)getpid(), suffix);
+	f = fopen(path, "we");
+	if (f || name[0] == '/')
+		return f;
+	snprintf(path, PATH_BYTES, "%s/%s.%d.%s", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+		 base, (int)getpid(), suffix);
+	return fopen(path, "we");
+}
+
+static void report_state(FILE *f, const struct flexio_process *p, const uint8_t *out)
+{
+	static const char *const states[] = {
+		[DPA_RUNNING] = "runs",
+		[DPA_FINISHED] = "has finished",
+		[DPA_FATAL] = "has failed",
+		[DPA_ENDED] = "has been destroyed",
+	};
+	uint32_t state = prm_get32(out, DPA_OUT_STATE);
+	const uint8_t *crash = out + DPA_OUT_BYTES;
+
+	fprintf(f, "DPA process 0x%x of application %s %s, code 0x%x\n", p->number, p->app->name,
+		state < array_size(states) ? states[state] : "?", prm_get32(out, DPA_OUT_CODE));
+	if (!prm_get(crash, DPA_CRASH_FAULT))
+		return;
+	if (prm_get(crash, DPA_CRASH_BYTES))
+		fprintf(f, "%s of %llu bytes at 0x%llx: it is none of the process's memory\n",
+			prm_get(crash, DPA_CRASH_WRITE) ? "store" : "load",
+			(unsigned long long)prm_get(crash, DPA_CRASH_BYTES),
+			(unsigned long long)prm_get(crash, DPA_CRASH_ADDR));
+	else
+		fprintf(f, "%s at address 0x%llx\n",
+			strsignal((int)prm_get32(crash, DPA_CRASH_SIGNAL)),
+			(unsigned long long)prm_get(crash, DPA_CRASH_ADDR));
+}
+
+static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t *frame)
+{
+	uint64_t image = prm_get(frame, DPA_FRAME_IMAGE);
+	const char *name = (const char *)frame + DPA_FRAME_NAME;
+	struct flx_line line;
+
+	if (!prm_get(frame, DPA_FRAME_DEPTH))
+		fprintf(f, "thread %u%s: sp 0x%llx, fp 0x%llx\n",
+			prm_get32(frame, DPA_FRAME_THREAD),
+			prm_get(frame, DPA_FRAME_THREAD) ? "" : ", which failed",
+			(unsigned long long)prm_get(frame, DPA_FRAME_SP),
+			(unsigned long long)prm_get(frame, DPA_FRAME_FP));
+	fprintf(f, "  #%u 0x%llx", prm_get32(frame, DPA_FRAME_DEPTH),
+		(unsigned long long)prm_get(frame, DPA_FRAME_PC));
+	if (name[0])
+		fprintf(f, " in %.*s+0x%llx", (int)DPA_FRAME_NAME_BYTES, name,
+			(unsigned long long)prm_get(frame, DPA_FRAME_OFFSET));
+	if (image != UINT64_MAX && flx_line_find(p->app->elf, p->app->elf_bytes, image, &line))
+		fprintf(f, " at %s:%llu", line.file, (unsigned long long)line.line);
+	fputc('\n', f);
+}
+
+static void report_write(FILE *f, const struct flexio_process *p, const uint8_t *out)
+{
+	uint32_t n = prm_get32(out + DPA_OUT_BYTES, DPA_CRASH_FRAMES);
+
+	report_state(f, p, out);
+	for (uint32_t i = 0; i < n && i < FRAMES; i++)
+		report_frame(f, p, out + DPA_OUT_BYTES + DPA_CRASH_HEADER + i * DPA_FRAME_BYTES);
+}
+
+flexio_status flexio_crash_data(struct flexio_process *process, const char *outfile)
+{
+	FLX_HOLD(hold);
+	size_t bytes = DPA_OUT_BYTES + DPA_CRASH_HEADER + FRAMES * DPA_FRAME_BYTES;
+	uint8_t in[DPA_IN_FIXED] = {0}, *out;
+	char path[PATH_BYTES];
+	FILE *f;
+	int err;
+
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	out = calloc(1, bytes);
+	if (!out)
+		return flx_fail(__func__, "no memory");
+	err = flx_devx_op(process, DPA_OP_CRASH, in, sizeof(in), out, bytes);
+	if (err) {
+		free(out);
+		return flx_refused(process, __func__, err);
+	}
+	f = dump_open(outfile, "crash", path);
+	if (f) {
+		report_write(f, process, out);
+		err = fclose(f) ? errno : 0;
+	} else {
+		err = errno;
+	}
+	report_write(stdout, process, out);
+	free(out);
+	return f && !err ? FLEXIO_STATUS_SUCCESS
+			 : flx_fail(__func__, "outfile: %s: %s", path, strerror(err));
+}
+
+flexio_status flexio_coredump_create(struct flexio_process *process, const char *outfile)
+{
+	FLX_HOLD(hold);
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+	char path[PATH_BYTES];
+	FILE *f;
+	int err;
+
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	f = dump_open(outfile, "core", path);
+	if (!f)
+		return flx_fail(__func__, "outfile: %s: %s", path, strerror(errno));
+	prm_set(in, DPA_IN_FILE, (uint32_t)fileno(f));
+	err = flx_devx_op(process, DPA_OP_CORE, in, sizeof(in), out, sizeof(out));
+	if (fclose(f) && !err)
+		err = errno;
+	return err ? flx_fail(__func__, "outfile: %s: %s", path, strerror(err))
+		   : FLEXIO_STATUS_SUCCESS;
+}
+
+/* ---- how a process tells that it has failed ---- */
 
 #define USER_ERROR 0x80u /* the program's own codes begin here */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flexio/queue.h"
+#include "flexio/internal.h"
 #include "prm/cmd_qp.h"
 
 #define LOG_DEPTH_MAX 15

@@ -4,15 +4,40 @@
  * and writes it to the program's file; in asynchronous mode, flush does.  In the other modes, too,
  * flush writes what waits, except in the synchronous mode.
  */
-#include "flexio/stream.h"
-
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpa/door.h"
+#include "flexio/internal.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd.h"
+
+struct flexio_msg_stream {
+	struct flx_object object;
+	struct mlx5dv_devx_obj *devx;
+	uint32_t number; /* of the object; device code knows the lowest 8 bits */
+	flexio_msg_dev_sync_mode mode;
+	FILE *out;
+	bool has_thread;
+	pthread_t thread;
+	uint64_t buffer_bytes;
+	/* the stream's thread and flushers write in the order in which they have read */
+	pthread_mutex_t turn;
+	pthread_cond_t turned;
+	uint64_t written;	/* how many bytes were read and written */
+	_Atomic(uint64_t) lost; /* messages that were lost, as of the last read */
+	/* a tracer's, by the number of the format */
+	char **formats;
+	uint32_t format_count;
+};
+
+static inline uint32_t flx_stream_id(const struct flexio_msg_stream *s)
+{
+	return s->number & 0xff;
+}
 
 /* How many bytes one read takes. */
 #define READ_BYTES 16384u
@@ -43,6 +68,8 @@ static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, si
 	s->lost = prm_get(out, DPA_OUT_LOST);
 	return !prm_get32(out, DPA_OUT_OVER);
 }
+
+static void flx_trace_write(struct flexio_msg_stream *s, const uint8_t *records, size_t bytes);
 
 static void stream_write(struct flexio_msg_stream *s, const uint8_t *text, size_t bytes)
 {
@@ -180,6 +207,8 @@ static int stream_start(struct flexio_msg_stream *s, const char *name)
 	return 0;
 }
 
+static void flx_trace_formats_free(struct flexio_msg_stream *s);
+
 static void stream_free(struct flexio_msg_stream *s)
 {
 	if (s->devx)
@@ -208,6 +237,8 @@ static void stream_destroy(struct flx_object *o)
 			flx_stream_id(s), (unsigned long long)s->lost);
 	stream_free(s);
 }
+
+static bool flx_trace_formats_copy(struct flexio_msg_stream *s, char **formats);
 
 static struct flexio_msg_stream *stream_new(struct flexio_process *process,
 					    const flexio_msg_stream_attr_t *attr, FILE *out,
@@ -391,4 +422,61 @@ flexio_status flexio_log_dev_destroy(struct flexio_process *process)
 		return FLEXIO_STATUS_FAILED;
 	stream_destroy(&stream->object);
 	return FLEXIO_STATUS_SUCCESS;
+}
+
+/* ---- tracers ---- */
+
+/*
+ * Trace records become text here: device code stores the number of a format and six numbers, and
+ * the program has the formats.
+ */
+
+/* Copies the formats, because the program may free its own; false: no memory. */
+static bool flx_trace_formats_copy(struct flexio_msg_stream *s, char **formats)
+{
+	uint32_t count = 0;
+
+	while (formats[count])
+		count++;
+	s->formats = calloc(count + 1, sizeof(*s->formats));
+	if (!s->formats)
+		return false;
+	for (; s->format_count < count; s->format_count++) {
+		s->formats[s->format_count] = strdup(formats[s->format_count]);
+		if (!s->formats[s->format_count])
+			return false;
+	}
+	return true;
+}
+
+static void flx_trace_formats_free(struct flexio_msg_stream *s)
+{
+	for (uint32_t i = 0; i < s->format_count; i++)
+		free(s->formats[i]);
+	free(s->formats);
+}
+
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
+/* The format is the program's own and may ask for what it likes: six arguments are there. */
+static void trace_write_one(struct flexio_msg_stream *s, const struct dpa_trace_record *r)
+{
+	const uint64_t *a = r->args;
+
+	if (r->format_id < s->format_count)
+		fprintf(s->out, s->formats[r->format_id], a[0], a[1], a[2], a[3], a[4], a[5]);
+	else
+		flx_log(FLEXIO_LOG_LVL_WARN, "message stream %u: a trace names format %u of %u",
+			flx_stream_id(s), r->format_id, s->format_count);
+}
+
+/* Writes trace records as text. */
+static void flx_trace_write(struct flexio_msg_stream *s, const uint8_t *records, size_t bytes)
+{
+	struct dpa_trace_record r;
+
+	for (; bytes >= sizeof(r); bytes -= sizeof(r), records += sizeof(r)) {
+		memcpy(&r, records, sizeof(r));
+		trace_write_one(s, &r);
+	}
 }

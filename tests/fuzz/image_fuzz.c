@@ -8,7 +8,7 @@
 
 #include "dpa/door.h"
 #include "dpa/image.h"
-#include "flexio/line.h"
+#include "flexio/image.h"
 #include "fuzz.h"
 #include "small_image.h"
 

@@ -13,7 +13,7 @@
 #include "check.h"
 #include "dpa/image.h"
 #include "dpa_fixture.h"
-#include "flexio/line.h"
+#include "flexio/image.h"
 
 #define BASE	  0x7f1234560000ull
 #define MUTATIONS 3000u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Lines from the debug information of an image, also of one that was spoiled.  The argument is the image. */
-#include "flexio/line.h"
+#include "flexio/image.h"
 
 #include <elf.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Functions found by name in an image, also in one that was spoiled.  The argument is the image. */
-#include "flexio/symbol.h"
+#include "flexio/image.h"
 
 #include <string.h>
 #include <sys/mman.h>
