@@ -3,12 +3,11 @@
  * Counters of the ports, as device code reads them.  The manual says that a program crashes if it
  * asks for a counter that does not exist: here it ends by a fault, and the log says why.
  */
-#include "dpa/counters.h"
+#include "dpa/process.h"
 
 #include <string.h>
 
 #include "base/log.h"
-#include "dpa/process.h"
 #include "usermem/usermem.h"
 
 /* Numbers of enum flexio_dev_nic_counter_ids: a kind, and a port in the lowest bits. */

@@ -30,13 +30,18 @@ struct dpa_crash {
 };
 
 /*
- * Gives where a thread was when it failed or was stopped; false: it did neither, or runs.  The
- * process's lock is held.
- */
-bool dpa_crash_left(const struct dpa_thread *t, struct dpa_left *left);
-/*
  * Tells where each thread was that has been stopped or has failed, with at most 'most' frames.
  * Returns how many frames there are.  A process that runs has none.
  */
 uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frames,
 			uint32_t room);
+
+/* ---- the core file ---- */
+
+/* Writes a core file of a DPA process, for gdb beside the image: its memory, and its threads where
+ * they were left. */
+
+struct dpa_process;
+
+/* Writes the core to the start of that file; 0 or a negative errno. */
+int dpa_core_write(struct dpa_process *p, int fd) must_check;

@@ -11,10 +11,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/elf.h"
 
 struct dpa_shown;
 
@@ -34,22 +33,8 @@ void dpa_debugger_fork_unlock(void);
  */
 void dpa_debugger_stop(void);
 
-/* ---- debugger_image.c ---- */
-
 /*
  * Moves a file that was linked to 0 to base: headers, symbols, debug information.  False: its
  * headers make no sense.
  */
 bool dpa_debugger_move(uint8_t *elf, size_t bytes, uint64_t base);
-
-/* ---- debugger_dwarf.c ---- */
-
-/* Sections of a file, which are parts of it; a missing section is empty. */
-struct dpa_dwarf {
-	uint8_t *elf;
-	uint64_t base;
-	struct bytes info, abbrev, line, addr, frame, ranges, loc;
-};
-
-/* Adds base to each address in the sections. */
-void dpa_debugger_dwarf(const struct dpa_dwarf *dwarf);

@@ -3,16 +3,51 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/spin.h"
 #include "dpa/door.h"
-#include "dpa/counters.h"
 #include "dpa/dpa.h"
 #include "dpa/heap.h"
 #include "dpa/image.h"
 #include "dpa/outbox.h"
 #include "dpa/stream.h"
 #include "dpa/thread.h"
+
+/* ---- counters of the ports, as device code reads them ---- */
+
+struct dpa_process;
+
+/* The most counters that one choice has. */
+#define DPA_COUNTERS 32u
+
+/* The process's choice; a later choice replaces it. */
+struct dpa_counters {
+	pthread_mutex_t lock;
+	uint64_t values; /* where the values go; 0: nobody has chosen yet */
+	uint32_t count;
+	uint32_t ids[DPA_COUNTERS];
+};
+
+/* What is wrong in device code: where it must not read or write, or where it has a number that
+ * means nothing. */
+struct dpa_wrong {
+	uint64_t addr, bytes;
+	bool write;
+};
+
+void dpa_counters_init(struct dpa_counters *c);
+void dpa_counters_free(struct dpa_counters *c);
+/* Chooses counters.  Both arrays belong to the program: they lie in its image or on its heap.
+ * False: something is wrong, and nothing is chosen. */
+bool dpa_counters_choose(struct dpa_process *p, uint64_t values, uint64_t ids, uint32_t count,
+			 struct dpa_wrong *wrong) must_check;
+/* Writes the present values. */
+bool dpa_counters_sample(struct dpa_process *p, struct dpa_wrong *wrong) must_check;
+
+/* ---- processes ---- */
 
 /*
  * The region: image, a guard, heap, then stacks, each behind its own guard.  At the upper end of a
@@ -84,21 +119,12 @@ struct dpa_process {
 /* The table behind the door; dpa/service.c. */
 extern const struct dpa_door dpa_door_table;
 
-/* Makes the region for the image that is open; -ENOMEM.  Closing also undoes a failed open. */
-int dpa_region_open(struct dpa_process *p) must_check;
-void dpa_region_close(struct dpa_process *p);
-/* Returns the range for which checked code need not ask at the door: the whole region, or without
- * the heap if the heap has redzones. */
-uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes);
 /*
  * Tells whether device code may access it: it lies in the region and, if the heap has redzones, in
  * no gap of the heap.
  */
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 
-/* Takes a stack.  The lock is held.  -ENOSPC: all stacks are taken. */
-int dpa_slot_take(struct dpa_process *p, uint32_t *slot) must_check;
-void dpa_slot_give(struct dpa_process *p, uint32_t slot);
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
 /* Returns the lowest address of the stack. */
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
@@ -112,11 +138,5 @@ int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct 
 /* Takes the thread out of device code, wherever it is there, and out of its main, which looks at
  * 'end'; then the thread is gone. */
 void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);
-/* Device code prints; called in the door. */
-void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,
-		 uint32_t bytes);
-void dpa_trace(struct dpa_thread *t, uint32_t stream, uint32_t level, uint32_t format_id,
-	       const uint64_t args[DPA_TRACE_ARGS]);
-void dpa_trace_send(struct dpa_thread *t, uint32_t stream, uint32_t records);
 /* Does to the process what follows from an outcome; the thread has left device code. */
 void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome);

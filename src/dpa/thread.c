@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,7 +17,130 @@
 #include "base/thread.h"
 #include "dpa/place.h"
 #include "dpa/process.h"
-#include "dpa/switch.h"
+
+/*
+ * Calls function(a, b) on the stack that ends at top (aligned to 16), after it has stored the
+ * position of the runtime's stack.  Returns the value given to dpa_switch_back.  If the function
+ * returns, it calls dpa_returned on that stack with the result.
+ */
+uint64_t dpa_switch_to(uint64_t a, uint64_t b, uint64_t function, void *top, void **runtime_sp);
+/* Continues behind the dpa_switch_to that stored runtime_sp; called on any stack of the thread. */
+_Noreturn void dpa_switch_back(void *runtime_sp, uint64_t value);
+_Noreturn void dpa_returned(uint64_t value);
+
+/* ---- the switch between the two stacks ---- */
+
+/*
+ * The runtime's stack keeps the registers that a callee preserves.  Nothing that
+ * device code leaves behind is used, except that the stack pointer has to name memory; if it does
+ * not, that is one more fault of device code.
+ */
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl dpa_switch_to\n"
+	".hidden dpa_switch_to\n"
+	".type dpa_switch_to, @function\n"
+	"dpa_switch_to:\n"
+	".cfi_startproc\n"
+	"	push %rbp\n"
+	"	push %rbx\n"
+	"	push %r12\n"
+	"	push %r13\n"
+	"	push %r14\n"
+	"	push %r15\n"
+	"	sub $8, %rsp\n"
+	"	stmxcsr (%rsp)\n"
+	"	fnstcw 4(%rsp)\n"
+	"	mov %rsp, (%r8)\n"
+	"	mov %rcx, %rsp\n"
+	"	.cfi_undefined %rip\n" /* backtraces of device code end here */
+	"	xor %ebp, %ebp\n"
+	"	call *%rdx\n"
+	"	mov %rax, %rdi\n"
+	"	and $-16, %rsp\n"
+	"	call dpa_returned\n"
+	"	ud2\n"
+	".cfi_endproc\n"
+	".size dpa_switch_to, .-dpa_switch_to\n"
+	".globl dpa_switch_back\n"
+	".hidden dpa_switch_back\n"
+	".type dpa_switch_back, @function\n"
+	"dpa_switch_back:\n"
+	".cfi_startproc\n"
+	"	mov %rdi, %rsp\n"
+	"	mov %rsi, %rax\n"
+	"	cld\n"
+	"	ldmxcsr (%rsp)\n"
+	"	fldcw 4(%rsp)\n"
+	"	add $8, %rsp\n"
+	"	pop %r15\n"
+	"	pop %r14\n"
+	"	pop %r13\n"
+	"	pop %r12\n"
+	"	pop %rbx\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size dpa_switch_back, .-dpa_switch_back\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".globl dpa_switch_to\n"
+	".hidden dpa_switch_to\n"
+	".type dpa_switch_to, %function\n"
+	"dpa_switch_to:\n"
+	".cfi_startproc\n"
+	"	sub sp, sp, #176\n"
+	"	stp x19, x20, [sp, #0]\n"
+	"	stp x21, x22, [sp, #16]\n"
+	"	stp x23, x24, [sp, #32]\n"
+	"	stp x25, x26, [sp, #48]\n"
+	"	stp x27, x28, [sp, #64]\n"
+	"	stp x29, x30, [sp, #80]\n"
+	"	stp d8, d9, [sp, #96]\n"
+	"	stp d10, d11, [sp, #112]\n"
+	"	stp d12, d13, [sp, #128]\n"
+	"	stp d14, d15, [sp, #144]\n"
+	"	mrs x9, fpcr\n"
+	"	str x9, [sp, #160]\n"
+	"	mov x9, sp\n"
+	"	str x9, [x4]\n"
+	"	mov sp, x3\n"
+	"	.cfi_undefined x30\n"
+	"	mov x29, xzr\n"
+	"	blr x2\n"
+	"	bl dpa_returned\n"
+	"	brk #0\n"
+	".cfi_endproc\n"
+	".size dpa_switch_to, .-dpa_switch_to\n"
+	".globl dpa_switch_back\n"
+	".hidden dpa_switch_back\n"
+	".type dpa_switch_back, %function\n"
+	"dpa_switch_back:\n"
+	".cfi_startproc\n"
+	"	mov sp, x0\n"
+	"	mov x0, x1\n"
+	"	ldr x9, [sp, #160]\n"
+	"	msr fpcr, x9\n"
+	"	ldp x19, x20, [sp, #0]\n"
+	"	ldp x21, x22, [sp, #16]\n"
+	"	ldp x23, x24, [sp, #32]\n"
+	"	ldp x25, x26, [sp, #48]\n"
+	"	ldp x27, x28, [sp, #64]\n"
+	"	ldp x29, x30, [sp, #80]\n"
+	"	ldp d8, d9, [sp, #96]\n"
+	"	ldp d10, d11, [sp, #112]\n"
+	"	ldp d12, d13, [sp, #128]\n"
+	"	ldp d14, d15, [sp, #144]\n"
+	"	add sp, sp, #176\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size dpa_switch_back, .-dpa_switch_back\n");
+#else
+#error "no switch of stacks for this architecture"
+#endif
+
+/* ---- threads ---- */
 
 #define RUNTIME_STACK_BYTES (256u << 10)
 /* How long a stop waits before it asks again, because it may find the thread in the runtime. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,3 +57,36 @@ static inline void dpa_check_write(void *addr, uint64_t bytes)
 	(void)bytes;
 #endif
 }
+
+/* ---- the thread context that a program hands to a function of the library ---- */
+
+/*
+ * Reads the context, as the real library does, so that a pointer to something else faults here, in
+ * both variants of the library.  The library needs nothing else of it.  NULL means the calling
+ * thread, because later generations of the interface hand over no context.
+ */
+static inline void thread_ctx_touch(struct flexio_dev_thread_ctx *ctx)
+{
+	if (!ctx)
+		return;
+	dpa_check_write(ctx, sizeof(*ctx));
+	(void)*(const volatile uint32_t *)&ctx->version;
+}
+
+/* ---- printf's formatting for device code, which has no libc but this library ---- */
+
+/*
+ * As vsnprintf: writes at most `room` bytes with the terminator (none at all if room is 0) and
+ * returns the length that the whole text has, or -1 if that is more than an int holds.
+ *
+ * It knows the conversions d i u o x X c s p a e f g and %%, with all flags, width, precision and
+ * the sizes hh h l ll j z t L.  It prints a long double as the double next to it.  n takes its
+ * argument and stores nothing.  Text that is no conversion is printed as it is.
+ */
+int dpa_format(char *text, size_t room, const char *format, va_list ap);
+
+/* ---- messages ---- */
+
+/* Formats a message and gives it to a stream.  Returns the length as printf does, even if nobody
+ * reads the message. */
+int message_format(uint32_t stream, uint32_t level, const char *format, va_list ap);

@@ -4,10 +4,7 @@
  * whole: so messages of several threads never mix, and a wild pointer in the arguments faults
  * before anything is taken or locked.
  */
-#include "dpa/device/format.h"
 #include "dpa/device/image.h"
-#include "dpa/device/message.h"
-#include "dpa/device/thread.h"
 
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_tracer.h>

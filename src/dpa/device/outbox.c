@@ -4,7 +4,6 @@
  * doorbell register has for them.
  */
 #include "dpa/device/image.h"
-#include "dpa/device/thread.h"
 
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_queue_access.h>

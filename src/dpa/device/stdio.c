@@ -4,9 +4,7 @@
  * call to a standard file is a message of its own, so that its text stays together. A program's own
  * file (FDEV_SETUP_STREAM) takes characters one by one.
  */
-#include "dpa/device/format.h"
 #include "dpa/device/image.h"
-#include "dpa/device/message.h"
 
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-libc/stdio.h>

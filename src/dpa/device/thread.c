@@ -6,7 +6,6 @@
  * used.  But the context decides nothing: every function acts on the calling thread.
  */
 #include "dpa/device/image.h"
-#include "dpa/device/thread.h"
 
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_err.h>

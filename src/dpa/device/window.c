@@ -4,7 +4,6 @@
  * slots.
  */
 #include "dpa/device/image.h"
-#include "dpa/device/thread.h"
 #include "dpa/device/window.h"
 
 #include <libflexio-dev/flexio_dev.h>

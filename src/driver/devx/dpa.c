@@ -11,7 +11,6 @@
 #include "base/hazard.h"
 #include "base/descriptor.h"
 #include "base/log.h"
-#include "dpa/core.h"
 #include "dpa/crash.h"
 #include "dpa/dpa.h"
 #include "dpa/stream.h"

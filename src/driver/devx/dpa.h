@@ -10,7 +10,6 @@
 #include "dpa/dpa.h"
 #include "dpa/handler.h"
 #include "dpa/outbox.h"
-#include "dpa/share.h"
 #include "dpa/window.h"
 #include "driver/devx/devx.h"
 #include "prm/cmd_dpa.h"

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "dpa/eu.h"
+#include "dpa/handler.h"
 #include "dpa/outbox.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd.h"

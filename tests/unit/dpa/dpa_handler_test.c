@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "dpa/eu.h"
 #include "dpa/handler.h"
 #include "dpa/outbox.h"
 #include "dpa_control.h"

@@ -10,7 +10,7 @@
 
 #include "check.h"
 #include "device_image.h"
-#include "dpa/device/format.h"
+#include "dpa/device/image.h"
 
 /* The formats are made up, and some are wrong on purpose. */
 #pragma GCC diagnostic ignored "-Wformat"
