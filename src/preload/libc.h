@@ -63,3 +63,6 @@ static inline void *real_function(_Atomic(void *) *slot, const char *name)
 		}                                      \
 		mode_;                                 \
 	})
+
+/* stdio.c: returns the flags of open that a mode of fopen means, or -1. */
+int stdio_open_flags(const char *mode);

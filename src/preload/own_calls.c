@@ -10,8 +10,6 @@
  */
 #include "preload/libc.h"
 
-#include "preload/stdio.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

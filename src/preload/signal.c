@@ -11,7 +11,7 @@
  */
 #include "preload/libc.h"
 
-#include "preload/signal_mask.h"
+#include "preload/wait.h"
 
 #include <errno.h>
 #include <pthread.h>

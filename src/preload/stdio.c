@@ -5,8 +5,6 @@
  */
 #include "preload/libc.h"
 
-#include "preload/stdio.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #include "preload/libc.h"
 
-#include "preload/resolve.h"
+#include "preload/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

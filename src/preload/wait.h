@@ -38,26 +38,16 @@ struct wait_call {
 	const sigset_t *mask;
 };
 
-/* Calls c->ask. */
-int wait_ask(struct wait_call *c);
-/* Waits.  The caller has called wait_ask, which found nothing. */
-int wait_in_place(struct wait_call *c);
-
 /* Computes when this time from now on is over.  False: the kernel would not take it. */
 bool wait_until(const struct timespec *from_now, uint64_t *deadline_ns) must_check;
-uint64_t wait_until_ms(int ms);
-/* Returns the time that is left; NULL: it has no end. */
-const struct timespec *wait_left(uint64_t deadline_ns, struct timespec *left);
 
-/* Does the same for calls that take milliseconds; it rounds up, so that no wait ends too early. */
-int wait_left_ms(uint64_t deadline_ns);
+/* The program has closed the descriptor: if it was a set of epoll, we forget what it led to. */
+void wait_closed(int fd);
+
+/* ---- signal masks that a program gives, without the faults of the device (signal.c) ---- */
 
 /*
- * Does a thread that waits for this descriptor wait for a completion channel?  The descriptor is
- * one, or a set of epoll to which somebody added one.  We forget that of a set when the program
- * closes it, if we hear of that; a thread that waits in the engine's place needlessly loses
- * nothing.
+ * Returns the mask for a wait in place of the program's; room is for a changed copy.  Handlers run in
+ * a wait, and they may ring doorbells.  A mask that cannot be read stays the kernel's to refuse.
  */
-bool wait_leads_to_channel(int fd) must_check;
-void wait_set_leads_to_channel(int set);
-void wait_closed(int fd);
+const sigset_t *signal_wait_mask(const sigset_t *mask, sigset_t *room);

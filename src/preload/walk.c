@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Walks of directories that the C library makes inside: fts(3), nftw(3), glob(3). */
+#include "preload/libc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <search.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/text.h"
+#include "preload/tree.h"
+
+typedef int (*fts_order)(const FTSENT **, const FTSENT **);
+
+/* ---- fts ---- */
+
 /*
  * fts(3) walks inside the C library, which knows nothing of the tree.  So a walk that begins in the
  * program's view is ours as a whole, and every other one is the C library's.  Ours asks for each file
  * by its path, as opendir and stat of the program would.  It never changes the current directory,
  * which fts(3) leaves open, so the path by which the program reaches a file is its path.
  */
-#include "preload/libc.h"
-
-#include "preload/fts.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "base/text.h"
-#include "preload/tree.h"
 
 static_assert(sizeof(FTS) == sizeof(FTS64) && sizeof(FTSENT) == sizeof(FTSENT64),
 	      "one structure, two names");
@@ -27,7 +39,7 @@ static_assert(sizeof(FTS) == sizeof(FTS64) && sizeof(FTSENT) == sizeof(FTSENT64)
 #define WALK_IS_OURS 0x40000000
 
 /* Behind the FTSENT are the rest of its name, and its path. */
-struct entry {
+struct walk_entry {
 	struct stat look;
 	FTSENT e;
 };
@@ -38,7 +50,7 @@ static FTSENT *entry_make(FTSENT *parent, const char *name)
 	size_t dir_len = parent ? parent->fts_pathlen : 0, name_len = strlen(name);
 	bool slash = dir_len && parent->fts_path[dir_len - 1] != '/';
 	size_t path_len = dir_len + slash + name_len;
-	struct entry *entry;
+	struct walk_entry *entry;
 	char *text;
 
 	if (path_len > USHRT_MAX) {
@@ -48,7 +60,7 @@ static FTSENT *entry_make(FTSENT *parent, const char *name)
 	entry = calloc(1, sizeof(*entry) + name_len + path_len + 2);
 	if (!entry)
 		return NULL;
-	text = (char *)entry + offsetof(struct entry, e.fts_name);
+	text = (char *)entry + offsetof(struct walk_entry, e.fts_name);
 	memcpy(text, name, name_len + 1);
 	text += name_len + 1;
 	entry->e.fts_path = entry->e.fts_accpath = text;
@@ -71,7 +83,7 @@ static FTSENT *entry_drop(FTSENT *e)
 {
 	FTSENT *next = e->fts_link;
 
-	free(container_of(e, struct entry, e));
+	free(container_of(e, struct walk_entry, e));
 	return next;
 }
 
@@ -237,7 +249,7 @@ static FTSENT *walk_down(FTS *f, FTSENT *dir)
 	return walk_to(f, first, dir);
 }
 
-FTSENT *tree_fts_read(FTS *f)
+static FTSENT *tree_fts_read(FTS *f)
 {
 	FTSENT *e = f->fts_cur, *parent;
 	int instruction;
@@ -266,7 +278,7 @@ FTSENT *tree_fts_read(FTS *f)
 	return walk_to(f, entry_drop(e), parent);
 }
 
-FTSENT *tree_fts_children(FTS *f, int instruction)
+static FTSENT *tree_fts_children(FTS *f, int instruction)
 {
 	FTSENT *e = f->fts_cur;
 
@@ -286,7 +298,9 @@ FTSENT *tree_fts_children(FTS *f, int instruction)
 	return f->fts_child;
 }
 
-FTS *tree_fts_open(char *const *paths, int options, fts_order order)
+static int tree_fts_close(FTS *f);
+
+static must_check FTS *tree_fts_open(char *const *paths, int options, fts_order order)
 {
 	FTS *f = calloc(1, sizeof(*f));
 	FTSENT *top = f ? entry_make(NULL, "") : NULL;
@@ -320,7 +334,7 @@ FTS *tree_fts_open(char *const *paths, int options, fts_order order)
 }
 
 /* Keeps errno. */
-int tree_fts_close(FTS *f)
+static int tree_fts_close(FTS *f)
 {
 	int saved_errno = errno;
 	FTSENT *e = f->fts_cur;
@@ -340,7 +354,7 @@ int tree_fts_close(FTS *f)
 /* ---- the program's calls ---- */
 
 /* The C library says what is wrong with options. */
-static bool is_ours(char *const *paths, int options)
+static bool fts_is_ours(char *const *paths, int options)
 {
 	bool keep_last = !(options & (FTS_LOGICAL | FTS_COMFOLLOW));
 
@@ -359,7 +373,7 @@ static bool is_ours(char *const *paths, int options)
 	exported walk open(char *const *paths, int options,                                       \
 			   int (*order)(const entry *, const entry *))                            \
 	{                                                                                         \
-		return is_ours(paths, options)                                                    \
+		return fts_is_ours(paths, options)                                                \
 			       ? (void *)tree_fts_open(paths, options, (fts_order)order)          \
 			       : real(open)(paths, options, order);                               \
 	}                                                                                         \
@@ -381,3 +395,333 @@ static bool is_ours(char *const *paths, int options)
 
 FUNCTIONS(fts_open, fts_read, fts_children, fts_close, FTS *, FTSENT *)
 FUNCTIONS(fts64_open, fts64_read, fts64_children, fts64_close, FTS64 *, FTSENT64 *)
+
+/* ---- ftw and nftw ---- */
+
+/*
+ * ftw(3) and nftw(3) walk inside the C library, which knows nothing of the tree.  So a walk that
+ * begins in the program's view is one of ours, of which the program's function hears what nftw(3)
+ * tells.
+ */
+
+typedef int (*nftw_function)(const char *, const struct stat *, int, struct FTW *);
+typedef int (*ftw_function)(const char *, const struct stat *, int);
+
+struct tree_walk {
+	FTS *fts;
+	nftw_function visit;
+	ftw_function visit_plain;
+	int flags;
+	int here;   /* FTW_CHDIR: the current directory of the program */
+	void *seen; /* directories, if links are followed */
+};
+
+/* Of a directory the walk says nothing, and fts_number says so when the walk comes back. */
+#define UNSEEN 1
+
+/* ---- each directory once ---- */
+
+struct directory {
+	dev_t dev;
+	ino_t ino;
+};
+
+static int directory_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct directory));
+}
+
+/* Tells whether the walk has come to this directory before; -1: no memory. */
+static int seen_before(struct tree_walk *w, const FTSENT *e)
+{
+	struct directory *d = malloc(sizeof(*d));
+	struct directory **found;
+
+	if (!d)
+		return -1;
+	*d = (struct directory){e->fts_dev, e->fts_ino};
+	found = tsearch(d, &w->seen, directory_compare);
+	if (found && *found == d)
+		return 0;
+	free(d);
+	return found ? 1 : -1;
+}
+
+/* ---- a visit ---- */
+
+static int function_call(const struct tree_walk *w, const FTSENT *e, int type)
+{
+	struct FTW place = {.base = (int)(text_file_name(e->fts_path) - e->fts_path),
+			    .level = e->fts_level};
+
+	if (w->visit)
+		return w->visit(e->fts_path, e->fts_statp, type, &place);
+	return w->visit_plain(e->fts_path, e->fts_statp, type == FTW_SLN ? FTW_NS : type);
+}
+
+/* Calls it in the directory of the file; after a directory's files, in that one. */
+static int function_call_there(const struct tree_walk *w, const FTSENT *e, int type)
+{
+	size_t n = (size_t)(text_file_name(e->fts_path) - e->fts_path);
+	char there[PATH_MAX];
+	int ret;
+
+	if (!(w->flags & FTW_CHDIR))
+		return function_call(w, e, type);
+	if (!text_copy(there, sizeof(there), e->fts_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (type != FTW_DP)
+		there[n] = '\0';
+	if (there[0] && tree_chdir(there))
+		return -1;
+	ret = function_call(w, e, type);
+	return fchdir(w->here) ? -1 : ret;
+}
+
+/* What the program's function answers may be about the rest of the walk. */
+static int entry_report(const struct tree_walk *w, FTSENT *e, int type)
+{
+	int answer = function_call_there(w, e, type);
+
+	if (!(w->flags & FTW_ACTIONRETVAL) ||
+	    (answer != FTW_SKIP_SUBTREE && answer != FTW_SKIP_SIBLINGS))
+		return answer;
+	if (e->fts_info == FTS_D) {
+		e->fts_number = UNSEEN;
+		e->fts_instr = FTS_SKIP;
+	}
+	for (e = e->fts_link; answer == FTW_SKIP_SIBLINGS && e; e = e->fts_link)
+		e->fts_instr = FTS_SKIP;
+	return 0;
+}
+
+static int directory_visit(struct tree_walk *w, FTSENT *e)
+{
+	int before = w->flags & FTW_PHYS ? 0 : seen_before(w, e);
+
+	if (before < 0)
+		return -1;
+	if (before || (w->flags & FTW_MOUNT && e->fts_dev != w->fts->fts_dev)) {
+		e->fts_number = UNSEEN;
+		e->fts_instr = FTS_SKIP;
+		return 0;
+	}
+	if (!tree_fts_children(w->fts, 0) && errno) {
+		e->fts_number = UNSEEN;
+		e->fts_instr = FTS_SKIP;
+		return errno == EACCES ? entry_report(w, e, FTW_DNR) : -1;
+	}
+	return w->flags & FTW_DEPTH ? 0 : entry_report(w, e, FTW_D);
+}
+
+/* False, with errno set: the link cannot be followed for another reason. */
+static bool leads_nowhere(const FTSENT *e)
+{
+	struct stat st;
+
+	return tree_stat(AT_FDCWD, e->fts_path, &st, 0) && errno == ENOENT;
+}
+
+static int entry_visit(struct tree_walk *w, FTSENT *e)
+{
+	switch (e->fts_info) {
+	case FTS_D:
+		return directory_visit(w, e);
+	case FTS_DP:
+		return w->flags & FTW_DEPTH && e->fts_number != UNSEEN ? entry_report(w, e, FTW_DP)
+								       : 0;
+	case FTS_DC:
+		return 0;
+	case FTS_SL:
+		return entry_report(w, e, FTW_SL);
+	case FTS_SLNONE:
+		return leads_nowhere(e) ? entry_report(w, e, FTW_SLN) : -1;
+	case FTS_F:
+	case FTS_DEFAULT:
+		return entry_report(w, e, FTW_F);
+	default:
+		break;
+	}
+	errno = e->fts_errno;
+	if (e->fts_info != FTS_NS || e->fts_level == FTS_ROOTLEVEL ||
+	    (errno != EACCES && errno != ENOENT))
+		return -1;
+	return entry_report(w, e, FTW_NS);
+}
+
+/* ---- the walk ---- */
+
+static int entries_visit(struct tree_walk *w)
+{
+	FTSENT *e;
+	int ret = 0;
+
+	while (!ret && (e = tree_fts_read(w->fts)))
+		ret = entry_visit(w, e);
+	return ret;
+}
+
+static int walk_run(struct tree_walk *w, const char *path)
+{
+	int options = w->flags & FTW_PHYS ? FTS_PHYSICAL : FTS_LOGICAL;
+	int ret = -1, saved_errno;
+	char start[PATH_MAX];
+	char *paths[] = {start, NULL};
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	memcpy(start, path, n);
+	start[n] = '\0';
+	if (w->flags & FTW_CHDIR) {
+		w->here = real(open)(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (w->here < 0)
+			return -1;
+	}
+	w->fts = tree_fts_open(paths, options, NULL);
+	if (w->fts)
+		ret = entries_visit(w);
+	saved_errno = errno;
+	if (w->fts)
+		(void)tree_fts_close(w->fts);
+	if (w->flags & FTW_CHDIR)
+		real(close)(w->here);
+	tdestroy(w->seen, free);
+	errno = saved_errno;
+	return ret;
+}
+
+/* If it is, then the path is shorter than PATH_MAX. */
+static bool ftw_is_ours(const char *path, int flags)
+{
+	struct tree_path t;
+
+	(void)tree_map(AT_FDCWD, path, flags & FTW_PHYS, &t);
+	return t.below || t.merged;
+}
+
+static int tree_nftw(const char *path, nftw_function function, int descriptors, int flags)
+{
+	struct tree_walk w = {.visit = function, .flags = flags};
+
+	return ftw_is_ours(path, flags) ? walk_run(&w, path)
+					: real(nftw)(path, function, descriptors, flags);
+}
+
+static int tree_ftw(const char *path, ftw_function function, int descriptors)
+{
+	struct tree_walk w = {.visit_plain = function};
+
+	return ftw_is_ours(path, 0) ? walk_run(&w, path) : real(ftw)(path, function, descriptors);
+}
+
+exported int nftw(const char *path, nftw_function function, int descriptors, int flags)
+{
+	return tree_nftw(path, function, descriptors, flags);
+}
+
+exported int ftw(const char *path, ftw_function function, int descriptors)
+{
+	return tree_ftw(path, function, descriptors);
+}
+
+exported int nftw64(const char *path,
+		    int (*function)(const char *, const struct stat64 *, int, struct FTW *),
+		    int descriptors, int flags)
+{
+	return tree_nftw(path, (nftw_function)function, descriptors, flags);
+}
+
+exported int ftw64(const char *path, int (*function)(const char *, const struct stat64 *, int),
+		   int descriptors)
+{
+	return tree_ftw(path, (ftw_function)function, descriptors);
+}
+
+/* ---- glob ---- */
+
+/*
+ * glob(3) reads directories inside libc, which does not call our opendir.  It lets its caller bring
+ * the functions (GLOB_ALTDIRFUNC), so we give it the mapped ones.
+ */
+
+static void *open_directory(const char *path)
+{
+	return tree_opendir(path);
+}
+
+static void close_directory(void *dir)
+{
+	(void)tree_closedir(dir);
+}
+
+static struct dirent *read_directory(void *dir)
+{
+	return tree_readdir(dir);
+}
+
+static struct dirent64 *read_directory64(void *dir)
+{
+	return (struct dirent64 *)tree_readdir(dir);
+}
+
+static int stat_file(const char *path, struct stat *st)
+{
+	return tree_stat(AT_FDCWD, path, st, 0);
+}
+
+static int stat_file64(const char *path, struct stat64 *st)
+{
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, 0);
+}
+
+static int stat_link(const char *path, struct stat *st)
+{
+	return tree_stat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+static int stat_link64(const char *path, struct stat64 *st)
+{
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool is_replaced(int flags)
+{
+	return tree_active() && !(flags & GLOB_ALTDIRFUNC);
+}
+
+exported int glob(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
+		  glob_t *restrict g)
+{
+	int ret;
+
+	if (!is_replaced(flags))
+		return real(glob)(pattern, flags, on_error, g);
+	g->gl_opendir = open_directory;
+	g->gl_closedir = close_directory;
+	g->gl_readdir = read_directory;
+	g->gl_stat = stat_file;
+	g->gl_lstat = stat_link;
+	ret = real(glob)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
+	g->gl_flags &= ~GLOB_ALTDIRFUNC;
+	return ret;
+}
+
+exported int glob64(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
+		    glob64_t *restrict g)
+{
+	int ret;
+
+	if (!is_replaced(flags))
+		return real(glob64)(pattern, flags, on_error, g);
+	g->gl_opendir = open_directory;
+	g->gl_closedir = close_directory;
+	g->gl_readdir = read_directory64;
+	g->gl_stat = stat_file64;
+	g->gl_lstat = stat_link64;
+	ret = real(glob64)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
+	g->gl_flags &= ~GLOB_ALTDIRFUNC;
+	return ret;
+}
