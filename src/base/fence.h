@@ -38,21 +38,3 @@ static inline void fence_after_rmw(void)
 
 /* Makes a system call: the caller holds no spin lock. */
 void fence_heavy(void);
-
-/*
- * The same between processes.  Only a process for which fence_far_ready is true may use
- * fence_far_light on its side; it says that fence_far reaches the process's threads.
- */
-extern _Atomic(bool) fence_far_ready;
-
-static inline void fence_far_light(void)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-}
-
-/* Makes every running thread of all processes that are ready pass a full fence.  Makes a system
- * call, too.  If the program has forbidden itself that call, it waits until every processor must
- * have seen what was stored before. */
-void fence_far(void);
-/* Called in a forked child. */
-void fence_fork_child(void);

@@ -41,7 +41,6 @@ void access_fork_child(void)
 	access_self = 0;
 	self_failed_ns = 0;
 	proc_file_fork_child();
-	fence_fork_child();
 }
 
 /* A look costs as much as some accesses, and a table may stay full. */
@@ -54,68 +53,43 @@ static bool may_look(const struct access_table *t)
 	return now - last >= ACCESS_LOOK_NS && atomic_compare_exchange_strong(mine, &last, now);
 }
 
-/* All slots are taken.  Looks whether the thread of one of them has died; takes another slot each
- * time. */
-static __attribute__((noinline, cold)) bool claim_dead(const struct access_table *t,
-						       struct access_slot *s, uint64_t claim)
+/* All slots are taken.  Looks whether the thread of one of them has died, of another one each time. */
+static __attribute__((noinline, cold)) struct access_slot *claim_dead(struct access_table *t,
+								      uint64_t claim)
 {
 	no_cancellation();
-	uint64_t owner = atomic_load(&s->owner), ran_ms;
+	static _Atomic(uint32_t) next;
+	struct access_slot *s;
+	uint64_t owner, ran_ms;
 
-	if (!owner || !may_look(t) || owner_look(owner, &ran_ms) != TASK_GONE ||
+	if (!may_look(t))
+		return NULL;
+	s = &t->slots[atomic_fetch_add(&next, 1) % ACCESS_SLOTS];
+	owner = atomic_load(&s->owner);
+	if (!owner || owner_look(owner, &ran_ms) != TASK_GONE ||
 	    !atomic_compare_exchange_strong(&s->owner, &owner, claim))
-		return false;
+		return NULL;
 	fence_after_rmw();
-	return true;
+	return s;
 }
 
-/* Takes the slot if it is free. */
-static bool slot_take(struct access_slot *s, uint64_t claim)
-{
-	uint64_t free = 0;
-
-	if (atomic_load_explicit(&s->owner, memory_order_relaxed) ||
-	    !atomic_compare_exchange_strong(&s->owner, &free, claim))
-		return false;
-	/* This comes before the caller's looks at what the target may have made invalid. */
-	fence_after_rmw();
-	return true;
-}
-
-/* Claims one of the slots that are there for all threads. */
-static struct access_slot *slot_claim(struct access_table *t, uint64_t claim)
-{
-	struct access_slot *slots = t->slots + ACCESS_HOMES, *s;
-
-	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
-		s = &slots[((uint32_t)owner_tid(claim) + i) % ACCESS_SLOTS];
-		if (slot_take(s, claim))
-			return s;
-	}
-	s = &slots[access_claims % ACCESS_SLOTS];
-	return claim_dead(t, s, claim) ? s : NULL;
-}
-
-bool access_claim_new(struct access_table *t, struct access *out)
+bool access_claim_another(struct access_table *t, struct access *out)
 {
 	uint64_t me = likely(access_self) ? access_self : self_find(), claim;
-	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
+	struct access_slot *s;
 
 	if (unlikely(!me))
 		return false;
 	claim = access_next_word(me);
-	/* If the home is not free, it is another thread's.  Or it is ours and in use, because a
-	 * signal came during an access and we are in its handler. */
-	if (atomic_load_explicit(&fence_far_ready, memory_order_relaxed) &&
-	    slot_take(home, claim)) {
-		out->slot = home;
-		out->after = me;
-	} else {
-		out->slot = slot_claim(t, claim);
-		out->after = 0;
-		if (!out->slot)
-			return false;
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
+		s = &t->slots[((uint32_t)me + i) % ACCESS_SLOTS];
+		if (access_slot_take(s, claim)) {
+			access_claimed(t, s, out);
+			return true;
+		}
 	}
-	access_claimed(t, out);
-	return true;
+	s = claim_dead(t, claim);
+	if (s)
+		access_claimed(t, s, out);
+	return s;
 }

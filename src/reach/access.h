@@ -8,7 +8,7 @@
  *
  *     peer                                    target
  *     claims a slot                           makes the key invalid
- *     (fence)                                 counts the revocation (full fence, fence_far)
+ *     (full fence)                            counts the revocation (full fence)
  *     looks at the count, then at the key     looks who has claimed a slot
  *     looks at the count again, and accesses  waits until those have ended their access
  *
@@ -18,10 +18,7 @@
  * are in the middle of an access, never for one that is stopped; a stopped thread keeps its slot
  * until it goes on or dies.
  *
- * Each thread has a home, a slot that its number selects.  A thread that comes again keeps its home
- * as its own: it claims it by a plain store, because the target makes the fence for it
- * (base/fence.h).  A thread whose home is another thread's takes one of the slots that are there
- * for all, by an exchange.
+ * A thread looks for a free slot from the one on that its number selects, so threads seldom meet.
  *
  * The target reads only the owners' words of the table, and checks them, so a peer that writes
  * nonsense merely wastes slots.
@@ -40,23 +37,20 @@
 #include "reach/proc.h"
 
 /*
- * The owner's word of a slot names the thread so that the target can look it up in
- * /proc:
+ * The owner's word of a slot names the thread so that the target can look it up in /proc:
  *
  *     bits  0..21  number of the thread
  *          22..43  number of its process
  *          44..55  when the process began, so that another one with that number is told apart
- *          56..62  counts the thread's claims, so that a claim is told from the one before
- * 63  the thread is in an access; only a home has words without
+ *          56..63  counts the thread's claims, so that a claim is told from the one before
  */
 
-#define OWNER_IN	  (1ull << 63)
 #define OWNER_TASK_BITS	  22u
 #define OWNER_BEGAN_SHIFT (2 * OWNER_TASK_BITS)
 #define OWNER_BEGAN_BITS  12u
 #define OWNER_BEGAN_MASK  ((1ull << OWNER_BEGAN_BITS) - 1)
 #define OWNER_COUNT_SHIFT (OWNER_BEGAN_SHIFT + OWNER_BEGAN_BITS)
-#define OWNER_COUNT_MASK  127u
+#define OWNER_COUNT_MASK  255u
 
 static inline uint64_t owner_field(uint64_t owner, unsigned shift, unsigned bits)
 {
@@ -88,8 +82,7 @@ static inline enum task_state owner_look(uint64_t owner, uint64_t *ran_ms)
 			 ran_ms);
 }
 
-#define ACCESS_SLOTS  64u /* the slots for all threads */
-#define ACCESS_HOMES  64u
+#define ACCESS_SLOTS  128u
 #define ACCESS_PIECES 32u /* of the target's memory in one system call */
 
 struct access_slot {
@@ -102,8 +95,7 @@ struct access_slot {
 
 struct access_table {
 	cacheline_aligned _Atomic(uint64_t) revocations; /* revocations that were begun */
-	/* The homes come first. */
-	struct access_slot slots[ACCESS_HOMES + ACCESS_SLOTS];
+	struct access_slot slots[ACCESS_SLOTS];
 };
 
 /* A slot that a thread holds. */
@@ -111,7 +103,6 @@ struct access {
 	struct access_slot *slot;
 	const _Atomic(uint64_t) *revocations; /* of the table */
 	uint64_t seen;			      /* their number after the claim */
-	uint64_t after;			      /* what the owner's word becomes with the release */
 };
 
 /* The address that a revoked system call finds in its list. */
@@ -122,37 +113,46 @@ struct access {
 extern _Thread_local uint64_t access_self;
 extern _Thread_local uint32_t access_claims; /* claims that it has made */
 
-/* The slower part of access_claim: the thread is new to this table, or its home is not free. */
-bool access_claim_new(struct access_table *t, struct access *out) must_check;
+/* The slower part of access_claim: the thread does not know its word, or the slot that its number
+ * selects is not free. */
+bool access_claim_another(struct access_table *t, struct access *out) must_check;
 
 static inline uint64_t access_next_word(uint64_t me)
 {
-	return me | OWNER_IN | (uint64_t)(++access_claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
+	return me | (uint64_t)(++access_claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
 }
 
 /* Notes the count of revocations after the claim.  The looks at what the target may have made
  * invalid come after this. */
-static inline void access_claimed(struct access_table *t, struct access *out)
+static inline void access_claimed(struct access_table *t, struct access_slot *s, struct access *out)
 {
+	out->slot = s;
 	out->revocations = &t->revocations;
 	out->seen = atomic_load_explicit(&t->revocations, memory_order_acquire);
+}
+
+/* Takes the slot if it is free. */
+static inline bool access_slot_take(struct access_slot *s, uint64_t claim)
+{
+	uint64_t free = 0;
+
+	if (atomic_load_explicit(&s->owner, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong(&s->owner, &free, claim))
+		return false;
+	/* This comes before the caller's looks at what the target may have made invalid. */
+	fence_after_rmw();
+	return true;
 }
 
 /* Claims a slot for the calling thread.  False: all are taken by threads that live. */
 static inline must_check bool access_claim(struct access_table *t, struct access *out)
 {
 	uint64_t me = access_self;
-	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
+	struct access_slot *s = &t->slots[(uint32_t)me % ACCESS_SLOTS];
 
-	/* If the word is the thread's own, the thread is at home here, and was ready for
-	 * fence_far. */
-	if (unlikely(!me || atomic_load_explicit(&home->owner, memory_order_relaxed) != me))
-		return access_claim_new(t, out);
-	out->slot = home;
-	out->after = me;
-	atomic_store_explicit(&home->owner, access_next_word(me), memory_order_relaxed);
-	fence_far_light(); /* the target's fence_far is its partner */
-	access_claimed(t, out);
+	if (unlikely(!me || !access_slot_take(s, access_next_word(me))))
+		return access_claim_another(t, out);
+	access_claimed(t, s, out);
 	return true;
 }
 
@@ -160,7 +160,7 @@ static inline must_check bool access_claim(struct access_table *t, struct access
  * before. */
 static inline void access_release(const struct access *a)
 {
-	atomic_store_explicit(&a->slot->owner, a->after, memory_order_release);
+	atomic_store_explicit(&a->slot->owner, 0, memory_order_release);
 }
 
 /* Has the target revoked since the claim? */
@@ -203,7 +203,7 @@ struct access_revocation {
 	uint32_t n; /* threads that may still be in the access */
 	uint64_t looked_ns, look_again_ns;
 	uint64_t ran_ms; /* of all threads together */
-	struct access_wait waits[ACCESS_HOMES + ACCESS_SLOTS];
+	struct access_wait waits[ACCESS_SLOTS];
 };
 
 /* Private memory of the target; zeros at first. */

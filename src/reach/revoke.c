@@ -72,31 +72,12 @@ static bool process_misbehaves(uint64_t owner)
 
 /* ---- who is in an access ---- */
 
-/* True if any thread has a home here.  Such a thread may enter without a fence. */
-static bool homes_inhabited(const struct access_table *t)
-{
-	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
-		if (atomic_load_explicit(&t->slots[i].owner, memory_order_relaxed))
-			return true;
-	return false;
-}
-
-/* Frees one home, a different one each time, if its thread has ended at home. */
-static void homes_tidy(struct access_table *t, uint64_t revocation)
-{
-	struct access_slot *s = &t->slots[revocation % ACCESS_HOMES];
-	uint64_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed), ran_ms;
-
-	if (unlikely(owner && !(owner & OWNER_IN)) && owner_look(owner, &ran_ms) == TASK_GONE)
-		atomic_compare_exchange_strong(&s->owner, &owner, 0);
-}
-
 /* Returns the owner's word if its thread is in an access; else 0. */
 static uint64_t slot_revoke(struct access_slot *s)
 {
 	uint64_t owner = atomic_load(&s->owner);
 
-	if (!(owner & OWNER_IN))
+	if (!owner)
 		return 0;
 	/*
 	 * Fails a call that still has to begin.  A thread that a debugger has stopped at the entry
@@ -114,12 +95,10 @@ static void revocation_begin(struct access_revocation *r, struct access_table *t
 
 	r->n = 0;
 	r->ran_ms = 0;
-	homes_tidy(t, atomic_fetch_add(&t->revocations, 1));
+	atomic_fetch_add(&t->revocations, 1);
 	/* The fence keeps what the caller has made invalid in front of our looks at the owners. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (homes_inhabited(t))
-		fence_far();
-	for (uint32_t i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++) {
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
 		uint64_t owner = slot_revoke(&t->slots[i]);
 
 		/* A thread that revokes is not in an access itself. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * fence_far: two processes each store a word and then look at the other's.  One of them sees the
+ * fence_heavy: two threads each store a word and then look at the other's.  One of them sees the
  * other's store, though only one side has a fence that costs something.
  *
  * With the argument "control" there is none: then the test has to fail, where there are two
@@ -8,13 +8,9 @@
  */
 #include "base/fence.h"
 
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/spin.h"
 #include "check.h"
@@ -24,9 +20,9 @@
 struct shared {
 	cacheline_aligned _Atomic(uint32_t) begun;
 	cacheline_aligned _Atomic(uint32_t) ended;
-	cacheline_aligned _Atomic(uint32_t) near;
-	cacheline_aligned _Atomic(uint32_t) far;
-	cacheline_aligned uint32_t near_saw;
+	cacheline_aligned _Atomic(uint32_t) light;
+	cacheline_aligned _Atomic(uint32_t) heavy;
+	cacheline_aligned uint32_t light_saw;
 };
 
 static void await_word(_Atomic(uint32_t) *word, uint32_t value)
@@ -44,19 +40,20 @@ static void spin_some(struct rng *rng)
 		;
 }
 
-static int child_loop(struct shared *s)
+static void *light_loop(void *arg)
 {
+	struct shared *s = arg;
 	struct rng rng = {1};
 
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		await_word(&s->begun, round);
 		spin_some(&rng);
-		atomic_store_explicit(&s->near, round, memory_order_relaxed);
-		fence_far_light();
-		s->near_saw = atomic_load_explicit(&s->far, memory_order_relaxed);
+		atomic_store_explicit(&s->light, round, memory_order_relaxed);
+		fence_light();
+		s->light_saw = atomic_load_explicit(&s->heavy, memory_order_relaxed);
 		atomic_store(&s->ended, round);
 	}
-	return 0;
+	return NULL;
 }
 
 /* In how many rounds neither has seen the other's store. */
@@ -66,18 +63,18 @@ static unsigned both_blind(struct shared *s, bool fence)
 	unsigned blind = 0;
 
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
-		uint32_t far_saw;
+		uint32_t heavy_saw;
 
 		atomic_store_explicit(&s->begun, round, memory_order_release);
 		spin_some(&rng);
-		atomic_store_explicit(&s->far, round, memory_order_relaxed);
+		atomic_store_explicit(&s->heavy, round, memory_order_relaxed);
 		if (fence)
-			fence_far();
+			fence_heavy();
 		else
-			fence_far_light();
-		far_saw = atomic_load_explicit(&s->near, memory_order_relaxed);
+			fence_light();
+		heavy_saw = atomic_load_explicit(&s->light, memory_order_relaxed);
 		await_word(&s->ended, round);
-		blind += s->near_saw != round && far_saw != round;
+		blind += s->light_saw != round && heavy_saw != round;
 	}
 	return blind;
 }
@@ -85,24 +82,15 @@ static unsigned both_blind(struct shared *s, bool fence)
 int main(int argc, char **argv)
 {
 	bool control = argc > 1 && !strcmp(argv[1], "control");
-	struct shared *s =
-		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static struct shared s;
+	pthread_t thread;
 	unsigned blind;
-	int status;
-	pid_t pid;
 
-	CHECK(s != MAP_FAILED);
-	if (!atomic_load(&fence_far_ready))
-		SKIP("the system has no membarrier between processes");
-	pid = fork();
-	CHECK(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		fence_fork_child();
-		_exit(!atomic_load(&fence_far_ready) || child_loop(s));
-	}
-	blind = both_blind(s, !control);
-	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	if (atomic_load(&fence_symmetric))
+		SKIP("the system has no membarrier");
+	CHECK(!pthread_create(&thread, NULL, light_loop, &s));
+	blind = both_blind(&s, !control);
+	CHECK(!pthread_join(thread, NULL));
 	if (control)
 		printf("without a fence %u of %u rounds\n", blind, ROUNDS);
 	return control ? !blind : !!blind;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fence.h"
 #include "check.h"
 #include "reach/access.h"
 #include "way_pair.h"
@@ -20,77 +19,36 @@ static uint64_t word_of(const struct access *a)
 	return atomic_load(&a->slot->owner);
 }
 
-static bool is_home(const struct way_pair *p, const struct access *a)
-{
-	return a->slot - p->table.slots < ACCESS_HOMES;
-}
-
-/* ---- homes ---- */
-
-/* A thread keeps its home, and has another slot where a handler interrupts it there. */
-static void test_home(struct way_pair *p)
+/* A claim is told from the one before, and a handler that interrupts one takes another slot. */
+static void test_claim(struct way_pair *p)
 {
 	struct access a, inner;
 	uint64_t first;
 
-	if (!atomic_load(&fence_far_ready)) {
-		printf("not tried: homes: there is no membarrier\n");
-		return;
-	}
-	CHECK(access_claim(&p->table, &a) && is_home(p, &a));
+	CHECK(access_claim(&p->table, &a));
 	first = word_of(&a);
-	CHECK(first & OWNER_IN && owner_tid(first) == gettid());
-	CHECK(access_claim(&p->table, &inner) && !is_home(p, &inner));
-	CHECK(word_of(&inner) & OWNER_IN && owner_tid(word_of(&inner)) == gettid());
+	CHECK(owner_tid(first) == gettid() && owner_pid(first) == getpid());
+	CHECK(access_claim(&p->table, &inner) && inner.slot != a.slot);
+	CHECK(owner_tid(word_of(&inner)) == gettid());
 	access_release(&inner);
 	CHECK(!word_of(&inner) && word_of(&a) == first);
 	access_release(&a);
-	CHECK(owner_tid(word_of(&a)) == gettid() && !(word_of(&a) & OWNER_IN));
-	CHECK(access_claim(&p->table, &inner) && inner.slot == a.slot);
-	/* a claim is told from the one before */
-	CHECK(word_of(&inner) & OWNER_IN && word_of(&inner) != first);
+	CHECK(!word_of(&a));
+	CHECK(access_claim(&p->table, &inner) && inner.slot == a.slot && word_of(&inner) != first);
 	access_release(&inner);
 }
 
-/* Somebody else's home is left alone. */
-static void test_strange_home(struct way_pair *p)
+/* A slot of somebody else is left alone. */
+static void test_strange_slot(struct way_pair *p)
 {
-	struct access_slot *home = &p->table.slots[(uint32_t)gettid() % ACCESS_HOMES];
+	struct access_slot *s = &p->table.slots[(uint32_t)gettid() % ACCESS_SLOTS];
 	struct access a;
 
-	atomic_store(&home->owner, (uint64_t)getppid());
-	CHECK(access_claim(&p->table, &a) && !is_home(p, &a));
+	atomic_store(&s->owner, (uint64_t)getppid());
+	CHECK(access_claim(&p->table, &a) && a.slot != s);
 	access_release(&a);
-	CHECK(!word_of(&a) && atomic_load(&home->owner) == (uint64_t)getppid());
-	atomic_store(&home->owner, 0);
-}
-
-static int child_lives_here(struct way_pair *p)
-{
-	struct access a;
-
-	CHECK(access_claim(&p->table, &a));
-	access_release(&a);
-	return 0;
-}
-
-static bool any_home(const struct way_pair *p)
-{
-	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
-		if (atomic_load(&p->table.slots[i].owner))
-			return true;
-	return false;
-}
-
-/* Whoever revokes finds out sooner or later that a thread has ended. */
-static void test_homes_of_dead(struct way_pair *p)
-{
-	memset(&p->table, 0, sizeof(p->table));
-	CHECK(way_pair_join(way_pair_fork(p, child_lives_here)));
-	CHECK(any_home(p) == atomic_load(&fence_far_ready));
-	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
-		access_revoke(&p->table);
-	CHECK(!any_home(p));
+	CHECK(!word_of(&a) && atomic_load(&s->owner) == (uint64_t)getppid());
+	atomic_store(&s->owner, 0);
 }
 
 static void test_revoked(struct way_pair *p)
@@ -101,7 +59,7 @@ static void test_revoked(struct way_pair *p)
 	access_revoke(&p->table);
 	CHECK(access_is_revoked(&a));
 	access_release(&a);
-	CHECK(!(word_of(&a) & OWNER_IN));
+	CHECK(!word_of(&a));
 	CHECK(access_claim(&p->table, &a) && !access_is_revoked(&a));
 	access_release(&a);
 }
@@ -141,13 +99,10 @@ static void test_other_time(struct way_pair *p)
 
 /* ---- a full table ---- */
 
-/* Nor is any home free. */
 static int child_takes_all(struct way_pair *p)
 {
 	struct access a;
 
-	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
-		atomic_store(&p->table.slots[i].owner, (uint64_t)getppid());
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
 		CHECK(access_claim(&p->table, &a));
 	atomic_store(&p->step, 1);
@@ -219,7 +174,7 @@ static void full_of_dead(struct way_pair *p)
 			usleep(1000);
 		}
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
-		CHECK(owner_pid(atomic_load(&p->table.slots[ACCESS_HOMES + i].owner)) == getpid());
+		CHECK(owner_pid(atomic_load(&p->table.slots[i].owner)) == getpid());
 	memset(&p->table, 0, sizeof(p->table));
 }
 
@@ -271,9 +226,8 @@ int main(void)
 {
 	struct way_pair *p = way_pair_new();
 
-	test_home(p);
-	test_strange_home(p);
-	test_homes_of_dead(p);
+	test_claim(p);
+	test_strange_slot(p);
 	test_revoked(p);
 	test_other_time(p);
 	test_full(p);

@@ -27,7 +27,7 @@ static uint64_t word_of(pid_t pid, pid_t tid)
 {
 	return (uint64_t)tid | (uint64_t)pid << OWNER_TASK_BITS |
 	       (task_began(pid) & OWNER_BEGAN_MASK) << OWNER_BEGAN_SHIFT |
-	       1ull << OWNER_COUNT_SHIFT | OWNER_IN;
+	       1ull << OWNER_COUNT_SHIFT;
 }
 
 static void revoke_within(struct way_pair *p, unsigned seconds)
@@ -55,10 +55,10 @@ static void finish_child(pid_t child)
 static void test_nonsense(struct way_pair *p)
 {
 	const uint64_t words[] = {
-		OWNER_IN | 1ull << OWNER_COUNT_SHIFT,
+		1ull << OWNER_COUNT_SHIFT,
 		word_of(getpid(), 0),
 		word_of(0, 1),
-		(uint64_t)getppid() | 1ull << OWNER_COUNT_SHIFT | OWNER_IN,
+		(uint64_t)getppid() | 1ull << OWNER_COUNT_SHIFT,
 	};
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -91,7 +91,7 @@ static int target_of_unseen(struct way_pair *p)
 		CHECK(!setgid(65534) && !setuid(65534));
 	peer = way_pair_fork(p, child_is_unseen);
 	way_pair_await(&p->step, 1);
-	for (uint32_t i = 0; i < ACCESS_HOMES + ACCESS_SLOTS && !owner; i++)
+	for (uint32_t i = 0; i < ACCESS_SLOTS && !owner; i++)
 		owner = atomic_load(&p->table.slots[i].owner);
 	CHECK(owner_pid(owner) == peer);
 	if (owner_look(owner, &ran_ms) != TASK_UNKNOWN)

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fence.h"
 #include "base/rseq.h"
 #include "check.h"
 #include "reach/access.h"
@@ -112,17 +111,11 @@ static unsigned late_writes(struct way_pair *p, way_fn *by, uint32_t len, bool s
 
 /* ---- who holds a slot ---- */
 
-/* A home of its own, and all that are for all. */
-static uint32_t most_claims(void)
-{
-	return ACCESS_SLOTS + atomic_load(&fence_far_ready);
-}
-
 static int child_claims_and_dies(struct way_pair *p)
 {
 	struct access a;
 
-	for (uint32_t i = 0; i < most_claims(); i++)
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
 		CHECK(access_claim(&p->table, &a));
 	CHECK(!access_claim(&p->table, &a));
 	return 0;
@@ -144,8 +137,8 @@ static unsigned slots_claimed(const struct way_pair *p)
 {
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++)
-		n += !!(atomic_load(&p->table.slots[i].owner) & OWNER_IN);
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
+		n += !!atomic_load(&p->table.slots[i].owner);
 	return n;
 }
 
@@ -155,7 +148,7 @@ static void test_dead(struct way_pair *p)
 	struct access mine[2];
 
 	CHECK(way_pair_join(way_pair_fork(p, child_claims_and_dies)));
-	CHECK(slots_claimed(p) == most_claims());
+	CHECK(slots_claimed(p) == ACCESS_SLOTS);
 	/* a home of ours, and then one of the dead child's */
 	for (uint32_t i = 0; i < 2; i++)
 		for (int ms = 0; !access_claim(&p->table, &mine[i]); ms++) {
