@@ -125,8 +125,8 @@ static void read_another_file(const struct ibv_comp_channel *channel)
 		device_die("another file: %m");
 	if (read(number, &byte, 1) != 1 || byte != 'x')
 		device_die("the read is not of the file that has the number");
-	if (syscall(SYS_dup2, kept, number) != number || syscall(SYS_close, kept) || close(fds[0]) ||
-	    close(fds[1]))
+	if (syscall(SYS_dup2, kept, number) != number || syscall(SYS_close, kept) ||
+	    close(fds[0]) || close(fds[1]))
 		device_die("back to the channel: %m");
 }
 
