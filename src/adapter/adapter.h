@@ -70,7 +70,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out) must_c
 void adapter_destroy(struct adapter *a);
 
 /*
- * Takes packets from the wire, continues queues that waited, and fires timers that are due.
+ * Continues queues that waited, and fires timers that are due; packets come by the wire's client.
  * Returns true if anything was done.  Lowers *deadline_ns (may be NULL) to the time of the next
  * timer.
  */

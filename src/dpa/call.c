@@ -59,7 +59,7 @@ static enum dpa_outcome answer_call(struct dpa_thread *t, const struct dpa_calli
 	enum dpa_outcome outcome;
 	uint64_t arg = 0;
 
-	/* A call begins with nothing of the call before it. */
+	/* No window of the call before it is set. */
 	dpa_windows_forget(t);
 	if (ask->unpack) {
 		memcpy(top->args, args, ask->bytes);
@@ -219,7 +219,7 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 	/* The answerer may have to wake a processor first, because it has moved to another. */
 	if (a->place == DPA_BETWEEN)
 		return spin_on_until(call_is_done, c);
-	/* On this one it goes on best if the caller leaves it. */
+	/* The two share a processor, so the caller sleeps at once. */
 	if (a->place == dpa_place_here())
 		return call_is_done(c);
 	return adaptive_spin_until(&a->spin, call_is_done, c, NULL);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DPA of a device: processes that run device code.  This header has what the driver needs of
- * it; the headers beside this one say how it works inside.
+ * The DPA of a device: processes that run device code.  The driver's objects of queues, windows,
+ * streams and outboxes include the headers of those names as well; the others say how it works inside.
  *
  * Device code is native and runs on threads of the application's process, one for each DPA thread,
  * on separate stacks.  Image, heap and stacks of a DPA process lie in one range of addresses, its
  * region.  When code faults, or is stopped in a loop, the runtime leaves it by switching back to
- * its own stack: device code never takes the application with it.
+ * its own stack, so the application goes on.  Code that is compiled without checks can write the
+ * application's memory.
  */
 #pragma once
 

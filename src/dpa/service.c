@@ -47,11 +47,11 @@ struct dpa_streams *dpa_process_streams(struct dpa_process *p)
 	return &p->streams;
 }
 
-/* ---- the table ---- */
-
 /*
- * The table behind the door: what device code gets when it asks.  Each function enters the runtime
- * first and leaves it last; it checks an address before it uses it.
+ * ---- the table ----
+ *
+ * Each function enters the runtime first and leaves it last, unless it only gives what the thread has
+ * anyway; it checks an address before it uses it.
  */
 
 /* A function that asks for the frame's address has a frame: from there the runtime finds its way

@@ -287,7 +287,7 @@ void remote_close(struct remote *f)
 	free(f);
 }
 
-/* The lists of keys and queue pairs that peers reach by packets alone. */
+/* ---- the lists of keys and queue pairs that peers reach by packets alone ---- */
 
 /* If two numbers collide, the list has the first one. */
 static bool note_take(struct expose_note *n, uint32_t number)
@@ -343,7 +343,7 @@ void expose_note_qp_end(struct expose *e, uint32_t qpn)
 		note_end(&e->mem->other_qps[qpn % EXPOSE_BLOCKS], qpn);
 }
 
-/* What XRC and dynamically connected targets lay open besides a responder. */
+/* ---- what XRC and dynamically connected targets lay open besides a responder ---- */
 
 bool expose_srq(struct expose *e, uint32_t srqn, uint32_t xrcdn, uint32_t pdn)
 {
@@ -372,7 +372,7 @@ struct qp_block *expose_dc(struct expose *e, uint32_t dctn, uint32_t dcin)
 	return b;
 }
 
-/* What a process lays open, for people to see: names, and a copy. */
+/* ---- what a process lays open, for people to see: names, and a copy ---- */
 
 static const char *name_of(const char *const *names, size_t n, unsigned value)
 {

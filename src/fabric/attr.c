@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Attributes of a port as the kernel prints them in sysfs. */
+/* ---- attributes of a port as the kernel prints them in sysfs ---- */
 
 #define ETHERNET_CAP_MASK 0x00010000u /* IsCommunicationManagementSupported */
 #define LANES_UNSAID	  4u
@@ -85,7 +85,7 @@ int port_attr_text(const struct subnet_port *p, enum port_attr attr, char *buf, 
 	return -ENOENT;
 }
 
-/* Tables of attribute names and the parser of their paths. */
+/* ---- tables of attribute names and the parser of their paths ---- */
 
 const char *const port_attr_name[PORT_ATTRS] = {
 	[ATTR_LID] = "lid",

@@ -5,13 +5,15 @@
  * as they are, and the last close ends the socket.
  *
  * umad, program to daemon: the bytes given to write(), unchanged, in the file's own layout.  Above
- * UMAD_INLINE_BYTES it is a struct umad_marker, and the bytes are in a memfd.  umad, daemon to program: the bytes that read() returns, unchanged, if the MAD has
- * at most 256 bytes; else a struct umad_marker, and the message waits in the daemon for
+ * UMAD_INLINE_BYTES it is a struct umad_marker, and the bytes are in a memfd.
+ *
+ * umad, daemon to program: the bytes that read() returns, unchanged, if the MAD has at most 256
+ * bytes; else a struct umad_marker, and the message waits in the daemon for
  * MSG_UMAD_FETCH.  A reader whose buffer is small, and every reader while there are markers, peeks
  * before it takes, so a message that does not fit stays where it is, and poll stays true.
  *
- * The state of the file that a write or read needs lies in a page that the daemon writes and all
- * holders of the file map.  The daemon believes nothing that it reads there.
+ * The state of the file that a write or read needs lies in a page that the daemon and all holders of
+ * the file map; programs count their sends there.  The daemon believes nothing that it reads there.
  */
 #pragma once
 

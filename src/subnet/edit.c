@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Lays out the tables in the block. */
+/* ---- lays out the tables in the block ---- */
 
 static const uint32_t strides[SUBNET_TABLES] = {
 	[SUBNET_TABLE_NODES] = sizeof(struct subnet_node),
@@ -121,7 +121,7 @@ int subnet_attach(struct subnet *s, void *memory, size_t bytes)
 	return 0;
 }
 
-/* Changes the block while others read it. */
+/* ---- changes the block while others read it ---- */
 
 void subnet_raise_epoch(struct subnet *s)
 {

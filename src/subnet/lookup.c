@@ -72,7 +72,7 @@ bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to)
 	       subnet_node_of(s, to)->kind == SUBNET_HCA;
 }
 
-/* How fast a port is, by the codes of its width and speed (IBTA 14.2.5.6). */
+/* ---- how fast a port is, by the codes of its width and speed (IBTA 14.2.5.6) ---- */
 
 uint32_t subnet_width_lanes(uint32_t width)
 {
@@ -127,7 +127,7 @@ uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
 	       (lanes ? lanes : LANES_UNSAID);
 }
 
-/* Follows the forwarding tables. */
+/* ---- follows the forwarding tables ---- */
 
 static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
 {
@@ -277,7 +277,7 @@ enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
 	return links_follow(s, from, p, to);
 }
 
-/* Follows the multicast tables. */
+/* ---- follows the multicast tables ---- */
 
 #define MFT_PORTS 16u /* ports in a mask */
 

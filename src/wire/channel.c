@@ -318,7 +318,7 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 {
 	*verdict = WIRE_LOST;
 	/* We wait for faults of our own memory here, because the peer would wait for them while it
-	 * holds a slot of ours. */
+	 * holds an access slot of ours (reach/access.h). */
 	if (offers_places(p))
 		usermem_bring_in(p->runs, p->nruns, true);
 	else if (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&

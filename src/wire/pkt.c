@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* Names for traces. */
+/* ---- names for traces ---- */
 
 static const char *const op_names[BTH_OP_COUNT] = {
 	[BTH_SEND_FIRST] = "SEND_FIRST",

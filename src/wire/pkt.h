@@ -50,7 +50,7 @@ struct route {
 
 /* Where a packet goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {
-	uint32_t src_port; /* rows of the fabric registry */
+	uint32_t src_port; /* rows of subnet->ports */
 	uint32_t dst_port;
 	uint16_t slid;
 	uint16_t dlid;

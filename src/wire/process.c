@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The link to owners that no other link leads to. */
+/* ---- the link to owners that no other link leads to ---- */
 
 static enum wire_verdict none_xmit(struct link *l, uint32_t to, const struct pkt *p)
 {
@@ -47,7 +47,7 @@ const struct link_ops link_none_ops = {
 	.has_room = none_has_room,
 };
 
-/* Loopback within the process: the receiver runs inside of the sender's wire_xmit. */
+/* ---- loopback within the process: the receiver runs inside of the sender's wire_xmit ---- */
 
 static enum wire_verdict local_xmit(struct link *l, uint32_t to, const struct pkt *p)
 {

@@ -122,7 +122,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 	return RAW_SENT;
 }
 
-/* Frames that arrive: from the rules that they match to the queues that get them. */
+/* ---- frames that arrive: from the rules that they match to the queues that get them ---- */
 
 /* A frame on its way to queues, with what their completions say of it. */
 struct arrival {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* SET_PSV: work requests that write a protected signature value. */
+/* ---- SET_PSV: work requests that write a protected signature value ---- */
 
 /* Writes a protected signature value. */
 static must_check uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w)
@@ -117,7 +117,7 @@ static must_check uint8_t transpose_execute(struct qp *qp, const struct send_wqe
 	return matrix_transpose(qp, &t, rows, columns) ? 0 : CQE_SYN_LOCAL_PROT;
 }
 
-/* Memory-to-memory copies. */
+/* ---- Memory-to-memory copies ---- */
 
 /* The parts of the work request, which has no others. */
 struct copy_wqe {

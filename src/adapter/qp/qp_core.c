@@ -111,7 +111,7 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view)
 	return true;
 }
 
-/* Queue pairs as people see them (exposure/object.h). */
+/* ---- queue pairs as people see them (exposure/object.h) ---- */
 
 static const struct object_form qp_form = {{
 	[FIGURE_NUMBER] = OBJECT_PLACE(struct qp, qpn),

@@ -9,7 +9,7 @@
 #include "base/trace.h"
 #include "wire/short_send.h"
 
-/* Completions of receives. */
+/* ---- completions of receives ---- */
 
 /* The user index of a completion: an XRC target has none, so it is that of the shared receive
  * queue. */

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The CRC-32 of IEEE 802.3 without its inversions, with the last byte first. */
+/* ---- the CRC-32 of IEEE 802.3 without its inversions, with the last byte first ---- */
 
 /* The CRC of each nibble; the polynomial is 0xedb88320, bit-reflected. */
 static const uint32_t crc_of_nibble[16] = {

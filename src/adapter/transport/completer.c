@@ -699,7 +699,7 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 	spin_unlock(&qp->comp.lock);
 }
 
-/* Retires frames that were sent, several at a time. */
+/* ---- retires frames that were sent, several at a time ---- */
 
 /* How many frames are retired at a time. */
 #define SENT_FRAMES 16u

@@ -57,7 +57,8 @@ static bool send_burst_fetch(const struct qp *qp, uint32_t block, struct request
 
 /* ---- the acknowledgement ---- */
 
-/* Takes the acknowledgement that the responder owes, for the burst.  It does not wait for the
+/* Takes the acknowledgement that the responder owes, so that it goes in the record of the burst's
+ * first SEND.  It does not wait for the
  * responder's lock, because its holder may be about to send the acknowledgement. */
 static void lend_ack(struct qp *qp, struct short_send *b)
 {

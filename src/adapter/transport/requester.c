@@ -35,7 +35,7 @@
 
 #include <string.h>
 
-/* Where a datagram goes, and whether it waits for room there. */
+/* ---- where a datagram goes, and whether it waits for room there ---- */
 
 /* After this many datagrams in a row to one process, the QP counts as sending to it alone. */
 #define DATAGRAMS_AROUND 256u
@@ -73,7 +73,7 @@ static inline bool datagrams_go_around(struct requester *req, uint32_t dqpn)
 	return req->around;
 }
 
-/* Completes everything that a program posts on a queue pair in error with a flush error. */
+/* ---- queue pairs in error: all that a program posts is flushed ---- */
 
 /*
  * The time between two looks at the doorbell record of a queue in error: it begins with the first and

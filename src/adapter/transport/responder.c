@@ -5,7 +5,7 @@
  * one step and names the next one.  Errors are states too, so each kind of refusal happens at one
  * spot.
  *
- * It runs with resp.shared->lock held.
+ * It runs with resp.lock held (resp_lock).
  */
 #include "adapter/transport/responder.h"
 
@@ -23,7 +23,7 @@
 #include "wire/counter_shard.h"
 #include "wire/payload.h"
 
-/* Answers of the responder: acknowledgements and refusals. */
+/* ---- answers of the responder: acknowledgements and refusals ---- */
 
 void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn)
 {
@@ -736,8 +736,8 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	if (unlikely(!qp_is_migrated(qp)))
 		migration_heard(qp, pkt);
 	/*
-	 * Takes the word back: what the peer has executed by itself comes before the packet, and it
-	 * has nothing under way when it sends something new.  If this packet is not executed here,
+	 * Takes the word back (exposure/qp_word.h): what the peer has executed by itself comes before
+	 * the packet, and it has nothing under way when it sends something new.  If this packet is not executed here,
 	 * the word stays as it is: the packet may be a stray one, and then what the peer has under
 	 * way counts.  UC executes a packet behind a gap, too.
 	 */

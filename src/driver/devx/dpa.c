@@ -97,7 +97,7 @@ static int dpa_stream_of(struct devx_call *c, const struct dpa_process *p, struc
 	return 0;
 }
 
-/* Operations of the general command, on a stream of the process; for devx/dpa.c. */
+/* Operations of the general command, on a stream of the process. */
 static int devx_dpa_stream_read(struct devx_call *c, struct dpa_process *p)
 {
 	bool wait = prm_get32(c->in, DPA_IN_WAIT);

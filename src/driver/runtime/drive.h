@@ -3,13 +3,13 @@
  * Threads of the program that drive the device while they are inside softhca: in a poll that finds
  * nothing, in the handler of a doorbell's fault, and around a wait for a completion channel.
  *
- * A thread that waits for a channel registers in its slot (slot->waiter), so that a peer that has
+ * A thread that waits for a completion channel registers in its slot (slot->waiter), so that a peer that has
  * sent something wakes this thread, which takes the packet itself and finds its event.  Otherwise the
  * peer would wake the engine, and the engine the thread.  One thread at a time is registered.  It
  * sleeps in one of two ways:
  *
  *   at a FIFO     in poll, select or epoll, as one more descriptor (wire/wakeup_fifo.h)
- *   at the word   in read of a channel: slot->waiter is a futex.  The kernel restarts that wait after a
+ *   at the word   in read of a completion channel: slot->waiter is a futex.  The kernel restarts that wait after a
  *                 handler, or ends it with EINTR, as it does with a read.
  *
  * The thread holds nothing while it sleeps, so it may be cancelled there, or a handler may jump away.
@@ -41,7 +41,8 @@ void drive_before_wait(struct process *p, bool by_read);
 
 enum { DRIVE_ALL_CHANNELS = 0 };
 
-/* The events that a thread knows of, of a few channels together (the row says which) or of all. */
+/* The events of completion channels that a thread knows of: of those whose addresses fall on one row
+ * of a hash, or of all. */
 struct drive_mark {
 	unsigned row;
 	uint32_t events;

@@ -24,7 +24,7 @@ int feeder_start(struct wire_process *h, void (*kick)(void *user), void *user,
 void feeder_stop(struct feeder *f);
 /*
  * From now on a link that has something to drain, or gets it, ends the engine's sleep; so the
- * engine stores ASLEEP before it calls this.  False: nobody can hear of some link, so the engine
+ * engine stores SLOT_NOBODY before it calls this.  False: nobody can hear of some link, so the engine
  * must look again soon.  For NULL the answer is true.
  */
 bool feeder_arm(struct feeder *f) must_check;

@@ -411,7 +411,8 @@ ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count)
 
 /*
  * Sending a MAD.  With the page that the daemon keeps for us, we refuse here what the kernel
- * refuses, in the kernel's order; then the bytes go as they are, and the thread waits for nobody.
+ * refuses, in the kernel's order (docs/design/mads.md has the list); then the bytes go as they are.
+ * The thread waits for room in the socket only.
  */
 
 /* The parts of a message that we look at before we send it. */
@@ -422,7 +423,7 @@ struct umad_sending {
 	uint32_t agent; /* word of the page */
 };
 
-/* Makes checks 1 and 2; then s has the header and the beginning of the MAD. */
+/* Checks the length and the memory; then s has the header and the beginning of the MAD. */
 static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count)
 {
 	if (count < s->header_bytes + MAD_RMPP_BYTES)
@@ -433,7 +434,7 @@ static int sending_load(struct umad_sending *s, const uint8_t *buf, size_t count
 	return user_load(s->mad, buf + s->header_bytes, MAD_RMPP_BYTES);
 }
 
-/* Makes checks 3 to 7, and 11. */
+/* Is the agent there, may it send this, and is there room for one more send? */
 static int sending_check(struct umad_sending *s, const struct umad_device *u, size_t count)
 {
 	const struct umad_page *page = u->page;
@@ -479,7 +480,7 @@ static _Atomic(uint16_t) *sending_place(const struct umad_sending *s, const stru
 						     s->mad[MAD_AT_CLASS])];
 }
 
-/* Makes check 10: asks the daemon only if there may be another such send. */
+/* Is the same send under way?  Asks the daemon only if there may be one. */
 static int sending_check_duplicate(const struct umad_sending *s, struct umad_device *u)
 {
 	struct msg m = {0};
@@ -493,7 +494,8 @@ static int sending_check_duplicate(const struct umad_sending *s, struct umad_dev
 	return umad_ask(u, &m, MSG_UMAD_IN_FLIGHT, NULL) == -EINVAL ? -EINVAL : 0;
 }
 
-/* Makes check 12.  Paths of directed routes lie at the end of the MAD. */
+/* Does a directed route begin at this port?  Its path lies at the end of the MAD, which has not been
+ * loaded yet. */
 static int sending_check_route(struct umad_sending *s, const struct umad_page *page,
 			       const uint8_t *buf, size_t count)
 {

@@ -33,7 +33,7 @@
  * hooks.
  */
 
-/* Remembers where this process's fabric is. */
+/* ---- remembers where this process's fabric is ---- */
 
 static struct fabric_environment environment;
 

@@ -32,7 +32,7 @@ struct netdev {
 	uint32_t nleft_out; /* how many addresses the arrays have no room for */
 };
 
-/* Looks at the machine's interfaces through getifaddrs(3). */
+/* ---- looks at the machine's interfaces through getifaddrs(3) ---- */
 
 static bool netdev_usable(const struct ifaddrs *a)
 {

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Makes hosts, subnet and net out of a plan. */
+/* ---- makes hosts, subnet and net out of a plan ---- */
 
 #define VENDOR_MELLANOX 0x2c9u
 #define DEVICE_SWITCH	0xd2f2u /* device number of the switches that we invent */
@@ -421,7 +421,7 @@ static must_check int build_subnet(struct fabric *f)
 	return ret;
 }
 
-/* Opens what manages the subnet, from the bottom to the top. */
+/* ---- opens what manages the subnet, from the bottom to the top ---- */
 
 /* Opens the agents that every port has. */
 static int agents_open(struct fabric *f)
@@ -484,7 +484,7 @@ void manage_links(struct fabric *f)
 	sm_catch_up(&f->sm);
 }
 
-/* Makes the shared memory of a fabric out of its topology. */
+/* ---- makes the shared memory of a fabric out of its topology ---- */
 
 /* ---- segments ---- */
 

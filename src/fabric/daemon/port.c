@@ -63,7 +63,7 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 	return port_pull(f, row, down);
 }
 
-/* Tells the processes of a host the asynchronous events of its ports. */
+/* ---- tells the processes of a host the asynchronous events of its ports ---- */
 
 void port_note(struct server *s, uint32_t row, enum ib_event event)
 {

@@ -27,7 +27,7 @@
  * a user.  A daemon that nobody finds any more would stay for ever, so it watches for that.
  */
 
-/* Notices that the run-time directory has gone. */
+/* ---- notices that the run-time directory has gone ---- */
 
 /*
  * Watches the directory and the one above it, because a directory that moves with the one above it

@@ -48,8 +48,9 @@ void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[E
 uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
 
 /*
- * As far as its last read says, a program that armed a CQ of the channel will wait in the engine's
- * place.
+ * A program has armed a CQ of the channel: will one of its threads wait for the event by a function
+ * that comes here (read, poll), and drive the device then, so that the engine need not?  The last
+ * wait says so.
  */
 bool uchannel_is_stood_for(struct uchannel *c);
 

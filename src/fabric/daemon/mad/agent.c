@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Agents come and go: what they may register for, and their numbers. */
+/* ---- agents come and go: what they may register for, and their numbers ---- */
 
 #define CLASS_VERSIONS 0x83u
 #define CLASSES	       0x50u /* without the directed SMPs' */
@@ -202,7 +202,7 @@ void mad_agent_unregister(struct mad_agent *a)
 	a->fabric = NULL;
 }
 
-/* Finds the agent that an arrived MAD belongs to, and gives it what it is due. */
+/* ---- finds the agent that an arrived MAD belongs to, and gives it what it is due ---- */
 
 /* ---- finding the agent ---- */
 

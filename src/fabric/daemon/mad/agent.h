@@ -2,7 +2,7 @@
 /*
  * Agents send MADs from a port and get those for it.  Programs' umad files, the built-in SM and SA
  * and the senders of traps are all agents.  Rules and error numbers are those of the kernel's MAD
- * layer (facts 2.3 to 2.9).
+ * layer (drivers/infiniband/core/mad.c).
  */
 #pragma once
 
@@ -47,7 +47,7 @@ struct mad_agent_ops {
 		     int status);
 };
 
-struct mad_send; /* a send under way; agent.c */
+struct mad_send; /* a send under way; send.h */
 struct rmpp_recv;
 
 /* The sends under way among which duplicates are refused: those of one file.  All zero at first. */
@@ -69,8 +69,8 @@ struct mad_agent {
 };
 
 /*
- * Registers the agent after checks 7 and 9 to 17 of facts 2.3.  0, -EPROTONOSUPPORT, -EINVAL,
- * -ENOMEM.
+ * Registers the agent, with the checks of the kernel's ib_register_mad_agent.  0, -EPROTONOSUPPORT,
+ * -EINVAL, -ENOMEM.
  */
 int mad_agent_register(struct mad_fabric *f, struct mad_agent *a, const struct mad_agent_attr *attr,
 		       const struct mad_agent_ops *ops, struct mad_scope *scope) must_check;

@@ -4,7 +4,7 @@
 #include "fabric/daemon/mad/send.h"
 #include "fabric/smi.h"
 
-/* A packet at its end: the port's own agent gets it, or a program's, or nobody. */
+/* ---- a packet at its end: the port's own agent gets it, or a program's, or nobody ---- */
 
 /* Tells whether a MAD of this class has arrived where it has to. */
 static bool packet_is_sound(const struct mad_packet *p)
@@ -128,7 +128,7 @@ void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
 	mad_packet_put(f, p);
 }
 
-/* One hop of a packet: links, linear tables, directed routes. */
+/* ---- one hop of a packet: links, linear tables, directed routes ---- */
 
 #define WORDS_OF_MAD 72u /* counted as ibsim counts: with all headers but the GRH */
 #define WORDS_OF_GRH 10u

@@ -48,7 +48,7 @@ struct mad_packet {
 	uint16_t pkey_index; /* at the receiver */
 	uint8_t sl, hops;
 	bool arriving; /* it is arriving at 'row'; else it leaves 'row' */
-	bool local;    /* it never was on a link: the zero-hop way (2.12) */
+	bool local;    /* a directed route of no hops: it never was on a link */
 	bool grh;
 	bool roce_v1; /* at ports of Ethernet */
 	uint8_t hop_limit, traffic_class;
@@ -129,7 +129,7 @@ void mad_requeue(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
 void mad_turn(struct mad_fabric *f, struct mad_packet *p);
 
-/* ---- forward.c: one hop (3.4 of the facts) ---- */
+/* ---- forward.c: one hop ---- */
 
 /*
  * Moves p from an end port to the port that it leaves by, or says that it is there already.  As

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sending machine of RMPP: segments, and what an acknowledgement permits. */
+/* ---- the sending machine of RMPP: segments, and what an acknowledgement permits ---- */
 
 /* Bytes of a segment behind the RMPP header, as PayloadLength counts: with the class's header. */
 #define SEGMENT_PAYLOAD (MAD_BYTES - MAD_RMPP_BYTES)
@@ -51,8 +51,7 @@ static void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, ui
 	memset(out + there, 0, bytes - there);
 }
 
-/* Both are for the n-th segment, counted from 1: the headers, which are in 'out', and the data with
- * what fills them up. */
+/* Fills the headers of the n-th segment, counted from 1; those of the MAD are in 'out' already. */
 static void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_t *out)
 {
 	out[MAD_AT_RMPP_VERSION] = 1;
@@ -202,7 +201,7 @@ enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint
 	return RMPP_ENDED;
 }
 
-/* The receiving machine of RMPP: segments become a message. */
+/* ---- the receiving machine of RMPP: segments become a message ---- */
 
 #define FIRST_ROOM 4096u
 

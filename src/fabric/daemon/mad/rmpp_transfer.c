@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the message that a packet belongs to. */
+/* ---- finds the message that a packet belongs to ---- */
 
 /* Returns the bucket of the table for this TID; the table must be there. */
 static struct rmpp_recv **rmpp_recv_bucket(const struct mad_fabric *f, const uint8_t *mad)
@@ -74,7 +74,7 @@ static uint32_t rmpp_recv_window(const struct mad_send *answer)
 	return r && r->answer_window ? r->answer_window : 1;
 }
 
-/* Sends of several packets: the sending machine, with packets and timers. */
+/* ---- sends of several packets: the sending machine, with packets and timers ---- */
 
 #define BURST 256u /* packets */
 
@@ -252,7 +252,7 @@ static void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *
 	}
 }
 
-/* Messages of several packets as they arrive: the receiving machine, with time. */
+/* ---- messages of several packets as they arrive: the receiving machine, with time ---- */
 
 #define MOST_PARTS 1024u	  /* unfinished messages of one agent */
 #define MOST_BYTES (256ull << 20) /* bytes of all unfinished messages */

@@ -19,8 +19,6 @@ struct rmpp_recv {
 	struct mad_packet first; /* its first packet, which says who sent it */
 };
 
-/* RMPP's machines with packets and time, for the files of this folder. */
-
 #define RMPP_REPLY_RETRIES 3u /* for answers that we give ourselves */
 
 /* ---- rmpp_transfer.c: a send of several packets ---- */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields of PortInfo that the subnet's rows show too, or that somebody listens for. */
+/* ---- fields of PortInfo that the subnet's rows show too, or that somebody listens for ---- */
 
 /* Warns of a mistake of the subnet's manager, whose consequences look like lost packets. */
 static void lid_contest_warn(const struct net *n, uint32_t row, uint32_t lid)
@@ -219,7 +219,7 @@ void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed
 		net_tell(n, NET_WIDTH_SPEED, row, 0);
 }
 
-/* What a port says of itself before anybody has set anything. */
+/* ---- what a port says of itself before anybody has set anything ---- */
 
 /* What differs between kinds of ports. */
 struct port_start {
@@ -336,7 +336,7 @@ void net_port_start(struct net *n, uint32_t row)
 	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
 }
 
-/* Counters of ports. */
+/* ---- counters of ports ---- */
 
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add)
 {

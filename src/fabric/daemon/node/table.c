@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The forwarding tables of switches. */
+/* ---- the forwarding tables of switches ---- */
 
 #define LFT_BLOCK 64u
 #define MFT_BLOCK SUBNET_MFT_BLOCK
@@ -127,7 +127,7 @@ bool net_mft(const struct net_switch *sw, uint32_t lid, uint32_t port)
 	       1;
 }
 
-/* The tables of a port: P_Keys, SL to VL, VL arbitration. */
+/* ---- the tables of a port: P_Keys, SL to VL, VL arbitration ---- */
 
 /* ---- P_Keys ---- */
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Class 0x0a of Mellanox' nodes: what the node says of its hardware and firmware. */
+/* ---- class 0x0a of Mellanox' nodes: what the node says of its hardware and firmware ---- */
 
 #define MELLANOX_VENDOR 0x2c9u
 #define VENDOR_VERSION	1u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds ports by LID and GID, and what they have in common. */
+/* ---- finds ports by LID and GID, and what they have in common ---- */
 
 bool sa_port_there(const struct net *n, uint32_t row)
 {

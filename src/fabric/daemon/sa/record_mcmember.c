@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Multicast groups and their members. */
+/* ---- multicast groups and their members ---- */
 
 #define GROUPS_MOST  NET_MULTICAST_CAP
 #define LIFE_DEFAULT 18u

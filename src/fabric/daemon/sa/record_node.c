@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* NodeRecord, and what the SA says of itself. */
+/* ---- NodeRecord, and what the SA says of itself ---- */
 
 /* ---- ClassPortInfo ---- */
 
@@ -102,7 +102,7 @@ const struct sa_record sa_node_record = {
 	.get = node_get,
 };
 
-/* PortInfoRecord. */
+/* ---- PortInfoRecord ---- */
 
 #define PIR_BYTES      68u
 #define PIR_AT_INFO    4u

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* SwitchInfoRecord, and the records of forwarding tables. */
+/* ---- SwitchInfoRecord, and the records of forwarding tables ---- */
 
 #define TABLE_AT_DATA 8u
 #define TABLE_BYTES   72u
@@ -155,7 +155,7 @@ const struct sa_record sa_multicast_record = {
 	.get = multicast_get,
 };
 
-/* Records of the tables that ports have: P_Keys, SL to VL, VL arbitration. */
+/* ---- records of the tables that ports have: P_Keys, SL to VL, VL arbitration ---- */
 
 static struct sa_rows table_rows(const struct sa_query *q)
 {

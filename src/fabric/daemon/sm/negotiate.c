@@ -282,7 +282,7 @@ static void sm_set_perform(struct sm *s, const struct mad_message *m)
 	}
 }
 
-/* SMInfo (IBTA 14.2.5.13), and traps, which go to the SM's port. */
+/* ---- SMInfo (IBTA 14.2.5.13), and traps, which go to the SM's port ---- */
 
 #define SM_METHODS (1ull << MAD_GET | 1ull << MAD_SET | 1ull << MAD_TRAP)
 

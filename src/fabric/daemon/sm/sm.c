@@ -89,7 +89,7 @@ int sm_assign_lids(struct sm *s)
 	return ret;
 }
 
-/* Configures ports and brings their links up. */
+/* ---- configures ports and brings their links up ---- */
 
 static uint32_t cap_least(uint32_t a, uint32_t b)
 {

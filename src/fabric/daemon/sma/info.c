@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* NodeInfo and NodeDescription. */
+/* ---- NodeInfo and NodeDescription ---- */
 
 unsigned sma_node_description(struct smp_request *r)
 {
@@ -37,7 +37,7 @@ unsigned sma_node_info(struct smp_request *r)
 	return MAD_STATUS_OK;
 }
 
-/* SwitchInfo. */
+/* ---- SwitchInfo ---- */
 
 #define SWITCH_ENHANCED_PORT0	  1u   /* a bit of SI_FLAGS */
 #define SWITCH_PORT_NONE	  255u /* for the default ports: there is none */

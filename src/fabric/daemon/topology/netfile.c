@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The lines of a network file, one after the other. */
+/* ---- the lines of a network file, one after the other ---- */
 
 #define LINE_ERROR(n, ...) plan_error((n)->plan, (n)->file, (n)->line, (n)->error, __VA_ARGS__)
 
@@ -461,7 +461,7 @@ static must_check int netfile_connect(struct netfile *n)
 	return ret;
 }
 
-/* Reads network files from the disk, with the files that they include. */
+/* ---- reads network files from the disk, with the files that they include ---- */
 
 #define INCLUDE_DEPTH	9u
 #define FILE_BYTES_MAX	(256u << 20)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts GUIDs. */
+/* ---- counts GUIDs ---- */
 
 void guid_rule_start(struct guid_rule *g)
 {
@@ -44,7 +44,7 @@ uint64_t guid_rule_take(struct guid_rule *g, enum smp_node_type type, uint32_t n
 	return guid;
 }
 
-/* The arrays of a plan. */
+/* ---- the arrays of a plan ---- */
 
 #define PLAN_MIN_ROOM 16u
 
@@ -184,7 +184,7 @@ int plan_error(const struct plan *p, uint32_t file, uint32_t line, char error[PL
 	return -EINVAL;
 }
 
-/* Checks that a plan can be built. */
+/* ---- checks that a plan can be built ---- */
 
 #define NODE_ERROR(p, node, error, ...) \
 	plan_error(p, (node)->file, (node)->line, error, __VA_ARGS__)

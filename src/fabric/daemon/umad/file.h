@@ -87,8 +87,8 @@ struct umad_file {
 void umad_file_end(struct umad_file *f);
 
 /* Watches the socket, also for room if something waits for it.  It watches edges: once we have
- * taken all, we need not look again before we sleep; what is there already is told again.  False:
- * not possible. */
+ * taken all, we need not look again before we sleep; to ask again (EPOLL_CTL_MOD) reports what is
+ * there already.  False: not possible. */
 static inline bool umad_file_watch(struct umad_file *f)
 {
 	return loop_rewatch(f->umad->fabric->loop, &f->sock,

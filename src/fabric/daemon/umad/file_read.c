@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From the socket to the agents: what the program writes.  The preload library has refused what the
- * kernel refuses.  What still fails here, because a program wrote to the socket by itself, is
- * dropped without a word.
+ * What the program has written, from the socket to its agent (file_write.c: what it reads).  The
+ * preload library has refused what the kernel refuses.  What still fails here, because a program wrote
+ * to the socket by itself or two of its threads met, is dropped; a malformed message ends the file.
  */
 #include <endian.h>
 #include <errno.h>
