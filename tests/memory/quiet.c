@@ -360,10 +360,10 @@ int main(int argc, char **argv)
 	peer_start(&h.peer, &h.side, h.device);
 	h.peer.patient = false;
 	side_open(&h.side, h.device);
-	for (int i = 0; i < rounds; i++)
+	/* Where there is much else to do, the peer may get no processor in a round's milliseconds. */
+	for (int i = 0; i < rounds || (k->hits && !done); i++)
 		done += k->hits ? play_round(&h, k, i & 1) : play_own(&h, k, i & 1);
 	printf("%d rounds, %lu requests before\n", rounds, (unsigned long)done);
-	host_want(done || !k->hits, "the peer never got anything done");
 	peer_end(&h.peer);
 	side_close(&h.side);
 	return 0;
