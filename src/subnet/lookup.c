@@ -182,8 +182,8 @@ bool subnet_port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t d
 }
 
 /* Says why one of the two ends of a link does not let the packet pass, or SUBNET_ARRIVES. */
-static must_check enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row,
-						   uint32_t peer, const struct subnet_packet *p)
+static must_check enum subnet_verdict subnet_link_pass(const struct subnet *s, uint32_t row,
+						       uint32_t peer, const struct subnet_packet *p)
 {
 	uint32_t mtu = atomic_load_explicit(&s->ports[row].mtu, memory_order_acquire);
 
@@ -195,19 +195,19 @@ static must_check enum subnet_way subnet_link_pass(const struct subnet *s, uint3
 		       : SUBNET_PARTITION;
 }
 
-static enum subnet_way links_follow(const struct subnet *s, uint32_t row,
-				    const struct subnet_packet *p, uint32_t to)
+static enum subnet_verdict links_follow(const struct subnet *s, uint32_t row,
+					const struct subnet_packet *p, uint32_t to)
 {
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
 		uint32_t peer = subnet_link_peer(s, row);
 		const struct subnet_node *node;
-		enum subnet_way way;
+		enum subnet_verdict verdict;
 
 		if (peer == SUBNET_NONE)
 			return SUBNET_LINK_DOWN;
-		way = subnet_link_pass(s, row, peer, p);
-		if (way != SUBNET_ARRIVES)
-			return way;
+		verdict = subnet_link_pass(s, row, peer, p);
+		if (verdict != SUBNET_ARRIVES)
+			return verdict;
 		node = subnet_node_of(s, peer);
 		if (node->kind != SUBNET_SWITCH)
 			return peer == to && port_has_lid(&s->ports[peer], p->dlid)
@@ -262,8 +262,8 @@ uint32_t subnet_lid_end(const struct subnet *s, uint32_t from, uint16_t dlid)
 	return owner;
 }
 
-enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
-				    const struct subnet_packet *p, uint32_t to)
+enum subnet_verdict subnet_route_packet(const struct subnet *s, uint32_t from,
+					const struct subnet_packet *p, uint32_t to)
 {
 	if (!subnet_walk(s, from, to))
 		return SUBNET_DOWN;

@@ -223,7 +223,7 @@ bool subnet_gid(const struct subnet *s, uint32_t row, uint32_t index, struct sub
 /* True if both are active ports of HCAs.  False also for rows that do not exist. */
 bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to) must_check;
 
-enum subnet_way {
+enum subnet_verdict {
 	SUBNET_ARRIVES,
 	SUBNET_DOWN,	  /* one of the two ports is down */
 	SUBNET_LINK_DOWN, /* a link between them is down */
@@ -245,10 +245,10 @@ struct subnet_packet {
  * whether it arrives at the port that is meant.  Ethernet has no tables, and neither has a subnet
  * without switches: there every active port reaches every other.
  */
-enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
-				    const struct subnet_packet *p, uint32_t to) must_check;
-static inline enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
-					   uint32_t to)
+enum subnet_verdict subnet_route_packet(const struct subnet *s, uint32_t from,
+					const struct subnet_packet *p, uint32_t to) must_check;
+static inline enum subnet_verdict subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
+					       uint32_t to)
 {
 	return subnet_route_packet(s, from, &(struct subnet_packet){.dlid = dlid}, to);
 }

@@ -23,12 +23,12 @@ void gsi_close(struct gsi *g)
 /* Why the packet cannot be a MAD for queue pair 1, or is lost at its own port; NULL: it is one. */
 static const char *gsi_refuses(const struct wire *w, const struct pkt *p)
 {
-	if (!subnet_port_active(w->host->attr.subnet, w->port_row))
+	if (!subnet_port_active(w->process->attr.subnet, w->port_row))
 		return "port-down";
 	/* Queue pair 0 takes SMPs, which only another queue pair 0 may send. */
 	if (p->dqpn != IB_GSI_QPN)
 		return "not-to-smi";
-	if (pkt_transport(p) != BTH_UD || p->payload_len > MAD_BYTES || !w->host->attr.send_gsi)
+	if (pkt_transport(p) != BTH_UD || p->payload_len > MAD_BYTES || !w->process->attr.send_gsi)
 		return "not-to-gsi";
 	return NULL;
 }
@@ -74,7 +74,7 @@ static void ethernet_count(struct wire *w, const struct pkt *p, enum port_counte
 
 enum wire_verdict gsi_xmit(struct wire *w, const struct pkt *p)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	const char *refused = gsi_refuses(w, p);
 	struct gsi_datagram d;
 	struct run mad = {d.mad, p->payload_len};
@@ -136,7 +136,7 @@ static uint32_t sender_of(const struct subnet *s, const struct gsi_datagram *d)
 static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 	/* The receiver only reads the payload, although a run has no const. */
 	struct run mad = {(void *)(uintptr_t)d->mad, sizeof(d->mad)};
 	struct path path = {
@@ -169,7 +169,7 @@ static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 	if (!client || !subnet_port_active(s, w->port_row))
 		return;
 	ethernet_count(w, &p, PORT_RCV_DATA, PORT_RCV_PACKETS);
-	if (slot_observed(w->host->slot))
+	if (slot_observed(w->process->slot))
 		tap_packet(w, TAP_DELIVERED, &p);
 	client->receive(client->user, &p);
 }

@@ -26,7 +26,7 @@ unsigned wire_group(const union ib_gid *gid)
 
 void wire_listen(struct wire *w, unsigned group)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	pthread_mutex_lock(&h->control);
 	if (!h->group_users[group]++)
@@ -36,7 +36,7 @@ void wire_listen(struct wire *w, unsigned group)
 
 void wire_unlisten(struct wire *w, unsigned group)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	pthread_mutex_lock(&h->control);
 	if (!--h->group_users[group])
@@ -77,21 +77,21 @@ static bool group_comes_to(const struct wire *w, const struct pkt *p)
 {
 	const struct subnet_packet packet = {p->path->dlid, p->pkey, ib_mtu_for(p->payload_len)};
 
-	return w->ethernet ||
-	       subnet_group_reaches(w->host->attr.subnet, p->path->src_port, &packet, w->port_row);
+	return w->ethernet || subnet_group_reaches(w->process->attr.subnet, p->path->src_port,
+						   &packet, w->port_row);
 }
 
 /* True if the cable of the sending port leads to this port. */
 static bool ethernet_comes_to(const struct wire *w, uint32_t from)
 {
-	return !w->ethernet || subnet_ethernet_reaches(w->host->attr.subnet, from, w->port_row);
+	return !w->ethernet || subnet_ethernet_reaches(w->process->attr.subnet, from, w->port_row);
 }
 
 /* Delivers to one port; false: nobody there wants the packet. */
 static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 
 	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
 		return false;
@@ -100,7 +100,7 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 	/* A switch keeps from a port what nobody there wants, so the packet does not count. */
 	if (!client->receive_group(client->user, p))
 		return false;
-	if (slot_observed(w->host->slot))
+	if (slot_observed(w->process->slot))
 		tap_packet(w, TAP_DELIVERED, p);
 	shard_count(w->counters, PORT_RCV_DATA, multicast_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, 1);
@@ -194,7 +194,7 @@ static bool listeners_have_room(struct wire_process *h, const struct listeners *
  * process listens. */
 static __attribute__((cold)) void explain_unheard(struct wire *w, const struct pkt *p)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	const char *why = "nobody gets it: no flow rule of any process takes it (ibv_create_flow)";
 
 	if (!is_frame(p))
@@ -226,7 +226,7 @@ static void copy_sent(struct wire *w, enum wire_verdict v, const struct pkt *p)
 	multicast_lost(p, v == WIRE_BUSY ? "no-room" : "unreachable");
 	shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
 	if (explaining())
-		packet_explain_group(w->host->attr.subnet, p->path->src_port, p,
+		packet_explain_group(w->process->attr.subnet, p->path->src_port, p,
 				     v == WIRE_BUSY
 					     ? "the copy for a listener is lost: its process "
 					       "takes no more packets now"
@@ -245,7 +245,7 @@ static void multicast_count(struct wire *w, const struct pkt *p)
  * who had room.  False: none. */
 static bool send_copies(struct wire *w, const struct listeners *to, const struct pkt *p)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	enum wire_verdict v;
 
 	/* A single listener's link says itself whether it has room. */
@@ -269,7 +269,7 @@ static bool send_copies(struct wire *w, const struct listeners *to, const struct
 
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	const struct subnet *s = h->attr.subnet;
 	unsigned group = group_of(p);
 	struct listeners to;
@@ -298,7 +298,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 
 enum wire_verdict wire_arrive(struct wire *w, const struct pkt *p)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	struct listeners to;
 
 	if (!subnet_port_active(h->attr.subnet, w->port_row))

@@ -18,7 +18,7 @@
 #define WIRE_PROCESS_WIRES 16u
 
 struct wire {
-	struct wire_process *host;
+	struct wire_process *process;
 	uint32_t port_row;
 	bool ethernet;
 	_Atomic(uint64_t) *counters;

@@ -26,19 +26,20 @@ static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	/* The connection remembers the owner as a rule, so there is no more to ask. */
-	uint32_t owner = route_known(path, subnet_epoch(w->host->attr.subnet), dqpn);
+	uint32_t owner = route_known(path, subnet_epoch(w->process->attr.subnet), dqpn);
 
-	return remote_of(w->host, likely(owner) ? owner : route_owner_plus_1(w, path, dqpn));
+	return remote_of(w->process, likely(owner) ? owner : route_owner_plus_1(w, path, dqpn));
 }
 
 const _Atomic(struct remote *) *wire_remotes(const struct wire *w)
 {
-	return w->host->attr.expose ? w->host->shm.remotes : NULL;
+	return w->process->attr.expose ? w->process->shm.remotes : NULL;
 }
 
 bool wire_owns(const struct wire *w, uint32_t qpn)
 {
-	return route_number_owner_plus_1(w->host->attr.registry, qpn) == w->host->attr.slot + 1u;
+	return route_number_owner_plus_1(w->process->attr.registry, qpn) ==
+	       w->process->attr.slot + 1u;
 }
 
 /* Takes out the maps of files that peers have taken back.  Under the control lock. */
@@ -176,12 +177,12 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 	uint32_t owner = route_walk(w, path, dqpn);
 	struct remote *f;
 
-	if (w->host->link_to[owner] != &w->host->shm.link)
+	if (w->process->link_to[owner] != &w->process->shm.link)
 		return;
-	remote_connect(&w->host->shm, (uint16_t)(owner - 1));
+	remote_connect(&w->process->shm, (uint16_t)(owner - 1));
 	/* Map now what the peer has registered so far, so that the first request finds it. */
 	hazard_enter();
-	f = remote_of(w->host, owner);
+	f = remote_of(w->process, owner);
 	if (f)
 		segment_view_begin(&f->segments);
 	hazard_leave();

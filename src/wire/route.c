@@ -20,11 +20,11 @@ static bool owner_is_at(const struct wire_process *h, uint32_t owner, uint32_t p
 	       subnet_node_of(h->attr.subnet, port_row)->host + 1;
 }
 
-static enum subnet_way path_way(const struct wire *w, const struct path *path)
+static enum subnet_verdict path_way(const struct wire *w, const struct path *path)
 {
 	const struct subnet_packet p = {path->dlid, path->pkey, path->mtu};
 
-	return subnet_route_packet(w->host->attr.subnet, w->port_row, &p, path->dst_port);
+	return subnet_route_packet(w->process->attr.subnet, w->port_row, &p, path->dst_port);
 }
 
 /* The process that carries what the port sends out of the fabric, plus one; 0: there is none. */
@@ -48,13 +48,13 @@ static uint32_t carrier_of(const struct wire_process *h, uint32_t row)
 
 bool route_leads_out(const struct wire *w, const struct path *path)
 {
-	return unlikely(subnet_ethernet_leads_out(w->host->attr.subnet, w->port_row)) &&
+	return unlikely(subnet_ethernet_leads_out(w->process->attr.subnet, w->port_row)) &&
 	       path->dst_port != w->port_row;
 }
 
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	const struct wire_process *h = w->host;
+	const struct wire_process *h = w->process;
 	uint32_t owner;
 
 	if (route_leads_out(w, path))
@@ -68,15 +68,15 @@ uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn
 
 uint32_t route_owner_at(const struct wire *w, uint32_t dqpn)
 {
-	uint32_t owner = route_number_owner_plus_1(w->host->attr.registry, dqpn);
+	uint32_t owner = route_number_owner_plus_1(w->process->attr.registry, dqpn);
 
-	return owner && owner_is_at(w->host, owner, w->port_row) ? owner : 0;
+	return owner && owner_is_at(w->process, owner, w->port_row) ? owner : 0;
 }
 
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	/* Read the epoch before the walk, see subnet.h. */
-	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
+	uint64_t epoch = subnet_epoch(w->process->attr.subnet);
 	uint32_t owner = route_known(path, epoch, dqpn);
 
 	if (likely(owner))
@@ -91,10 +91,10 @@ uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint3
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	/* Read the epoch before the walk, see subnet.h. */
-	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
+	uint64_t epoch = subnet_epoch(w->process->attr.subnet);
 
 	uint32_t owner = route_owner_plus_1(w, path, dqpn);
-	bool here = owner == w->host->attr.slot + 1u;
+	bool here = owner == w->process->attr.slot + 1u;
 
 	if (path->route && owner)
 		atomic_store_explicit(here ? &path->route->here : &path->route->away, epoch,
@@ -110,7 +110,7 @@ bool route_is_refused(const struct wire *w, const struct path *path)
 /* Why an address leads to no port that could take the packet. */
 static const char *port_missing(const struct wire *w, const struct path *path)
 {
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 	bool ethernet = s->ports[w->port_row].ethernet;
 	uint32_t row = path->grh ? subnet_port_by_gid(s, &path->dgid) : SUBNET_NONE;
 
@@ -122,7 +122,7 @@ static const char *port_missing(const struct wire *w, const struct path *path)
 /* Why the subnet has no way there; NULL: it has one. */
 static const char *subnet_missing(const struct wire *w, const struct path *path)
 {
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 
 	switch (path_way(w, path)) {
 	case SUBNET_ARRIVES:
@@ -148,14 +148,14 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
  * finds. */
 static const char *gsi_missing(const struct wire *w, uint32_t dqpn)
 {
-	if (!subnet_port_active(w->host->attr.subnet, w->port_row))
+	if (!subnet_port_active(w->process->attr.subnet, w->port_row))
 		return "port-down";
 	return dqpn == IB_GSI_QPN ? "not-to-gsi" : "not-to-smi";
 }
 
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	const struct wire_process *h = w->host;
+	const struct wire_process *h = w->process;
 	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 	const char *why;
 

@@ -20,10 +20,10 @@ uint32_t short_send_octets(uint8_t opcode, uint32_t payload_len)
 /* ---- sending ---- */
 
 bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
-		      struct short_send_way *way)
+		      struct short_send_batch *batch)
 {
 	uint32_t to = route_owner_plus_1(w, path, dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 	struct channel *ch;
 
 	if (path->grh || w->ethernet || !l->ops->hold)
@@ -31,7 +31,7 @@ bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
 	ch = l->ops->hold(l, to);
 	if (!ch)
 		return false;
-	*way = (struct short_send_way){.wire = w, .path = path, .ch = ch, .owner = to};
+	*batch = (struct short_send_batch){.wire = w, .path = path, .ch = ch, .owner = to};
 	return true;
 }
 
@@ -48,18 +48,18 @@ static uint32_t short_send_bytes(uint32_t payload_len, uint32_t n, bool has_ack)
 	return (uint32_t)align_up(short_send_header(has_ack) + payloads, RING_ALIGN);
 }
 
-uint8_t *short_send_reserve(struct short_send_way *way, uint32_t payload_len, uint32_t n,
+uint8_t *short_send_reserve(struct short_send_batch *batch, uint32_t payload_len, uint32_t n,
 			    bool has_ack)
 {
-	if (ring_reserve(&way->ch->tx, short_send_bytes(payload_len, n, has_ack), &way->record))
+	if (ring_reserve(&batch->ch->tx, short_send_bytes(payload_len, n, has_ack), &batch->record))
 		return NULL;
-	return (uint8_t *)way->record + short_send_header(has_ack);
+	return (uint8_t *)batch->record + short_send_header(has_ack);
 }
 
-void short_send_put(struct short_send_way *way, const struct short_send *b)
+void short_send_put(struct short_send_batch *batch, const struct short_send *b)
 {
-	const struct path *path = way->path;
-	struct record_base *base = way->record;
+	const struct path *path = batch->path;
+	struct record_base *base = batch->record;
 	struct record_ack *ack = (struct record_ack *)(base + 1);
 
 	/* all fields but the ring's word */
@@ -83,24 +83,24 @@ void short_send_put(struct short_send_way *way, const struct short_send *b)
 	base->arg = b->imm;
 	if (b->has_ack) {
 		*ack = (struct record_ack){b->ack_psn, b->ack_msn};
-		way->packets++;
-		way->octets += short_send_octets(BTH_ACK, 0);
+		batch->packets++;
+		batch->octets += short_send_octets(BTH_ACK, 0);
 	}
-	ring_commit(&way->ch->tx, short_send_bytes(b->payload_len, b->n, b->has_ack));
-	way->packets += b->n;
-	way->octets += (uint64_t)b->n * short_send_octets(b->opcode, b->payload_len);
+	ring_commit(&batch->ch->tx, short_send_bytes(b->payload_len, b->n, b->has_ack));
+	batch->packets += b->n;
+	batch->octets += (uint64_t)b->n * short_send_octets(b->opcode, b->payload_len);
 }
 
-void short_send_end(struct short_send_way *way)
+void short_send_end(struct short_send_batch *batch)
 {
-	struct wire_process *h = way->wire->host;
+	struct wire_process *h = batch->wire->process;
 
-	channel_release(way->ch);
-	if (unlikely(!way->packets))
+	channel_release(batch->ch);
+	if (unlikely(!batch->packets))
 		return;
-	inbox_raise(&h->attr.slots[way->owner - 1], h->attr.slot);
-	traffic_sent(way->wire->traffic, way->wire->counters, way->path, way->octets / 4,
-		     way->packets);
+	inbox_raise(&h->attr.slots[batch->owner - 1], h->attr.slot);
+	traffic_sent(batch->wire->traffic, batch->wire->counters, batch->path, batch->octets / 4,
+		     batch->packets);
 }
 
 /* ---- receiving ---- */

@@ -56,8 +56,8 @@ uint32_t short_send_octets(uint8_t opcode, uint32_t payload_len);
 
 /* ---- sending ---- */
 
-/* The way to a connection's peer while a requester sends short SENDs there. */
-struct short_send_way {
+/* Short SENDs to one connection's peer, while a requester sends them. */
+struct short_send_batch {
 	struct wire *wire;
 	const struct path *path;
 	struct channel *ch; /* its sending side is locked */
@@ -67,19 +67,19 @@ struct short_send_way {
 	uint64_t octets;
 };
 
-/* False: this connection has no such way now.  Otherwise the caller must call short_send_end, and must
+/* False: short SENDs cannot go to this peer now.  Otherwise the caller must call short_send_end, and must
  * not wait for a lock before that. */
 bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
-		      struct short_send_way *way) must_check;
+		      struct short_send_batch *batch) must_check;
 /* Reserves room for the next n requests and returns where their payloads belong; NULL: there is no
  * room.  The caller then calls short_send_put, perhaps for fewer, or simply forgets the room.  n: 1, or
  * up to SHORT_SEND_MAX requests of up to SHORT_SEND_SHARES bytes. */
-uint8_t *short_send_reserve(struct short_send_way *way, uint32_t payload_len, uint32_t n,
+uint8_t *short_send_reserve(struct short_send_batch *batch, uint32_t payload_len, uint32_t n,
 			    bool has_ack) must_check;
 /* Sends the requests.  The answer may come from now on. */
-void short_send_put(struct short_send_way *way, const struct short_send *b);
+void short_send_put(struct short_send_batch *batch, const struct short_send *b);
 /* Tells the peer that something has come, and counts what was sent. */
-void short_send_end(struct short_send_way *way);
+void short_send_end(struct short_send_batch *batch);
 
 /* ---- receiving ---- */
 

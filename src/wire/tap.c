@@ -89,12 +89,12 @@ void sniffer_join(struct wire_process *h)
 
 static unsigned wire_port_index(const struct wire *w)
 {
-	return w->host->attr.subnet->ports[w->port_row].host_index;
+	return w->process->attr.subnet->ports[w->port_row].host_index;
 }
 
 void wire_sniff_begin(struct wire *w)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	for (uint32_t s = next_used(h, 0); s < REGISTRY_SLOTS; s = next_used(h, s + 1))
 		copies_connect(h, s);
@@ -113,7 +113,7 @@ void wire_sniff_begin(struct wire *w)
 
 void wire_sniff_end(struct wire *w)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 	uint32_t bit = 1u << wire_port_index(w);
 
 	pthread_mutex_lock(&h->control);
@@ -179,7 +179,7 @@ static bool slot_sees(const struct wire_process *h, uint32_t slot, uint32_t row)
 /* True if the packet comes to the port, or leaves it. */
 static bool packet_passes(const struct wire *w, const struct pkt *p, uint32_t row)
 {
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 
 	if (row == w->port_row || p->dqpn != IB_MULTICAST_QPN)
 		return row == w->port_row || row == p->path->dst_port;
@@ -189,7 +189,7 @@ static bool packet_passes(const struct wire *w, const struct pkt *p, uint32_t ro
 static bool packet_to_frame(const struct wire *w, const struct pkt *p, struct copy *c)
 {
 	static const uint8_t unknown[6];
-	const struct subnet *s = w->host->attr.subnet;
+	const struct subnet *s = w->process->attr.subnet;
 	const uint8_t *to = p->path->dmac;
 
 	if (!memcmp(to, unknown, sizeof(unknown)) && p->path->dst_port < s->nports)
@@ -201,7 +201,7 @@ static bool packet_to_frame(const struct wire *w, const struct pkt *p, struct co
 
 static void packet_show(struct wire *w, const struct pkt *p, uint32_t slot, struct copy *c)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	for (uint32_t row = 0; row < h->attr.subnet->nports; row++)
 		if (slot_sees(h, slot, row) && packet_passes(w, p, row) &&
@@ -214,7 +214,7 @@ typedef void show_fn(struct wire *w, const struct pkt *p, uint32_t slot, struct 
 /* Calls fn for each sniffer in our slot that lives. */
 static void sniffers_each(struct wire *w, show_fn *fn, const struct pkt *p, struct copy *c)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	for (uint32_t word = 0; word < REGISTRY_SLOTS / 64; word++) {
 		uint64_t slots =
@@ -246,8 +246,8 @@ static __attribute__((cold)) void sniffer_packet(struct wire *w, const struct pk
 static void arrival_show(struct wire *w, const struct pkt *p, uint32_t slot, struct copy *c)
 {
 	(void)p;
-	if (slot_sees(w->host, slot, w->port_row))
-		copy_send(w->host, c, slot, w->port_row);
+	if (slot_sees(w->process, slot, w->port_row))
+		copy_send(w->process, c, slot, w->port_row);
 }
 
 void wire_sniff_arrival(struct wire *w, const uint8_t *frame, uint32_t bytes)
@@ -275,7 +275,7 @@ void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p)
 	struct tap *t;
 
 	hazard_enter();
-	for (t = atomic_load_explicit(&w->host->taps, memory_order_acquire); t;
+	for (t = atomic_load_explicit(&w->process->taps, memory_order_acquire); t;
 	     t = atomic_load_explicit(&t->next, memory_order_acquire))
 		t->packet(t, at, w->port_row, p);
 	/* Only the sender knows the whole path of a packet of a connection. */

@@ -50,7 +50,7 @@ struct key_violation violation_of(const struct pkt *p, uint32_t row, enum key_vi
  * there (wire/traffic.h), and tells of it when it is time. */
 static __attribute__((cold)) void violation_at_switch(struct wire *w, const struct pkt *p)
 {
-	const struct wire_process_attr *attr = &w->host->attr;
+	const struct wire_process_attr *attr = &w->process->attr;
 	uint32_t cell = w->traffic ? traffic_find_refused(w->traffic, p->path) : TRAFFIC_NONE;
 	uint64_t words = pkt_wire_octets(p, w->ethernet) / 4, packets = pkt_wire_packets(p);
 	struct key_violation v;
@@ -80,7 +80,7 @@ int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
 	if (!w)
 		return -ENOMEM;
 	*w = (struct wire){
-		.host = h,
+		.process = h,
 		.port_row = port_row,
 		.ethernet = s->ports[port_row].ethernet,
 		.counters = h->slot->counters[0][s->ports[port_row].host_index],
@@ -103,7 +103,7 @@ int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
 
 void wire_destroy(struct wire *w)
 {
-	struct wire_process *h = w->host;
+	struct wire_process *h = w->process;
 
 	pthread_mutex_lock(&h->control);
 	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++)
@@ -127,7 +127,7 @@ void wire_attach(struct wire *w, const struct wire_client *client)
 
 const struct subnet *wire_subnet(const struct wire *w)
 {
-	return w->host->attr.subnet;
+	return w->process->attr.subnet;
 }
 
 uint32_t wire_port_row(const struct wire *w)
@@ -153,7 +153,7 @@ static inline bool is_no_queue_pair(uint32_t qpn)
 
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
-	bool observed = slot_observed(w->host->slot);
+	bool observed = slot_observed(w->process->slot);
 	struct link *l;
 	enum wire_verdict verdict;
 	uint32_t n, to;
@@ -169,7 +169,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	octets = pkt_wire_octets(p, w->ethernet);
 	n = pkt_wire_packets(p);
 	to = route_owner_plus_1(w, p->path, p->dqpn);
-	l = w->host->link_to[to];
+	l = w->process->link_to[to];
 	if (unlikely(observed) && l->ops->immediate)
 		tap_packet(w, TAP_SENT, p);
 	verdict = l->ops->xmit(l, to, p);
@@ -191,9 +191,9 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *p)
 {
 	uint32_t to = route_owner_at(w, p->dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 
-	if (!to || !subnet_port_active(w->host->attr.subnet, w->port_row))
+	if (!to || !subnet_port_active(w->process->attr.subnet, w->port_row))
 		return WIRE_LOST;
 	return l->ops->xmit(l, to, p);
 }
@@ -201,8 +201,8 @@ enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *p)
 bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 {
 	const struct record_refs refs = {.sqpn = sqpn};
-	uint32_t to = route_number_owner_plus_1(w->host->attr.registry, dqpn);
-	struct link *l = w->host->link_to[to];
+	uint32_t to = route_number_owner_plus_1(w->process->attr.registry, dqpn);
+	struct link *l = w->process->link_to[to];
 
 	return l->ops->withdraw && l->ops->withdraw(l, to, &refs, NULL, NULL);
 }
@@ -213,8 +213,8 @@ bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 	const struct record_refs refs = {.src_port = w->port_row, .key = key, .memory = memory};
 	bool any = false;
 
-	for (unsigned i = 0; i < w->host->nlinks; i++) {
-		struct link *l = w->host->links[i];
+	for (unsigned i = 0; i < w->process->nlinks; i++) {
+		struct link *l = w->process->links[i];
 
 		if (l->ops->withdraw)
 			any |= l->ops->withdraw(l, LINK_ALL, &refs, lost, user);
@@ -226,11 +226,11 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 			  uint32_t mtu_bytes, bool by_reference_ok)
 {
 	uint32_t to = route_owner_plus_1(w, path, dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 	uint32_t max = l->ops->max_payload(l, to, by_reference_ok);
 
 	/* mtu_bytes is at most 4096, and every link takes that. */
-	if (unlikely(max == LINK_PATH_MTU) || slot_observed(w->host->slot))
+	if (unlikely(max == LINK_PATH_MTU) || slot_observed(w->process->slot))
 		return mtu_bytes ? mtu_bytes : LINK_MIN_PAYLOAD;
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
@@ -239,7 +239,7 @@ bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn,
 {
 	/* Walk: only the requester may use the queue pair's memory of the route. */
 	uint32_t to = route_walk(w, path, dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 
 	return l->ops->behind && l->ops->behind(l, to, up_to);
 }
@@ -247,7 +247,7 @@ bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn,
 bool wire_peer_is_unheard(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	uint32_t to = route_walk(w, path, dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 
 	return l->ops->unheard && l->ops->unheard(l, to);
 }
@@ -255,40 +255,40 @@ bool wire_peer_is_unheard(struct wire *w, const struct path *path, uint32_t dqpn
 bool wire_room_soon(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	uint32_t to = route_owner_plus_1(w, path, dqpn);
-	struct link *l = w->host->link_to[to];
+	struct link *l = w->process->link_to[to];
 
 	return l->ops->room_soon && l->ops->room_soon(l, to);
 }
 
 struct expose *wire_expose(struct wire *w)
 {
-	return &w->host->expose;
+	return &w->process->expose;
 }
 
 const _Atomic(uint32_t) *wire_observers(const struct wire *w)
 {
-	return &w->host->slot->observers;
+	return &w->process->slot->observers;
 }
 
 uint32_t wire_process_ends(const struct wire *w)
 {
-	return atomic_load_explicit(&w->host->attr.registry->ends, memory_order_acquire);
+	return atomic_load_explicit(&w->process->attr.registry->ends, memory_order_acquire);
 }
 
 struct slot *wire_slots(const struct wire *w)
 {
-	return w->host->attr.slots;
+	return w->process->attr.slots;
 }
 
 uint16_t wire_slot(const struct wire *w)
 {
-	return w->host->attr.slot;
+	return w->process->attr.slot;
 }
 
 void wire_catch_up(struct wire *w)
 {
-	for (unsigned i = 0; i < w->host->nlinks; i++) {
-		struct link *l = w->host->links[i];
+	for (unsigned i = 0; i < w->process->nlinks; i++) {
+		struct link *l = w->process->links[i];
 
 		if (l->ops->catch_up)
 			l->ops->catch_up(l);
@@ -302,11 +302,11 @@ static bool wire_deliver(struct wire *w, const struct pkt *p)
 	uint32_t n = pkt_wire_packets(p);
 
 	/* The port may have gone down while the packet was on its way. */
-	if (!client || !subnet_port_active(w->host->attr.subnet, w->port_row))
+	if (!client || !subnet_port_active(w->process->attr.subnet, w->port_row))
 		return false;
 	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, n);
-	if (slot_observed(w->host->slot))
+	if (slot_observed(w->process->slot))
 		tap_packet(w, TAP_DELIVERED, p);
 	client->receive(client->user, p);
 	return true;

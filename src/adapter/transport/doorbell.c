@@ -138,11 +138,11 @@ static bool send_one(struct qp *qp, const struct request *w, uint8_t *to)
  * all.  Afterwards w is the request behind them, or *more is false: that one is of another kind, or
  * there is none.
  */
-static uint32_t send_record(struct qp *qp, struct short_send_way *way, struct request *w,
+static uint32_t send_record(struct qp *qp, struct short_send_batch *batch, struct request *w,
 			    struct short_send *b, uint32_t limit, bool *more)
 {
 	uint32_t room = w->piece.bytes > SHORT_SEND_SHARES ? 1 : min_u32(limit, SHORT_SEND_MAX);
-	uint8_t *to = short_send_reserve(way, w->piece.bytes, room, b->has_ack);
+	uint8_t *to = short_send_reserve(batch, w->piece.bytes, room, b->has_ack);
 
 	*more = false;
 	if (unlikely(!to))
@@ -158,7 +158,7 @@ static uint32_t send_record(struct qp *qp, struct short_send_way *way, struct re
 		*more = false;
 	}
 	if (likely(b->n)) {
-		short_send_put(way, b);
+		short_send_put(batch, b);
 		b->has_ack = false;
 	}
 	return b->n;
@@ -169,7 +169,7 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 {
 	uint32_t n = 0, first = qp->req.cur;
 	bool more;
-	struct short_send_way way;
+	struct short_send_batch batch;
 	struct request w;
 	struct short_send b = {
 		.ack_req = qp_is_reliable(qp),
@@ -179,13 +179,13 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 	};
 
 	if (!send_burst_fetch(qp, qp->req.next_block, &w) ||
-	    !short_send_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &way))
+	    !short_send_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &batch))
 		return 0;
 	lend_ack(qp, &b);
 	do
-		n += send_record(qp, &way, &w, &b, limit - n, &more);
+		n += send_record(qp, &batch, &w, &b, limit - n, &more);
 	while (more);
-	short_send_end(&way);
+	short_send_end(&batch);
 	if (unlikely(b.has_ack))
 		take_ack_back(qp, &b);
 	for (uint32_t i = 0; !qp_is_reliable(qp) && i < n; i++)
