@@ -338,9 +338,13 @@ bool cdev_is_channel(int fd)
 
 bool cdev_event_comes(int fd)
 {
+	/* Each read of the program comes here, of whatever file. */
+	if (likely(!cdev_is_listed(fd)))
+		return false;
+
 	no_cancellation();
 
-	return cdev_any_channel() && uchannel_event_comes(fd);
+	return uchannel_event_comes(fd);
 }
 
 uint32_t cdev_completion_events(void)
