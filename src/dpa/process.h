@@ -89,10 +89,9 @@ struct dpa_process {
 	uint8_t *region;
 	uint64_t region_bytes;
 	uint8_t *stacks;
-	uint8_t *signal_stacks; /* begin with the bytes that keep them apart */
-	struct dpa_image_info
-		*info; /* in the image: read when the image is opened, written after that */
-	struct dpa_shown *shown; /* what debuggers see; or NULL */
+	uint8_t *signal_stacks;	     /* begin with the bytes that keep them apart */
+	struct dpa_image_info *info; /* in the image: read when opened, then written */
+	struct dpa_shown *shown;     /* what debuggers see; or NULL */
 	uint64_t on_error;
 
 	pthread_mutex_t heap_lock;

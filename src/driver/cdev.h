@@ -34,8 +34,8 @@ bool cdev_adopt(int fd, unsigned long request);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);
-/* The preload calls this before it asks the kernel whose fd is: if the program waits there for a device's
- * events, does the next one come within a few microseconds?  Then the real read returns it. */
+/* The preload calls this before it asks the kernel whose fd is: if the program waits there for a
+ * device's events, does the next one come within a few microseconds?  Then the real read returns it. */
 bool cdev_event_comes(int fd);
 /* The preload calls this before a real read at the file's position.  True: *done is what the read
  * returns, and the preload makes no real one. */

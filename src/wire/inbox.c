@@ -74,10 +74,10 @@ void inbox_raise(struct slot *to, uint16_t from)
 {
 	/*
 	 * The fence orders the store of a ring's cursor before the loads of the bits and of the
-	 * slot's words 'driver' and 'waiter'.  If we still see a bit set, the owner empties the inbox later and looks at the
-	 * ring later still; or the bit is kept, and the owner looks at the ring anyway.  Partners:
-	 * the read-modify-writes in inbox_collect; the engine, which stores SLOT_NOBODY and
-	 * then looks for work.  Setting a bit is a full fence itself.
+	 * slot's words 'driver' and 'waiter'.  If we still see a bit set, the owner empties the
+	 * inbox later and looks at the ring later still; or the bit is kept, and the owner looks at
+	 * the ring anyway.  Partners: the read-modify-writes in inbox_collect; the engine, which
+	 * stores SLOT_NOBODY and then looks for work.  Setting a bit is a full fence itself.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	set_bit(&to->inbox[from / 64], bit_of(from));

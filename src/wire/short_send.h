@@ -67,8 +67,8 @@ struct short_send_batch {
 	uint64_t octets;
 };
 
-/* False: short SENDs cannot go to this peer now.  Otherwise the caller must call short_send_end, and must
- * not wait for a lock before that. */
+/* False: short SENDs cannot go to this peer now.  Otherwise the caller must call short_send_end, and
+ * must not wait for a lock before that. */
 bool short_send_begin(struct wire *w, const struct path *path, uint32_t dqpn,
 		      struct short_send_batch *batch) must_check;
 /* Reserves room for the next n requests and returns where their payloads belong; NULL: there is no

@@ -342,8 +342,6 @@ const uint64_t crc64_xp10_nibbles[16][16] = {
 
 #if defined(__x86_64__)
 
-#include "adapter/sig/crc64_xp10.h"
-
 #include <immintrin.h>
 
 #define CLMUL __attribute__((target("pclmul,sse4.1")))

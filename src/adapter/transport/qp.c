@@ -14,7 +14,6 @@
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/qp/flow.h"
-#include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dc.h"
 #include "adapter/transport/explain.h"

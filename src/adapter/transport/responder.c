@@ -737,9 +737,9 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		migration_heard(qp, pkt);
 	/*
 	 * Takes the word back (exposure/qp_word.h): what the peer has executed by itself comes before
-	 * the packet, and it has nothing under way when it sends something new.  If this packet is not executed here,
-	 * the word stays as it is: the packet may be a stray one, and then what the peer has under
-	 * way counts.  UC executes a packet behind a gap, too.
+	 * the packet, and it has nothing under way when it sends something new.  If this packet is
+	 * not executed here, the word stays as it is: the packet may be a stray one, and then what
+	 * the peer has under way counts.  UC executes a packet behind a gap, too.
 	 */
 	if (psn_diff(pkt->psn, qp->resp.epsn) == 0 || !qp_is_reliable(qp))
 		resp_close(qp);

@@ -3,14 +3,14 @@
  * Threads of the program that drive the device while they are inside softhca: in a poll that finds
  * nothing, in the handler of a doorbell's fault, and around a wait for a completion channel.
  *
- * A thread that waits for a completion channel registers in its slot (slot->waiter), so that a peer that has
- * sent something wakes this thread, which takes the packet itself and finds its event.  Otherwise the
- * peer would wake the engine, and the engine the thread.  One thread at a time is registered.  It
- * sleeps in one of two ways:
+ * A thread that waits for a completion channel registers in its slot (slot->waiter), so that a peer
+ * that has sent something wakes this thread, which takes the packet itself and finds its event.
+ * Otherwise the peer would wake the engine, and the engine the thread.  One thread at a time is
+ * registered.  It sleeps in one of two ways:
  *
  *   at a FIFO     in poll, select or epoll, as one more descriptor (wire/wakeup_fifo.h)
- *   at the word   in read of a completion channel: slot->waiter is a futex.  The kernel restarts that wait after a
- *                 handler, or ends it with EINTR, as it does with a read.
+ *   at the word   in read of a completion channel: slot->waiter is a futex.  The kernel restarts
+ *                 that wait after a handler, or ends it with EINTR, as it does with a read.
  *
  * The thread holds nothing while it sleeps, so it may be cancelled there, or a handler may jump away.
  */

@@ -58,8 +58,8 @@ bool uchannel_is_stood_for(struct uchannel *c);
 bool uchannel_any_completions(void);
 bool uchannel_has_completions(int fd);
 /*
- * The program is about to read from fd.  If that is a channel of completions from which the thread read last
- * after a short wait, looks for the next event without a system call (drive_look).  True: it has come.
+ * The program is about to read from fd.  If that is a channel of completions and the thread's last
+ * wait was short, looks for the next event without a system call (drive_look).  True: it has come.
  */
 bool uchannel_event_comes(int fd) must_check;
 
