@@ -13,8 +13,8 @@
 #include "check.h"
 #include "way_pair.h"
 
-#define LOOKS  50000u
-#define WRITES 3000u /* at least, while this process looks */
+#define LOOKS  CHECK_TIMES(50000u)
+#define WRITES CHECK_TIMES(3000u) /* at least, while this process looks */
 #define FAR    100u  /* less than half of the values that there are */
 
 static way_fn *way;
