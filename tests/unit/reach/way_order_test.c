@@ -15,7 +15,7 @@
 
 #define LOOKS  CHECK_TIMES(50000u)
 #define WRITES CHECK_TIMES(3000u) /* at least, while this process looks */
-#define FAR    100u  /* less than half of the values that there are */
+#define FAR    100u		  /* less than half of the values that there are */
 
 static way_fn *way;
 static uint32_t len, at, skew;
