@@ -45,8 +45,18 @@ struct adapter_port {
 
 #define NUMBER_CHUNK 1024u
 
+/*
+ * The numbers of protection domains and of XRC domains that the devices of a process share.
+ * domains_create returns NULL without memory.
+ */
+struct domains;
+struct domains *domains_create(void);
+/* The devices are destroyed before. */
+void domains_destroy(struct domains *d);
+
 struct adapter_attr {
 	struct wire *wire;
+	struct domains *domains;  /* NULL: the device has its own */
 	struct adapter_port port; /* the one port, whose number is 1 */
 	/* Returns the first number of a chunk of that kind, or negative errno if none is left.  Any
 	 * thread may call it; it may ask the daemon and wait. */

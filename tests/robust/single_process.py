@@ -241,6 +241,8 @@ def cases(programs, long):
           for d in devices),
         *((f"a wait and messages that tell nothing, {how} {d}", two(programs, "spurious_wakeups", d, how))
           for how, d in in_turn(("poll", "select", "epoll"))),
+        *((f"keys that are not the connection's {d}", program(programs, "foreign_keys", d, other))
+          for d, other in (devices, devices[::-1])),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
         *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))

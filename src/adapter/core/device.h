@@ -140,8 +140,7 @@ struct adapter {
 	const _Atomic(uint32_t) *observers; /* not 0: requests make packets, see wire/tap.h */
 	const _Atomic(uint64_t) *flows_by; /* who controls the port's flows (wire/flow_control.h) */
 	struct congestion congestion;
-	struct pd_space pds;
-	struct pd_space xrcds;
+	struct domains *own_domains; /* NULL: attr.domains are the process's */
 	_Atomic(uint32_t) next_cqn;
 	struct cq_bells cq_bells;
 	struct cq_list cqs;

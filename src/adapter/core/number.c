@@ -236,17 +236,35 @@ void qpn_unreserve(struct adapter *a, uint32_t first)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void pd_space_init(struct pd_space *s)
+static void pd_space_init(struct pd_space *s)
 {
 	pthread_mutex_init(&s->lock, NULL);
 	/* Skip 0, because a PD number that nobody has set should match nothing. */
 	s->fresh = 1;
 }
 
-void pd_space_release(struct pd_space *s)
+static void pd_space_release(struct pd_space *s)
 {
 	free(s->freed);
 	pthread_mutex_destroy(&s->lock);
+}
+
+struct domains *domains_create(void)
+{
+	struct domains *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	pd_space_init(&d->pds);
+	pd_space_init(&d->xrcds);
+	return d;
+}
+
+void domains_destroy(struct domains *d)
+{
+	pd_space_release(&d->pds);
+	pd_space_release(&d->xrcds);
+	free(d);
 }
 
 static uint32_t pd_take(struct pd_space *s)
@@ -279,20 +297,20 @@ unlock:
 
 uint32_t pd_alloc(struct adapter *a)
 {
-	return pd_take(&a->pds);
+	return pd_take(&a->attr.domains->pds);
 }
 
 void pd_free(struct adapter *a, uint32_t pdn)
 {
-	pd_give(&a->pds, pdn);
+	pd_give(&a->attr.domains->pds, pdn);
 }
 
 uint32_t xrcd_alloc(struct adapter *a)
 {
-	return pd_take(&a->xrcds);
+	return pd_take(&a->attr.domains->xrcds);
 }
 
 void xrcd_free(struct adapter *a, uint32_t xrcdn)
 {
-	pd_give(&a->xrcds, xrcdn);
+	pd_give(&a->attr.domains->xrcds, xrcdn);
 }

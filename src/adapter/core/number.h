@@ -122,7 +122,8 @@ void reserve_release(struct reserve *r);
 /*
  * Numbers of protection domains and XRC domains.  A domain has no state of its own: keys and queues
  * carry its number, and their numbers must be equal.  Numbers are private to the process, because
- * keys and queues are looked up there.
+ * keys and queues are looked up there.  All devices of a process take theirs from one space: a peer
+ * that finds a key in what the process lays open sees the number alone.
  */
 
 struct pd_space {
@@ -133,5 +134,6 @@ struct pd_space {
 	uint32_t capacity;
 };
 
-void pd_space_init(struct pd_space *s);
-void pd_space_release(struct pd_space *s);
+struct domains {
+	struct pd_space pds, xrcds;
+};

@@ -239,6 +239,14 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a = &w->adapter;
 	client.user = a;
 	a->attr = *attr;
+	if (!a->attr.domains) {
+		a->own_domains = domains_create();
+		if (!a->own_domains) {
+			free(w);
+			return -ENOMEM;
+		}
+		a->attr.domains = a->own_domains;
+	}
 	a->wire = attr->wire;
 	a->ports = wire_subnet(a->wire)->ports;
 	a->port = &a->ports[wire_port_row(a->wire)];
@@ -250,8 +258,6 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);
 	a->flows_by = &a->slots[a->slot].flows_by[a->port->host_index];
-	pd_space_init(&a->pds);
-	pd_space_init(&a->xrcds);
 	atomic_store(&a->next_cqn, 0x80);
 	a->runq = (struct runq){.run = adapter_run_qp, .kick = adapter_kick, .user = a};
 	timers_init(&a->timers, adapter_kick, a);
@@ -295,9 +301,9 @@ void adapter_destroy(struct adapter *a)
 	null_mkey_release(a->null_mkey);
 	reserve_release(&a->reserve);
 	stage_release(&a->stage);
-	pd_space_release(&a->pds);
 	multicast_release(a->multicast);
 	ethernet_release(a->ethernet);
-	pd_space_release(&a->xrcds);
+	if (a->own_domains)
+		domains_destroy(a->own_domains);
 	free(container_of(a, struct whole, adapter));
 }

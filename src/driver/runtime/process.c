@@ -309,6 +309,7 @@ static int hca_create(struct process *p, uint32_t row)
 	struct hca *h = &p->hcas[p->nhcas];
 	const struct subnet_port *port = &p->subnet->ports[row];
 	struct adapter_attr attr = {
+		.domains = p->domains,
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
 		.number_chunk = process_number_chunk,
 		.sig_report_hardware = reports_as_hardware(),
@@ -352,6 +353,7 @@ static void hcas_destroy(struct process *p)
 		adapter_destroy(h->adapter);
 		wire_destroy(h->wire);
 	}
+	domains_destroy(p->domains);
 }
 
 static int hcas_create(struct process *p)
@@ -359,6 +361,9 @@ static int hcas_create(struct process *p)
 	uint32_t rows[SLOT_PORTS];
 	uint32_t n = min_u32(fabric_host_ports(p->fabric, rows, SLOT_PORTS), SLOT_PORTS);
 
+	p->domains = domains_create();
+	if (!p->domains)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		int ret = rows[i] < p->subnet->nports ? 0 : -EPROTO;
 
@@ -370,6 +375,8 @@ static int hcas_create(struct process *p)
 			return ret;
 		}
 	}
+	if (!n)
+		hcas_destroy(p);
 	return n ? 0 : -ENODEV;
 }
 

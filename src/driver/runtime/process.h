@@ -36,6 +36,7 @@ struct process {
 	const struct registry *registry;
 	const struct subnet *subnet;
 	struct wire_process *wire_process;
+	struct domains *domains; /* of all devices */
 	struct hca hcas[SLOT_PORTS];
 	uint32_t nhcas;
 	struct engine *engine;
