@@ -257,6 +257,7 @@ struct cq_attr {
 	uint8_t arming;	     /* enum cq_arming */
 	bool armed;	     /* CQ_ARM_VALUE: armed from the beginning */
 	uint32_t region;     /* where its bells by value come from; 0: it hears none */
+	uint32_t context;    /* number of who made it, for people (exposure/object.h) */
 	/* Upcall: an armed CQ got a completion.  NULL: nobody wants to know. */
 	void (*event)(void *user);
 	/* Upcall: IB_EVENT_CQ_ERR on overrun. */

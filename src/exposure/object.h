@@ -24,7 +24,8 @@
 #define OBJECT_MAX_BYTES 16384u
 #define OBJECT_WHY_BYTES 64u
 
-enum object_kind { OBJECT_QP, OBJECT_CQ, OBJECT_SRQ, OBJECT_KINDS };
+/* The last two have no figures, and are nowhere. */
+enum object_kind { OBJECT_QP, OBJECT_CQ, OBJECT_SRQ, OBJECT_PD, OBJECT_CONTEXT, OBJECT_KINDS };
 
 /* Figures; each kind has some of them. */
 enum object_figure {
@@ -43,6 +44,7 @@ enum object_figure {
 	FIGURE_PRODUCED,     /* CQ: completions written */
 	FIGURE_ENTRIES,	     /* CQ, SRQ: capacity; QP: capacity of its own receive queue */
 	FIGURE_OVERRUN,	     /* CQ: it has overrun */
+	FIGURE_MIGRATION,    /* QP: enum ib_mig_state */
 	FIGURE_RECORD,	     /* address of the two words that the program counts in (prm/wqe.h) */
 	FIGURES
 };
@@ -70,6 +72,7 @@ struct object_about {
 	uint32_t port; /* row of the subnet */
 	uint32_t pdn;
 	uint32_t send_cqn, recv_cqn, srqn; /* QP and XRC SRQ; OBJECT_NO_NUMBER: none */
+	uint32_t context;		   /* CQ, PD: number of the context that made it */
 };
 
 #define OBJECT_NO_NUMBER 0xffffffffu

@@ -4,214 +4,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/endian.h"
 #include "fabric/client/link.h"
 #include "wire/route.h"
-
-/* ---- work that another program may hold up ---- */
-
-/*
- * A read of its memory waits if it serves the faults itself (userfaultfd, FUSE), for as long as it
- * likes.  So a child does the work, and is killed if need be.
- */
-
-/* Runs in the child, and says when it has come to the end. */
-static _Noreturn void guarded_child(void (*work)(void *arg), void *arg, int out, pid_t parent)
-{
-	char end = 1;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	work(arg);
-	_exit(write(out, &end, 1) == 1 ? 0 : 1);
-}
-
-/* Tells whether the child comes to the end before the time is over. */
-static bool guarded_wait(int in, int milliseconds)
-{
-	uint64_t until = clock_ns() + (uint64_t)milliseconds * 1000000u;
-	struct pollfd p = {.fd = in, .events = POLLIN};
-	char end;
-
-	for (;;) {
-		uint64_t now = clock_ns();
-		int left = now < until ? (int)((until - now) / 1000000u) + 1 : 0;
-		int n = poll(&p, 1, left);
-
-		if (n > 0)
-			return read(in, &end, 1) == 1;
-		if (n < 0 && errno != EINTR)
-			return false;
-		if (!left)
-			return false;
-	}
-}
-
-/* Calls work(arg) in a child.  False: it did not return within 'milliseconds', or not at all.  What
- * it is to leave must lie in shared memory. */
-static bool guarded_run(void (*work)(void *arg), void *arg, int milliseconds)
-{
-	pid_t self = getpid(), pid;
-	int ends[2];
-	bool done;
-
-	if (pipe(ends))
-		return false;
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		close(ends[0]);
-		guarded_child(work, arg, ends[1], self);
-	}
-	close(ends[1]);
-	done = pid > 0 && guarded_wait(ends[0], milliseconds);
-	close(ends[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		/* We do not wait for a child that does not even die of that. */
-		waitpid(pid, NULL, done ? 0 : WNOHANG);
-	}
-	return done;
-}
-
-/* ---- a look at another process ---- */
-
-struct look_task {
-	const struct slot *slot;
-	struct look *look;
-};
-
-static bool place_ok(const struct object_place *p)
-{
-	return (p->bytes == 1 || p->bytes == 2 || p->bytes == 4 || p->bytes == 8) &&
-	       p->offset + p->bytes <= OBJECT_MAX_BYTES;
-}
-
-/* Returns how many bytes of an object hold its figures. */
-static size_t form_bytes(const struct object_form *form)
-{
-	size_t bytes = 0;
-
-	for (unsigned i = 0; i < FIGURES; i++) {
-		const struct object_place *p = &form->figures[i];
-
-		if (place_ok(p) && (size_t)p->offset + p->bytes > bytes)
-			bytes = (size_t)p->offset + p->bytes;
-	}
-	return bytes;
-}
-
-/* Returns 0 or an errno. */
-static int memory_read(int32_t pid, uint64_t at, void *to, size_t bytes)
-{
-	struct iovec local = {to, bytes};
-	struct iovec remote = {(void *)(uintptr_t)at, bytes};
-	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-
-	if (n < 0)
-		return errno;
-	return (size_t)n == bytes ? 0 : EFAULT;
-}
-
-static void figures_take(const struct object_form *form, const uint8_t *object,
-			 struct look_object *out)
-{
-	for (unsigned i = 0; i < FIGURES; i++) {
-		const struct object_place *p = &form->figures[i];
-
-		/* x86-64 has the low bytes first */
-		if (place_ok(p))
-			memcpy(&out->figures[i], object + p->offset, p->bytes);
-	}
-}
-
-/* Returns 0, or an errno if no other object could be read either. */
-static int object_read(struct look *l, int fd, int32_t pid, uint32_t row)
-{
-	const struct object_row *r = &l->mem.objects[row];
-	const struct object_form *form = &l->mem.forms[r->about.kind];
-	uint8_t object[OBJECT_MAX_BYTES];
-	struct look_object seen = {0};
-	int ret = memory_read(pid, r->about.at, object, form_bytes(form));
-	be32 record[2];
-
-	if (ret)
-		return ret == EFAULT ? 0 : ret;
-	figures_take(form, object, &seen);
-	if (seen.figures[FIGURE_RECORD] &&
-	    !memory_read(pid, seen.figures[FIGURE_RECORD], record, sizeof(record))) {
-		seen.record[0] = be32_get(record[0]);
-		seen.record[1] = be32_get(record[1]);
-		seen.record_known = true;
-	}
-	seen.known = seen.figures[FIGURE_NUMBER] == r->about.number &&
-		     expose_object_stands(fd, row, r->serial);
-	l->objects[row] = seen;
-	return 0;
-}
-
-static void objects_read(struct look *l, int fd, int32_t pid)
-{
-	for (uint32_t row = 0; row < OBJECT_ROWS && !l->error; row++)
-		if (look_about(l, row))
-			l->error = object_read(l, fd, pid, row);
-}
-
-/* Runs in the child. */
-static void look_work(void *arg)
-{
-	const struct look_task *t = arg;
-	struct look *l = t->look;
-	int fd = expose_snapshot_open(t->slot);
-
-	l->copied = fd >= 0 && expose_snapshot(fd, &l->mem);
-	if (l->copied)
-		objects_read(l, fd, t->slot->pid);
-	l->end = l->copied ? LOOK_DONE : LOOK_CLOSED;
-}
-
-struct look *look_at(const struct slot *s, int milliseconds)
-{
-	struct look *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct look_task t = {s, l};
-
-	if (l == MAP_FAILED)
-		return NULL;
-	if (!guarded_run(look_work, &t, milliseconds))
-		l->end = LOOK_HELD_UP;
-	return l;
-}
-
-static void look_free(struct look *l)
-{
-	if (l)
-		munmap(l, sizeof(*l));
-}
-
-const struct object_about *look_about(const struct look *l, uint32_t row)
-{
-	const struct object_row *r = &l->mem.objects[row];
-	uint64_t serial = atomic_load_explicit(&r->serial, memory_order_relaxed);
-
-	/* UINT64_MAX: the process is filling it */
-	return serial && serial != UINT64_MAX && r->about.kind < OBJECT_KINDS ? &r->about : NULL;
-}
 
 /* ---- the ways between processes ---- */
 
@@ -258,14 +60,6 @@ static struct reach_domain *domain_find(const struct reach_process *p, uint32_t 
 		       : NULL;
 }
 
-/* Returns the key in a block; NULL: there is none, or it is changing. */
-static const struct key_block *key_at(const struct reach_process *p, uint32_t i)
-{
-	const struct key_block *k = &p->mem->keys[i];
-
-	return k->key && !(k->seq & 1) && (unsigned)k->place.way <= KEY_MAPPED ? k : NULL;
-}
-
 /* Makes a list, so that not every one of many queue pairs need look at all keys. */
 static bool domains_list(struct reach_process *p)
 {
@@ -275,7 +69,7 @@ static bool domains_list(struct reach_process *p)
 	if (!p->domains)
 		return false;
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
-		const struct key_block *k = key_at(p, i);
+		const struct key_block *k = look_key_block(p->mem, i);
 
 		if (!k)
 			continue;
@@ -357,13 +151,6 @@ const struct reach_process *reach_find(const struct reach *r, uint32_t slot)
 }
 
 /* ---- queue pairs ---- */
-
-static const struct qp_block *block_of(const struct reach_process *p, uint32_t qpn)
-{
-	const struct qp_block *b = &p->mem->qps[qpn % EXPOSE_BLOCKS];
-
-	return b->qpn == qpn ? b : NULL;
-}
 
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn)
 {
@@ -548,41 +335,11 @@ bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_
 
 bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row)
 {
-	const struct qp_block *b = p->mem ? block_of(p, qpn) : NULL;
+	const struct qp_block *b = p->mem ? look_qp_block(p->mem, qpn) : NULL;
 
 	if (!b || !b->view.dest_qpn)
 		return false;
 	*row = b->view.dest_port;
-	return true;
-}
-
-bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn)
-{
-	const struct qp_block *b = p->mem ? block_of(p, qpn) : NULL;
-	uint64_t word = b ? qp_word_load(&b->word) : 0;
-
-	*psn = qp_word_epsn(word);
-	return qp_word_is_open(word);
-}
-
-bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out)
-{
-	const struct expose_note *n = &p->mem->other_keys[i % EXPOSE_BLOCKS];
-	const struct key_block *k = i < EXPOSE_BLOCKS ? key_at(p, i) : NULL;
-
-	if (k)
-		*out = *k;
-	else if (i >= EXPOSE_BLOCKS && n->number)
-		*out = (struct key_block){
-			.key = n->number,
-			.pdn = n->pdn,
-			.access = n->access,
-			.iova = n->iova,
-			.length = n->length,
-			.place = {.way = KEY_PACKETS, .why = (enum key_why)n->kind},
-		};
-	else
-		return false;
 	return true;
 }
 
@@ -625,7 +382,7 @@ static void keys_json(struct json *j, const struct reach_process *p)
 {
 	json_open(j, "keys", '[');
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
-		const struct key_block *k = key_at(p, i);
+		const struct key_block *k = look_key_block(p->mem, i);
 		const struct expose_note *n = &p->mem->other_keys[i];
 
 		if (k)
@@ -657,7 +414,7 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 		return;
 	}
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
-		const struct key_block *k = key_at(p, i);
+		const struct key_block *k = look_key_block(p->mem, i);
 
 		if (k)
 			keys[k->place.way]++;

@@ -6,45 +6,8 @@
 #pragma once
 
 #include "exposure/expose.h"
+#include "exposure/look.h"
 #include "tool/view.h"
-
-/* ---- a look at another process ---- */
-
-/*
- * A look at another process: what it exposes, and the figures of its objects (exposure/object.h).
- * That process may be stopped, or mean harm: nothing here waits for it for long, and any number may
- * be in what it says.
- */
-
-/* The figures of an object, as read. */
-struct look_object {
-	bool known;
-	uint64_t figures[FIGURES];
-	uint32_t record[2]; /* both words of FIGURE_RECORD */
-	bool record_known;
-};
-
-/* How far the look got. */
-enum look_end {
-	LOOK_CLOSED,  /* the process lays nothing open, or it may not be read */
-	LOOK_HELD_UP, /* something could not be read in time */
-	LOOK_DONE,
-};
-
-struct look {
-	struct expose_mem mem; /* a copy, */
-	bool copied;	       /* whether the copy is complete */
-	struct look_object objects[OBJECT_ROWS];
-	enum look_end end;
-	int error; /* errno that says why no figures can be read; 0: they can */
-};
-
-/* Looks at the process in a slot for at most 'milliseconds'; NULL: no memory.  look_free frees the
- * result. */
-struct look *look_at(const struct slot *s, int milliseconds);
-
-/* Returns the object in that row; NULL: there is none, or nothing can be said of it. */
-const struct object_about *look_about(const struct look *l, uint32_t row);
 
 /* ---- the ways between processes ---- */
 
@@ -65,8 +28,7 @@ struct reach_process {
 	uint32_t ndomains;
 };
 
-#define REACH_QPS  (2 * EXPOSE_BLOCKS)
-#define REACH_KEYS (2 * EXPOSE_BLOCKS)
+#define REACH_QPS (2 * EXPOSE_BLOCKS)
 
 struct reach {
 	struct slot *slots;
@@ -96,13 +58,6 @@ bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_
 		   struct reach_qp *out);
 /* Gives the row of the port at the other end of a queue pair; false: it is not known. */
 bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row);
-/*
- * Gives the PSN that a queue pair expects next, if its peer counts it, too; false: only the queue
- * pair knows.
- */
-bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn);
-/* Gives key i of a process, below REACH_KEYS, with way and reason; false: there is none. */
-bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out);
 /* Returns the process that has a queue pair of that number; NULL: we know none. */
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn);
 

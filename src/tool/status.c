@@ -115,7 +115,7 @@ static bool has_range(const struct key_block *k)
 
 static bool key_shown(const struct status_program *p, uint32_t i, struct key_block *k)
 {
-	return p->process->mem && !p->only_qp && reach_key_at(p->process, i, k);
+	return p->process->mem && !p->only_qp && look_key(p->process->mem, i, k);
 }
 
 /* Prints its keys. */
@@ -125,7 +125,7 @@ static void status_keys_print(const struct status_program *p)
 	char text[160];
 	bool any = false;
 
-	for (uint32_t i = 0; i < REACH_KEYS; i++) {
+	for (uint32_t i = 0; i < LOOK_KEYS; i++) {
 		if (!key_shown(p, i, &k))
 			continue;
 		if (!any)
@@ -148,7 +148,7 @@ static void status_keys_json(const struct status_program *p, struct json *j)
 	struct key_block k;
 
 	json_open(j, "keys", '[');
-	for (uint32_t i = 0; i < REACH_KEYS; i++) {
+	for (uint32_t i = 0; i < LOOK_KEYS; i++) {
 		if (!key_shown(p, i, &k))
 			continue;
 		json_open(j, NULL, '{');
@@ -258,7 +258,7 @@ static struct figure qp_expected(const struct status_program *p, const struct sh
 	uint32_t psn;
 
 	/* While the peer counts it as well, the queue pair's own figure is out of date. */
-	if (reach_expected_psn(p->process, s->about->number, &psn))
+	if (p->process->mem && look_expected_psn(p->process->mem, s->about->number, &psn))
 		f = (struct figure){true, psn};
 	return f;
 }
@@ -496,14 +496,14 @@ static void status_objects_json(const struct status_program *p, struct json *j)
 	static const struct {
 		const char *key;
 		void (*show)(const struct status_program *p, const struct shown *s, struct json *j);
-	} kinds[OBJECT_KINDS] = {
+	} kinds[] = {
 		[OBJECT_QP] = {"queue_pairs", qp_json},
 		[OBJECT_CQ] = {"completion_queues", cq_json},
 		[OBJECT_SRQ] = {"shared_receive_queues", srq_json},
 	};
 	struct shown s;
 
-	for (unsigned kind = 0; kind < OBJECT_KINDS; kind++) {
+	for (unsigned kind = 0; kind < array_size(kinds); kind++) {
 		json_open(j, kinds[kind].key, '[');
 		for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
 			if (!shown_at(p, row, (enum object_kind)kind, &s))

@@ -126,6 +126,7 @@ static const struct object_form qp_form = {{
 	[FIGURE_FETCHED] = OBJECT_PLACE(struct qp, req.next_block),
 	[FIGURE_TAKEN] = OBJECT_PLACE(struct qp, rq.head),
 	[FIGURE_ENTRIES] = OBJECT_PLACE(struct qp, create.rq_wqes),
+	[FIGURE_MIGRATION] = OBJECT_PLACE(struct qp, migration),
 	[FIGURE_RECORD] = OBJECT_PLACE(struct qp, create.dbrec),
 }};
 

@@ -310,6 +310,7 @@ static struct object_row *cq_list(const struct cq *cq)
 							.kind = OBJECT_CQ,
 							.number = cq->cqn,
 							.port = wire_port_row(wire),
+							.context = cq->attr.context,
 						});
 }
 

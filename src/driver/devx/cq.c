@@ -240,6 +240,7 @@ static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 		.timestamps = true,
 		.overrun_ignore = prm_get(cqc, CQC_OVERRUN_IGNORE),
 		.collapsed = prm_get(cqc, CQC_COLLAPSED),
+		.context = c->file->context_number,
 		.async = devx_cq_on_async,
 		.user = cq,
 	};

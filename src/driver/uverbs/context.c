@@ -11,6 +11,8 @@
 #include "driver/uverbs/core/file.h"
 #include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
+#include "exposure/object.h"
+#include "wire/wire.h"
 
 /*
  * tot_bfregs 0: doorbell pages are objects of their own.  The bits of comp_mask for ECE and the
@@ -76,6 +78,21 @@ static int read_ucontext(const struct ubuf *sent, struct mlx5_ib_alloc_ucontext_
 	return ubuf_read(&known, uhw, sizeof(*uhw));
 }
 
+/* Lists the context for people. */
+static void context_list(struct ufile *f)
+{
+	static _Atomic(uint32_t) contexts;
+
+	f->context_number = atomic_fetch_add(&contexts, 1) + 1;
+	f->context_row =
+		expose_object(wire_expose(f->hca->wire), &(struct object_about){
+								 .kind = OBJECT_CONTEXT,
+								 .number = f->context_number,
+								 .port = f->hca->port_row,
+								 .context = f->context_number,
+							 });
+}
+
 static int ucontext_open(struct ureq *req)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 uhw;
@@ -102,6 +119,7 @@ static int ucontext_open(struct ureq *req)
 	if (ret == 0) {
 		req->file->context = true;
 		req->file->devx = uhw.flags & MLX5_IB_ALLOC_UCTX_DEVX;
+		context_list(req->file);
 	}
 	return ret;
 }

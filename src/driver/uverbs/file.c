@@ -15,6 +15,8 @@
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/objects.h"
+#include "exposure/object.h"
+#include "wire/wire.h"
 
 static struct hca *file_find_hca(struct process *p, const char *name)
 {
@@ -174,6 +176,8 @@ static void file_last_close(struct cdev_file *cdev)
 		cdev_put(uchannel_cdev(f->async));
 	f->async = NULL;
 	f->context = false;
+	expose_object_end(wire_expose(f->hca->wire), f->context_row);
+	f->context_row = NULL;
 	pthread_mutex_unlock(&f->lock);
 }
 

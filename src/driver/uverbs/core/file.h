@@ -39,7 +39,11 @@ struct ufile {
 
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
-	bool context;	      /* GET_CONTEXT succeeded */
+	bool context; /* GET_CONTEXT succeeded */
+	/* For people (exposure/object.h): the number of the context in this process, from 1, and
+	 * its row, which may be NULL. */
+	uint32_t context_number;
+	struct object_row *context_row;
 	int context_error;    /* why the first GET_CONTEXT did not succeed */
 	bool devx;	      /* GET_CONTEXT asked for DEVX */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */

@@ -18,6 +18,7 @@
 struct upd {
 	struct uobj uobj;
 	uint32_t pdn;
+	struct object_row *row; /* for people; may be NULL */
 };
 
 /* ---- UARs: pages with doorbell registers ---- */

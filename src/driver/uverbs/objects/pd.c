@@ -6,12 +6,16 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 
+#include "driver/uverbs/core/file.h"
 #include "driver/uverbs/objects/objects.h"
+#include "exposure/object.h"
+#include "wire/wire.h"
 
 static void upd_free(struct uobj *obj)
 {
 	struct upd *pd = container_of(obj, struct upd, uobj);
 
+	expose_object_end(wire_expose(obj->file->hca->wire), pd->row);
 	pd_free(obj->file->hca->adapter, pd->pdn);
 }
 
@@ -25,6 +29,20 @@ static const struct uobj_class upd_class = {
 	.free = upd_free,
 	.number = upd_number,
 };
+
+/* Lists the domain for people (exposure/object.h). */
+static void upd_list(struct upd *pd)
+{
+	const struct ufile *f = pd->uobj.file;
+
+	pd->row = expose_object(wire_expose(f->hca->wire), &(struct object_about){
+								   .kind = OBJECT_PD,
+								   .number = pd->pdn,
+								   .port = f->hca->port_row,
+								   .pdn = pd->pdn,
+								   .context = f->context_number,
+							   });
+}
 
 static int cmd_alloc_pd(struct ureq *req)
 {
@@ -43,6 +61,7 @@ static int cmd_alloc_pd(struct ureq *req)
 		free(pd);
 		return ret;
 	}
+	upd_list(pd);
 	mlx5.pdn = pd->pdn;
 	resp.pd_handle = pd->uobj.handle;
 	ret = ubuf_write(&req->uhw_out, &mlx5, sizeof(mlx5));

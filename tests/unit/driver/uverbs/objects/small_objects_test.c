@@ -282,6 +282,7 @@ int main(void)
 	uverbs_file_up(&u);
 	u.process.subnet = device.subnet;
 	u.hca.adapter = device.adapter[1];
+	u.hca.wire = device.wire[1];
 	u.hca.port_row = 1; /* the Ethernet port */
 	u.hca.port = &device.subnet->ports[1];
 	u.hca.node = subnet_node_of(device.subnet, 1);
