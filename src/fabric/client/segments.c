@@ -43,12 +43,15 @@ static int subnet_map(struct client_segments *s, size_t bytes, int fd)
 	return 0;
 }
 
-/* Maps all slots, and of the traffic behind them only our own. */
+/* Maps all slots, and of the traffic behind them only our own.  A slot past the last one: we have
+ * none, and only look. */
 static int slots_map(struct client_segments *s, uint16_t slot, int fd)
 {
-	int ret = segment_map(fd, SLOTS_BYTES, PROT_READ | PROT_WRITE, &s->slots);
+	const bool looks = slot >= REGISTRY_SLOTS;
+	int ret =
+		segment_map(fd, SLOTS_BYTES, looks ? PROT_READ : PROT_READ | PROT_WRITE, &s->slots);
 
-	if (ret)
+	if (ret || looks)
 		return ret;
 	return segment_map_at(fd, registry_traffic_offset(slot), sizeof(*s->traffic),
 			      PROT_READ | PROT_WRITE, &s->traffic);
@@ -58,7 +61,7 @@ static int segments_take(struct client_segments *s, const struct msg_hello_reply
 {
 	int ret;
 
-	if (r->nports > SLOT_PORTS || r->slot >= REGISTRY_SLOTS ||
+	if (r->nports > SLOT_PORTS || r->slot > REGISTRY_SLOTS ||
 	    r->slots_bytes < registry_traffic_offset(REGISTRY_SLOTS) ||
 	    r->registry_bytes != sizeof(struct registry))
 		return -EBADMSG;
@@ -96,7 +99,7 @@ void client_segments_unmap(struct client_segments *s)
 	*s = (struct client_segments){0};
 }
 
-int client_segments_map(struct client_segments *s, const struct msg_hello_reply *r,
+static int segments_map(struct client_segments *s, const struct msg_hello_reply *r,
 			const int fds[MSG_MAX_FDS])
 {
 	int ret = segments_take(s, r, fds);
@@ -104,4 +107,27 @@ int client_segments_map(struct client_segments *s, const struct msg_hello_reply 
 	if (ret)
 		client_segments_unmap(s);
 	return ret;
+}
+
+int client_segments_map(struct client_segments *s, const struct msg_hello_reply *r,
+			const int fds[MSG_MAX_FDS])
+{
+	return r->slot < REGISTRY_SLOTS ? segments_map(s, r, fds) : -EBADMSG;
+}
+
+int client_segments_map_to_look(struct client_segments *s, const struct msg_info_reply *info,
+				const struct msg_host_reply *host, const int fds[MSG_MAX_FDS])
+{
+	struct msg_hello_reply r = {
+		.slot = REGISTRY_SLOTS,
+		.nports = (uint16_t)host->nports,
+		.registry_bytes = info->registry_bytes,
+		.subnet_bytes = info->subnet_bytes,
+		.slots_bytes = info->slots_bytes,
+	};
+
+	if (host->nports > SLOT_PORTS)
+		return -EBADMSG;
+	memcpy(r.rows, host->rows, sizeof(r.rows));
+	return segments_map(s, &r, fds);
 }
