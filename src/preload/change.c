@@ -22,8 +22,10 @@
 #include <utime.h>
 
 #include "driver/cdev.h"
+#include "driver/netlink/netlink.h"
 #include "fabric/device_tree.h"
 #include "preload/program_memory.h"
+#include "preload/socket.h"
 #include "preload/tree.h"
 
 int __xmknod(int version, const char *path, mode_t mode, dev_t *dev);
@@ -391,7 +393,7 @@ static bool makes_name(int fd, const struct sockaddr *address, socklen_t len,
 	socklen_t bytes = sizeof(domain);
 
 	if (!tree_active() || len <= offsetof(struct sockaddr_un, sun_path) ||
-	    len > sizeof(*name) || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) ||
+	    len > sizeof(*name) || real(getsockopt)(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) ||
 	    domain != AF_UNIX || !program_read(name, address, len))
 		return false;
 	((char *)name)[len] = '\0';
@@ -408,6 +410,8 @@ exported int bind(int fd, const struct sockaddr *address, socklen_t len)
 	struct tree_path t;
 	const char *mapped;
 
+	if (unlikely(netlink_is(fd)))
+		return socket_bind(fd, address, len);
 	if (!makes_name(fd, address, len, &a.name)) {
 		errno = saved_errno;
 		return real(bind)(fd, address, len);

@@ -24,6 +24,8 @@
 #include "base/thread.h"
 #include "base/descriptor.h"
 #include "driver/cdev.h"
+#include "driver/netlink/netlink.h"
+#include "preload/socket.h"
 #include "preload/tree.h"
 #include "preload/wait.h"
 
@@ -86,7 +88,7 @@ exported ssize_t write(int fd, const void *buf, size_t count)
 	if (!cdev_is_ours(fd))
 		return real(write)(fd, buf, count);
 	pthread_testcancel();
-	return cdev_write(fd, buf, count);
+	return netlink_is(fd) ? socket_write(fd, buf, count) : cdev_write(fd, buf, count);
 }
 
 /* We treat hidden descriptors as if they were not there, because the program did not open them. */

@@ -9,16 +9,27 @@
 #include <unistd.h>
 
 #include "driver/cdev.h"
+#include "driver/netlink/netlink.h"
+#include "preload/socket.h"
 
 ssize_t __read_chk(int fd, void *buf, size_t count, size_t buf_len);
 ssize_t __pread_chk(int fd, void *buf, size_t count, off_t offset, size_t buf_len);
 ssize_t __pread64_chk(int fd, void *buf, size_t count, __off64_t offset, size_t buf_len);
 
+/* Returns true if the read has been made. */
+static bool device_read(int fd, void *buf, size_t count, ssize_t *n)
+{
+	if (!netlink_is(fd))
+		return cdev_read(fd, buf, count, n);
+	*n = socket_read(fd, buf, count);
+	return true;
+}
+
 exported ssize_t read(int fd, void *buf, size_t count)
 {
 	ssize_t n;
 
-	if (!cdev_event_comes(fd) && cdev_is_ours(fd) && cdev_read(fd, buf, count, &n))
+	if (!cdev_event_comes(fd) && cdev_is_ours(fd) && device_read(fd, buf, count, &n))
 		return n;
 	return real(read)(fd, buf, count);
 }
@@ -28,7 +39,7 @@ exported ssize_t __read_chk(int fd, void *buf, size_t count, size_t buf_len)
 	ssize_t n;
 
 	/* If the count is larger than the buffer, libc ends the program, as it would without us. */
-	if (cdev_is_ours(fd) && count <= buf_len && cdev_read(fd, buf, count, &n))
+	if (cdev_is_ours(fd) && count <= buf_len && device_read(fd, buf, count, &n))
 		return n;
 	return real(__read_chk)(fd, buf, count, buf_len);
 }

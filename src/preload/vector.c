@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "driver/cdev.h"
+#include "driver/netlink/netlink.h"
 #include "preload/program_memory.h"
+#include "preload/socket.h"
 
 static ssize_t element_read(int fd, const struct iovec *e)
 {
@@ -56,8 +58,16 @@ static bool is_moved_here(int fd, int count)
 	return cdev_is_ours(fd) && count >= 0 && count <= IOV_MAX && cdev_moves_bytes(fd);
 }
 
+/* Sockets know vectors. */
+static bool is_socket(int fd, int count)
+{
+	return count >= 0 && count <= IOV_MAX && netlink_is(fd);
+}
+
 exported ssize_t readv(int fd, const struct iovec *vector, int count)
 {
+	if (unlikely(is_socket(fd, count)))
+		return socket_readv(fd, vector, count);
 	if (is_moved_here(fd, count))
 		return vector_move(fd, vector, count, element_read);
 	if (cdev_is_ours(fd))
@@ -86,6 +96,10 @@ READS_VECTOR_AT(preadv64v2,
 
 exported ssize_t writev(int fd, const struct iovec *vector, int count)
 {
+	if (unlikely(is_socket(fd, count))) {
+		pthread_testcancel();
+		return socket_writev(fd, vector, count);
+	}
 	if (!is_moved_here(fd, count))
 		return real(writev)(fd, vector, count);
 	pthread_testcancel();

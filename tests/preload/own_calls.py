@@ -7,8 +7,9 @@ import sys
 
 # A reason, and the functions that tell nothing of files by their paths.
 CALLED = {
-    "by descriptor: its own are hidden, or in no table": "close dup3 epoll_ctl epoll_wait fcntl64 ioctl poll ppoll "
-                                                         "pread64 read write",
+    "by descriptor: its own are hidden, or in no table": "bind close connect dup3 epoll_ctl epoll_wait fcntl64 "
+                                                         "getsockname ioctl poll ppoll pread64 read recv "
+                                                         "recvmsg sendmsg setsockopt write",
     "keep the driver's handlers outermost": "__sysv_signal pthread_sigmask sigaction sigaltstack signal sigsuspend",
     "leave the path as it is": "dlopen execve",
     "take no path": "pthread_cancel socket",

@@ -40,6 +40,21 @@ enum {
 #define SPEED_NDR 128u
 enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
+uint64_t udevice_cap_flags(bool ethernet)
+{
+	const uint64_t both = IB_UVERBS_DEVICE_BAD_PKEY_CNTR | IB_UVERBS_DEVICE_BAD_QKEY_CNTR |
+			      IB_UVERBS_DEVICE_AUTO_PATH_MIG | IB_UVERBS_DEVICE_CHANGE_PHY_PORT |
+			      IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT | IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
+			      IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW |
+			      IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_XRC |
+			      IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS |
+			      IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING;
+
+	return both |
+	       (ethernet ? IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING
+			 : 0);
+}
+
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
 {
 	const struct subnet_port *port = ufile_port(f);
@@ -59,13 +74,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.hw_ver = model->hw_rev,
 		.max_qp = ADAPTER_MAX_QP,
 		.max_qp_wr = ADAPTER_MAX_QP_WR,
-		.device_cap_flags =
-			IB_UVERBS_DEVICE_BAD_PKEY_CNTR | IB_UVERBS_DEVICE_BAD_QKEY_CNTR |
-			IB_UVERBS_DEVICE_AUTO_PATH_MIG | IB_UVERBS_DEVICE_CHANGE_PHY_PORT |
-			IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT | IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
-			IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW |
-			IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_XRC |
-			IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
+		.device_cap_flags = (uint32_t)udevice_cap_flags(port->ethernet),
 		.max_sge = ADAPTER_MAX_SGE,
 		.max_sge_rd = ADAPTER_MAX_SGE,
 		.max_cq = ADAPTER_MAX_CQ,
@@ -88,9 +97,6 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.max_mcast_qp_attach = ADAPTER_MAX_MCAST_QPS,
 		.max_total_mcast_qp_attach = ADAPTER_MAX_MCAST_GROUPS * ADAPTER_MAX_MCAST_QPS,
 	};
-	if (port->ethernet)
-		d->device_cap_flags |=
-			IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING;
 }
 
 static int cmd_query_device(struct ureq *req)
@@ -139,8 +145,7 @@ static int cmd_query_device_ex(struct ureq *req)
 		return -EINVAL;
 	fill_device(req->file, &resp.base);
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
-	resp.device_cap_flags_ex =
-		resp.base.device_cap_flags | IB_UVERBS_DEVICE_PCI_WRITE_END_PADDING;
+	resp.device_cap_flags_ex = udevice_cap_flags(ufile_port(req->file)->ethernet);
 	resp.odp_caps.general_caps = ODP_SUPPORT | ODP_IMPLICIT;
 	resp.odp_caps.per_transport_caps.rc_odp_caps = ODP_RELIABLE;
 	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_SEND;

@@ -13,6 +13,9 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
 int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 
+/* What the device can do, as IBV_DEVICE_* and the flags of the extended query. */
+uint64_t udevice_cap_flags(bool ethernet);
+
 /* All families. */
 extern const struct uverbs_family *const uverbs_families[];
 extern const size_t uverbs_families_count;

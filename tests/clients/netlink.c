@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * netlink socket|hold N: sockets of RDMA netlink as the kernel's behave, on any device there is; or N
+ * queue pairs, held until the program is killed.
+ *
+ * "socket" asks nothing that only softhca's devices would say, so it may run on a machine with others.
+ */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/rdma_netlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "check.h"
+
+#define BYTES 8192u
+#define BAD   ((void *)8)
+
+struct request {
+	struct nlmsghdr head;
+	uint8_t attrs[64];
+};
+
+static int family_open(int type)
+{
+	int fd = socket(AF_NETLINK, type, NETLINK_RDMA);
+
+	if (fd < 0)
+		SKIP("no RDMA netlink: %s", strerror(errno));
+	return fd;
+}
+
+static struct request request_of(unsigned client, unsigned op, unsigned flags)
+{
+	return (struct request){.head = {.nlmsg_len = NLMSG_HDRLEN,
+					 .nlmsg_type = (uint16_t)RDMA_NL_GET_TYPE(client, op),
+					 .nlmsg_flags = (uint16_t)flags,
+					 .nlmsg_seq = 77}};
+}
+
+static void request_add(struct request *r, uint16_t type, const void *value, size_t n)
+{
+	struct nlattr attr = {(uint16_t)(NLA_HDRLEN + n), type};
+	uint8_t *at = (uint8_t *)r + r->head.nlmsg_len;
+
+	memcpy(at, &attr, sizeof(attr));
+	memcpy(at + NLA_HDRLEN, value, n);
+	r->head.nlmsg_len += (uint32_t)NLA_ALIGN(NLA_HDRLEN + n);
+}
+
+static void request_send(int fd, const struct request *r)
+{
+	CHECK(send(fd, r, r->head.nlmsg_len, 0) == (ssize_t)r->head.nlmsg_len);
+}
+
+/* The next datagram's first message, of which there must be one. */
+static const struct nlmsghdr *answer_take(int fd, ssize_t *n)
+{
+	static _Alignas(8) uint8_t buf[BYTES];
+
+	*n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+	CHECK_SAY(*n >= (ssize_t)NLMSG_HDRLEN, "%zd, %s", *n, strerror(errno));
+	return (const void *)buf;
+}
+
+/* The error that a request is answered with; 0: it was acknowledged. */
+static int error_of(int fd, const struct request *r)
+{
+	const struct nlmsghdr *head;
+	const struct nlmsgerr *error;
+	ssize_t n;
+
+	request_send(fd, r);
+	do
+		head = answer_take(fd, &n);
+	while (head->nlmsg_type != NLMSG_ERROR);
+	error = (const void *)(head + 1);
+	CHECK(head->nlmsg_seq == 77 && error->msg.nlmsg_seq == 77);
+	CHECK(recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	return error->error;
+}
+
+static int nldev_error(int fd, unsigned op, unsigned flags)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, op, NLM_F_REQUEST | flags);
+
+	return error_of(fd, &r);
+}
+
+static int nldev_error_of(int fd, unsigned op, unsigned flags, uint16_t type, uint32_t value)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, op, NLM_F_REQUEST | flags);
+
+	request_add(&r, type, &value, sizeof(value));
+	return error_of(fd, &r);
+}
+
+/* ---- addresses and options ---- */
+
+static void test_addresses(void)
+{
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK}, b;
+	socklen_t length = sizeof(b);
+	int one = family_open(SOCK_RAW | SOCK_CLOEXEC), two = family_open(SOCK_DGRAM);
+
+	CHECK(!getsockname(one, (struct sockaddr *)&b, &length) && length == sizeof(b));
+	CHECK(b.nl_family == AF_NETLINK && !b.nl_pid && !b.nl_groups);
+	CHECK(!getpeername(one, (struct sockaddr *)&b, &length) && !b.nl_pid);
+	CHECK(bind(one, (struct sockaddr *)&a, 4) < 0 && errno == EINVAL);
+	CHECK(bind(one, BAD, sizeof(a)) < 0 && errno == EFAULT);
+	CHECK(!bind(one, (struct sockaddr *)&a, sizeof(a)));
+	CHECK(!getsockname(one, (struct sockaddr *)&b, &length));
+	CHECK(b.nl_pid == (uint32_t)getpid());
+	a.nl_pid = b.nl_pid + 1;
+	CHECK(bind(one, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == EINVAL);
+	a.nl_pid = 0;
+	CHECK(!bind(two, (struct sockaddr *)&a, sizeof(a)));
+	CHECK(!getsockname(two, (struct sockaddr *)&b, &length));
+	CHECK(b.nl_pid && b.nl_pid != (uint32_t)getpid());
+	a.nl_family = AF_INET;
+	CHECK(bind(two, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == EINVAL);
+	CHECK(getsockname(two, (struct sockaddr *)&b, BAD) < 0 && errno == EFAULT);
+	close(one);
+	close(two);
+}
+
+static void test_options(void)
+{
+	int fd = family_open(SOCK_RAW), on = 1, value = 0;
+	socklen_t length = sizeof(value);
+	static const int switches[] = {NETLINK_EXT_ACK, NETLINK_CAP_ACK, NETLINK_GET_STRICT_CHK};
+
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(!getsockopt(fd, SOL_NETLINK, switches[i], &value, &length) && !value);
+		CHECK(!setsockopt(fd, SOL_NETLINK, switches[i], &on, sizeof(on)));
+		CHECK(!getsockopt(fd, SOL_NETLINK, switches[i], &value, &length) && value == 1);
+	}
+	CHECK(setsockopt(fd, SOL_NETLINK, 99, &on, sizeof(on)) < 0 && errno == ENOPROTOOPT);
+	CHECK(setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, 1) < 0 && errno == EINVAL);
+	CHECK(setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, BAD, sizeof(on)) < 0 && errno == EFAULT);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &length) && value == AF_NETLINK);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &length) && value == NETLINK_RDMA);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &length) && value == SOCK_RAW);
+	value = 32768;
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value, sizeof(value)));
+	close(fd);
+	CHECK(socket(AF_NETLINK, SOCK_STREAM, NETLINK_RDMA) < 0 && errno == ESOCKTNOSUPPORT);
+}
+
+/* ---- errors of requests ---- */
+
+static void test_errors(void)
+{
+	int fd = family_open(SOCK_RAW), error, on = 1;
+	struct request r;
+
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_UNSPEC, 0) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_NUM_OPS + 40, 0) == -EINVAL);
+	r = request_of(RDMA_NL_NUM_CLIENTS, 1, NLM_F_REQUEST);
+	CHECK(error_of(fd, &r) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_GET, 0) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_PORT_GET, 0) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_SYS_GET, NLM_F_DUMP) == -EINVAL);
+	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_GET_CHARDEV, 0) == -EINVAL);
+	CHECK(nldev_error_of(fd, RDMA_NLDEV_CMD_GET, 0, RDMA_NLDEV_ATTR_DEV_INDEX, 4711) ==
+	      -EINVAL);
+	CHECK(nldev_error_of(fd, RDMA_NLDEV_CMD_PORT_GET, 0, RDMA_NLDEV_ATTR_DEV_INDEX, 0) ==
+	      -EINVAL);
+	CHECK(nldev_error_of(fd, RDMA_NLDEV_CMD_RES_CQ_GET, 0, RDMA_NLDEV_ATTR_DEV_INDEX, 0) ==
+	      -EINVAL);
+	error = nldev_error_of(fd, RDMA_NLDEV_CMD_STAT_SET, 0, RDMA_NLDEV_ATTR_DEV_INDEX, 0);
+	CHECK_SAY(geteuid() ? error == -EPERM : error < 0, "%d", error);
+	r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV, NLM_F_REQUEST);
+	request_add(&r, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "nothing", 8);
+	CHECK(error_of(fd, &r) == -EOPNOTSUPP);
+	/* An error repeats the request, unless the program wants it short. */
+	r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET, NLM_F_REQUEST);
+	request_add(&r, RDMA_NLDEV_ATTR_DEV_INDEX, &(uint32_t){4711}, 4);
+	for (int capped = 0; capped < 2; capped++) {
+		const struct nlmsghdr *head;
+		ssize_t n;
+
+		request_send(fd, &r);
+		head = answer_take(fd, &n);
+		CHECK(head->nlmsg_len ==
+		      NLMSG_HDRLEN + 4 + (capped ? NLMSG_HDRLEN : r.head.nlmsg_len));
+		CHECK(!(head->nlmsg_flags & NLM_F_CAPPED) == !capped);
+		CHECK(!setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)));
+	}
+	close(fd);
+}
+
+/* Bad memory, and datagrams that are no messages. */
+static void test_bad_input(void)
+{
+	int fd = family_open(SOCK_RAW);
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST | NLM_F_ACK);
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_pid = 1};
+	struct msghdr m = {.msg_iov = BAD, .msg_iovlen = 1};
+	static const uint8_t noise[200] = {0xff, 0xff, 0xff, 0xff, 1, 2, 3};
+	uint8_t buf[BYTES];
+
+	CHECK(send(fd, BAD, 16, 0) < 0 && errno == EFAULT);
+	CHECK(sendmsg(fd, &m, 0) < 0 && errno == EFAULT);
+	CHECK(sendmsg(fd, BAD, 0) < 0 && errno == EFAULT);
+	CHECK(recvmsg(fd, BAD, MSG_DONTWAIT) < 0 && errno == EFAULT);
+	CHECK(sendto(fd, &r, r.head.nlmsg_len, 0, (void *)&to, sizeof(to)) < 0);
+	CHECK_SAY(errno == ECONNREFUSED || errno == EPERM, "%s", strerror(errno));
+	for (size_t n = 0; n < sizeof(noise); n++)
+		CHECK(send(fd, noise, n, 0) == (ssize_t)n);
+	CHECK(recv(fd, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	request_send(fd, &r);
+	CHECK(recv(fd, BAD, sizeof(buf), MSG_DONTWAIT) < 0 && errno == EFAULT);
+	close(fd);
+}
+
+/* ---- answers ---- */
+
+/* An answer and its acknowledgement, by every way to receive. */
+static void test_receiving(void)
+{
+	int fd = family_open(SOCK_RAW);
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST | NLM_F_ACK);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct sockaddr_nl from;
+	_Alignas(8) uint8_t buf[BYTES], small[4];
+	struct iovec parts[2] = {{small, 4}, {buf, sizeof(buf)}};
+	struct msghdr m = {.msg_name = &from, .msg_iov = parts, .msg_iovlen = 2};
+	socklen_t length = sizeof(from);
+	const struct nlmsghdr *head = (const void *)buf;
+	ssize_t n, whole;
+
+	CHECK(!poll(&p, 1, 0));
+	request_send(fd, &r);
+	CHECK(poll(&p, 1, 0) == 1 && p.revents & POLLIN);
+	whole = recv(fd, small, sizeof(small), MSG_PEEK | MSG_TRUNC);
+	CHECK(whole > (ssize_t)sizeof(small));
+	n = recvfrom(fd, buf, sizeof(buf), 0, (void *)&from, &length);
+	CHECK(n == whole && length == sizeof(from));
+	CHECK(from.nl_family == AF_NETLINK && !from.nl_pid && !from.nl_groups);
+	CHECK(head->nlmsg_type == r.head.nlmsg_type && head->nlmsg_seq == 77);
+	CHECK(head->nlmsg_pid == (uint32_t)getpid());
+	/* The acknowledgement may have come in the same datagram. */
+	if ((size_t)n == NLMSG_ALIGN(head->nlmsg_len)) {
+		m.msg_namelen = sizeof(from);
+		n = recvmsg(fd, &m, 0);
+		CHECK(n > (ssize_t)NLMSG_HDRLEN && m.msg_namelen == sizeof(from) && !m.msg_flags);
+	}
+	CHECK(!poll(&p, 1, 0));
+	parts[0] = (struct iovec){&r, 10};
+	parts[1] = (struct iovec){(uint8_t *)&r + 10, r.head.nlmsg_len - 10};
+	CHECK(writev(fd, parts, 2) == (ssize_t)r.head.nlmsg_len);
+	CHECK(read(fd, small, sizeof(small)) == sizeof(small));
+	close(fd);
+}
+
+static void *answer_await(void *arg)
+{
+	static _Alignas(8) uint8_t buf[BYTES];
+
+	return (void *)recv(*(int *)arg, buf, sizeof(buf), 0);
+}
+
+/* A thread that waits for the answer of another's request; a child that asks by its parent's socket. */
+static void test_sharing(void)
+{
+	int fd = family_open(SOCK_RAW), status;
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET, NLM_F_REQUEST | NLM_F_DUMP);
+	pthread_t thread;
+	void *got;
+	ssize_t n;
+	pid_t child;
+
+	CHECK(!pthread_create(&thread, NULL, answer_await, &fd));
+	usleep(20000);
+	request_send(fd, &r);
+	CHECK(!pthread_join(thread, &got) && (ssize_t)got > (ssize_t)NLMSG_HDRLEN);
+	close(fd);
+	fd = family_open(SOCK_RAW);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		request_send(fd, &r);
+		answer_take(fd, &n);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(dup2(fd, 100) == 100 && !close(fd));
+	request_send(100, &r);
+	answer_take(100, &n);
+	close(100);
+}
+
+/* Many answers that nobody takes: none is lost, and they come in order. */
+static void test_full_queue(void)
+{
+	int fd = family_open(SOCK_RAW | SOCK_NONBLOCK);
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST);
+	_Alignas(8) uint8_t buf[BYTES];
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < 3000; i++) {
+		r.head.nlmsg_seq = i;
+		request_send(fd, &r);
+	}
+	for (ssize_t n; (n = recv(fd, buf, sizeof(buf), 0)) > 0;)
+		for (ssize_t at = 0; at < n;) {
+			const struct nlmsghdr *head = (const void *)(buf + at);
+
+			CHECK_SAY(head->nlmsg_seq == next, "%u after %u", head->nlmsg_seq, next);
+			next++;
+			at += NLMSG_ALIGN(head->nlmsg_len);
+		}
+	CHECK_SAY(errno == EAGAIN && next == 3000, "%u answers", next);
+	close(fd);
+}
+
+/* ---- queue pairs ---- */
+
+static void hold(unsigned n)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct ibv_context *context = devices ? ibv_open_device(devices[0]) : NULL;
+	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
+	struct ibv_cq *cq = pd ? ibv_create_cq(context, 16, NULL, NULL, 0) : NULL;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+
+	CHECK(cq);
+	for (unsigned i = 0; i < n; i++)
+		CHECK(ibv_create_qp(pd, &attr));
+	printf("held\n");
+	fflush(stdout);
+	pause();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "hold")) {
+		hold((unsigned)strtoul(argv[2], NULL, 10));
+		return 1;
+	}
+	if (argc != 2 || strcmp(argv[1], "socket") != 0)
+		return 2;
+	test_addresses();
+	test_options();
+	test_errors();
+	test_bad_input();
+	test_receiving();
+	test_sharing();
+	test_full_queue();
+	return 0;
+}
