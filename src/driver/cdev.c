@@ -27,6 +27,7 @@
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/userfault.h"
+#include "driver/ucma/ucma.h"
 #include "driver/umad/umad.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/objects.h"
@@ -42,6 +43,7 @@ static const struct {
 	{"umad", umad_device_open, false},
 	{"issm", issm_device_open, true},
 	{"uio", uio_file_open, false},
+	{"rdma_cm", ucma_file_open, false},
 };
 
 static int to_errno(long ret)

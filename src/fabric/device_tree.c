@@ -19,7 +19,7 @@ const char *device_tree_own(const char *path)
 	static const char *const own[] = {
 		"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
 		"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
-		"/dev/infiniband",
+		"/sys/class/misc/rdma_cm",   "/dev/infiniband",
 	};
 
 	for (size_t i = 0; i < array_size(own); i++) {

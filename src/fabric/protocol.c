@@ -68,6 +68,10 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 		{[MSG_REQUEST] = {BODY(msg_umad_in_flight), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_UMAD_ADOPT] = {[MSG_REQUEST] = {BODY(msg_umad_adopt), 0},
 			    [MSG_REPLY] = {BODY(msg_umad_adopt_reply), 1}},
+	[MSG_CM_OPEN] = {[MSG_REQUEST] = {BODY(msg_cm_open), 0},
+			 [MSG_REPLY] = {BODY(msg_cm_open_reply), 1}},
+	[MSG_CM_CALL] = {[MSG_REQUEST] = {BODY(msg_cm_call), 0},
+			 [MSG_REPLY] = {BODY(msg_cm_call_reply), 0}},
 };
 
 enum msg_kind msg_kind(const struct msg *m)
@@ -118,6 +122,8 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_UMAD_FETCH] = "UMAD_FETCH",
 		[MSG_UMAD_IN_FLIGHT] = "UMAD_IN_FLIGHT",
 		[MSG_UMAD_ADOPT] = "UMAD_ADOPT",
+		[MSG_CM_OPEN] = "CM_OPEN",
+		[MSG_CM_CALL] = "CM_CALL",
 	};
 
 	return (unsigned)type < MSG_TYPES ? names[type] : "unknown";

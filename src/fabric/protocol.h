@@ -13,13 +13,14 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "fabric/cm.h"
 #include "fabric/options.h"
 #include "fabric/umad.h"
 #include "prm/mad.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 19u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 20u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -83,6 +84,9 @@ enum msg_type {
 	MSG_UMAD_FETCH,	    /* get a received message that is too long for the socket */
 	MSG_UMAD_IN_FLIGHT, /* ask whether this send would be a duplicate */
 	MSG_UMAD_ADOPT,	    /* ask which file a descriptor from execve or a peer belongs to */
+	/* For files of rdma_cm; fabric/cm.h. */
+	MSG_CM_OPEN,
+	MSG_CM_CALL,
 	MSG_TYPES,
 };
 /* For traces. */
@@ -295,6 +299,10 @@ struct msg {
 		struct msg_umad_in_flight umad_in_flight;
 		struct msg_umad_adopt umad_adopt;
 		struct msg_umad_adopt_reply umad_adopt_reply;
+		struct msg_cm_open cm_open;
+		struct msg_cm_open_reply cm_open_reply;
+		struct msg_cm_call cm_call;
+		struct msg_cm_call_reply cm_call_reply;
 	};
 };
 

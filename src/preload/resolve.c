@@ -34,6 +34,7 @@
 static const char *const shared[] = {
 	"/sys/bus/pci/devices",
 	"/sys/bus/pci/drivers/mlx5_core",
+	"/sys/class/misc",
 	"/sys/class/net",
 	"/sys/dev/char",
 };

@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "driver/file/cdev_file.h"
+#include "driver/runtime/user.h"
 #include "fabric/protocol.h"
 
 /* ---- the files ---- */
@@ -70,11 +71,3 @@ int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
 
 ssize_t umad_write(struct cdev_file *f, int fd, const void *buf, size_t count);
 ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
-
-/* ---- memory that the program names, which may not be there ---- */
-
-/* From now on our handler of faults, which this installs, finds bad addresses. */
-void user_guard(void);
-/* Each copies n bytes and returns 0 or -EFAULT. */
-int user_load(void *to, const void *from, size_t n) must_check;
-int user_store(void *to, const void *from, size_t n) must_check;

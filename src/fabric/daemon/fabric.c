@@ -458,6 +458,7 @@ static must_check int manage_open(struct fabric *f)
 	if (f->sm_priority)
 		sm_negotiate(&f->sm, f->sm_priority, &f->sma);
 	umad_open(&f->umad, &f->mad, &f->sm);
+	cm_open(&f->cm, &f->mad);
 	f->managed = true;
 	return 0;
 
@@ -473,6 +474,7 @@ static void manage_close(struct fabric *f)
 	if (!f->managed)
 		return;
 	f->managed = false;
+	cm_close(&f->cm);
 	umad_close(&f->umad);
 	sm_close(&f->sm);
 	agents_close(f);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "fabric/attr.h"
+#include "fabric/daemon/cm/cm.h"
 #include "fabric/daemon/loop/loop.h"
 #include "fabric/daemon/node/net.h"
 #include "fabric/daemon/pma/pma.h"
@@ -104,8 +105,9 @@ struct fabric {
 	struct pma pma;
 	struct sm sm;
 	struct umad umad;
+	struct cm cm;
 	struct description_file *descriptions;
-	bool managed; /* whether the five are open */
+	bool managed; /* whether the six are open */
 
 	struct port_end *ends;		 /* per port */
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: counts of processes that are gone */

@@ -416,6 +416,39 @@ static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct 
 	return 0;
 }
 
+/* A file of rdma_cm: its commands come by any connection of the program's. */
+static int answer_cm_open(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	uint64_t token;
+	int64_t host;
+	int ret;
+
+	(void)c;
+	request_terminate(m->cm_open.host, sizeof(m->cm_open.host));
+	host = fabric_find_host(f, m->cm_open.host);
+	if (host < 0)
+		return (int)host;
+	ret = cm_file_open(&f->cm, (uint32_t)host, &token, &a->fds[0]);
+	if (ret)
+		return ret;
+	m->cm_open_reply.token = token;
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
+static int answer_cm_call(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct msg_cm_call_reply reply;
+	int ret = cm_call(&s->fabric->cm, &m->cm_call, &reply);
+
+	(void)c, (void)a;
+	if (!ret)
+		m->cm_call_reply = reply;
+	return ret;
+}
+
 /* The connection itself is the lease.  Its owner looks at the host's device tree next. */
 static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
@@ -661,6 +694,8 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_FETCH] = answer_umad_fetch,
 	[MSG_UMAD_IN_FLIGHT] = answer_umad_in_flight,
 	[MSG_UMAD_ADOPT] = answer_umad_adopt,
+	[MSG_CM_OPEN] = answer_cm_open,
+	[MSG_CM_CALL] = answer_cm_call,
 };
 
 /* A process may tell this of its own ports only. */

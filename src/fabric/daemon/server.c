@@ -347,7 +347,7 @@ int server_open(struct server *s, struct fabric *f, int lock)
  * so do files that programs hold without a connection. */
 static bool nobody_left(struct server *s)
 {
-	if (s->nconns || s->fabric->umad.nfiles || s->stay || !s->served)
+	if (s->nconns || s->fabric->umad.nfiles || s->fabric->cm.nfiles || s->stay || !s->served)
 		return false;
 	listener_accept_all(s);
 	return !s->nconns;

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <rdma/rdma_user_cm.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -685,6 +686,29 @@ static void device_write(struct tree *t, const struct subnet_node *node)
 		function_write(t, pci, node->device);
 }
 
+/* The communication manager's file is that of no device. */
+static void cm_device_write(struct tree *t)
+{
+	static const char dir[] = "sys/devices/virtual/misc/rdma_cm";
+	char text[96];
+
+	tree_dir(t, "sys/class/misc");
+	tree_dir(t, "%s", dir);
+	snprintf(text, sizeof(text), "%u:%u\n", CM_MAJOR, CM_MINOR);
+	tree_file(t, text, "%s/dev", dir);
+	snprintf(text, sizeof(text),
+		 "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/rdma_cm\nDEVMODE=0666\n", CM_MAJOR,
+		 CM_MINOR);
+	tree_file(t, text, "%s/uevent", dir);
+	snprintf(text, sizeof(text), "%u\n", RDMA_USER_CM_ABI_VERSION);
+	tree_file(t, text, "%s/abi_version", dir);
+	tree_symlink(t, "../../../../class/misc", "%s/subsystem", dir);
+	tree_symlink(t, "../../devices/virtual/misc/rdma_cm", "sys/class/misc/rdma_cm");
+	tree_symlink(t, "../../devices/virtual/misc/rdma_cm", "sys/dev/char/%u:%u", CM_MAJOR,
+		     CM_MINOR);
+	device_create(t, "dev/infiniband/rdma_cm");
+}
+
 /*
  * tmpfs lists what is newest first, and libibverbs gives the devices in the order of the directory;
  * a program's default is the first.  A file system that orders by a hash cannot be helped.
@@ -727,6 +751,7 @@ static int host_write(const struct fabric *f, uint32_t host, int root)
 	tree_dir(&t, PCI_BUS "/drivers/" PCI_DRIVER);
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
+	cm_device_write(&t);
 	newest_first = h->nhcas > 1 && lists_newest_first(&t);
 	for (uint32_t i = 0; i < h->nhcas; i++)
 		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node +

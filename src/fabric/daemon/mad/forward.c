@@ -52,13 +52,17 @@ static bool method_is_port_agents(const uint8_t *mad)
 {
 	unsigned method = mad[MAD_AT_METHOD];
 
+	if (mad[MAD_AT_CLASS] == MAD_CLASS_CM)
+		return method == MAD_SEND;
 	return method == MAD_GET || method == MAD_SET ||
 	       (method == MAD_TRAP_REPRESS && mad_is_smp(mad));
 }
 
 static struct port_agent *port_agent_of(const struct mad_fabric *f, const struct mad_packet *p)
 {
-	if (!method_is_port_agents(p->mad) || f->net->subnet->ports[p->row].ethernet)
+	/* A port of Ethernet has the communication manager alone. */
+	if (!method_is_port_agents(p->mad) ||
+	    (f->net->subnet->ports[p->row].ethernet && p->mad[MAD_AT_CLASS] != MAD_CLASS_CM))
 		return NULL;
 	return f->port_agents[p->mad[MAD_AT_CLASS]];
 }

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See ucma.h. */
+#include "driver/ucma/ucma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/thread.h"
+#include "driver/file/cdev_file.h"
+#include "driver/runtime/user.h"
+#include "fabric/client/link.h"
+#include "usermem/usermem.h"
+
+struct ucma_file {
+	struct cdev_file cdev;
+	uint64_t token;
+};
+
+static const struct cdev_ops ucma_ops;
+
+static struct ucma_file *ucma_file_of(struct cdev_file *f)
+{
+	return container_of(f, struct ucma_file, cdev);
+}
+
+/* ---- requests to the daemon ---- */
+
+/* One connection for all files of the process: connecting takes as long as a command. */
+static struct {
+	pthread_mutex_t lock; /* guards sock */
+	struct hidden sock;
+	_Atomic(pid_t) owner; /* the process that has them; 0: none yet */
+} ucma_link = {.lock = PTHREAD_MUTEX_INITIALIZER, .sock = HIDDEN_NONE};
+
+/* A child of fork begins anew: a thread that is not there may hold the lock. */
+static void ucma_link_lock(void)
+{
+	const pid_t self = getpid();
+
+	if (atomic_load(&ucma_link.owner) != self) {
+		pthread_mutex_init(&ucma_link.lock, NULL);
+		ucma_link.sock = HIDDEN_NONE;
+		atomic_store(&ucma_link.owner, self);
+	}
+	pthread_mutex_lock(&ucma_link.lock);
+}
+
+/* Makes a request; the reply replaces it.  Returns 0, what the daemon says, or -EIO without it. */
+static int ucma_ask(struct msg *m)
+{
+	no_cancellation();
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS], ret;
+
+	if (!env)
+		return -ENODEV;
+	ucma_link_lock();
+	if (hidden_ours(&ucma_link.sock)) {
+		ret = link_call(ucma_link.sock.fd, m, MSG_CM_CALL, fds);
+	} else {
+		ret = link_open(env->dir, NULL, m, MSG_CM_CALL, fds);
+		if (ret >= 0) {
+			ucma_link.sock = hidden_keep(ret);
+			ret = 0;
+		}
+	}
+	if (ret == -ECONNRESET || ret == -EPIPE || ret == -ETIMEDOUT || ret == -EBADMSG)
+		hidden_close(&ucma_link.sock);
+	pthread_mutex_unlock(&ucma_link.lock);
+	switch (ret) {
+	case -ECONNRESET:
+	case -ECONNREFUSED:
+	case -EPIPE:
+	case -EBADMSG:
+	case -EPROTO:
+		return -EIO;
+	default:
+		return ret;
+	}
+}
+
+/* ---- commands ---- */
+
+struct ucma_command {
+	uint16_t in;	   /* bytes of the command */
+	uint16_t in_least; /* what the program must say that it gives; 0: anything */
+	uint16_t out;	   /* the least room for an answer; 0: it has none */
+	uint16_t response; /* where in the command the answer's address is */
+};
+
+#define IN(name)  sizeof(struct rdma_ucm_##name)
+#define OUT(name) sizeof(struct rdma_ucm_##name##_resp)
+#define AT(name)  offsetof(struct rdma_ucm_##name, response)
+
+static const struct ucma_command ucma_commands[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = {IN(create_id), 0, OUT(create_id), AT(create_id)},
+	[RDMA_USER_CM_CMD_DESTROY_ID] = {IN(destroy_id), 0, OUT(destroy_id), AT(destroy_id)},
+	[RDMA_USER_CM_CMD_BIND_IP] = {IN(bind_ip), 0, 0, 0},
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = {IN(resolve_ip), 0, 0, 0},
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = {IN(resolve_route), 0, 0, 0},
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = {IN(query), 0,
+					  offsetof(struct rdma_ucm_query_route_resp, ibdev_index),
+					  AT(query)},
+	[RDMA_USER_CM_CMD_CONNECT] = {IN(connect), offsetof(struct rdma_ucm_connect, ece), 0, 0},
+	[RDMA_USER_CM_CMD_LISTEN] = {IN(listen), 0, 0, 0},
+	[RDMA_USER_CM_CMD_ACCEPT] = {IN(accept), offsetof(struct rdma_ucm_accept, ece), 0, 0},
+	[RDMA_USER_CM_CMD_REJECT] = {IN(reject), 0, 0, 0},
+	[RDMA_USER_CM_CMD_DISCONNECT] = {IN(disconnect), 0, 0, 0},
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = {IN(init_qp_attr), 0, sizeof(struct ib_uverbs_qp_attr),
+					   AT(init_qp_attr)},
+	[RDMA_USER_CM_CMD_GET_EVENT] = {IN(get_event), 0,
+					offsetof(struct rdma_ucm_event_resp, reserved),
+					AT(get_event)},
+	[RDMA_USER_CM_CMD_SET_OPTION] = {IN(set_option), 0, 0, 0},
+	[RDMA_USER_CM_CMD_NOTIFY] = {IN(notify), 0, 0, 0},
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = {IN(migrate_id), 0, sizeof(struct rdma_ucm_migrate_resp),
+					 AT(migrate_id)},
+	[RDMA_USER_CM_CMD_QUERY] = {IN(query), 0, sizeof(struct rdma_ucm_query_path_resp),
+				    AT(query)},
+	[RDMA_USER_CM_CMD_BIND] = {IN(bind), 0, 0, 0},
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = {IN(resolve_addr), 0, 0, 0},
+	/* The kernel has it, and we do not yet. */
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = {0, 0, 0, 0},
+};
+
+/* One call of write(2). */
+struct ucma_call {
+	struct ucma_file *file;
+	int fd;
+	const struct ucma_command *command;
+	struct rdma_ucm_cmd_hdr head;
+	struct msg m;
+	void *response;
+};
+
+/* Can the answer be stored?  Then nothing is lost that the program does not get. */
+static bool response_is_there(const struct ucma_call *c)
+{
+	return !user_is_guarded() ||
+	       (usermem_touch(c->response, true) &&
+		usermem_touch((uint8_t *)c->response + c->command->out - 1, true));
+}
+
+/* The value of an option goes behind its command. */
+static int option_load(struct ucma_call *c)
+{
+	struct rdma_ucm_set_option o;
+	const size_t room = sizeof(c->m.cm_call.bytes) - sizeof(o);
+
+	memcpy(&o, c->m.cm_call.bytes, sizeof(o));
+	if (o.optlen > room)
+		return -EINVAL;
+	if (user_load(c->m.cm_call.bytes + sizeof(o), (const void *)(uintptr_t)o.optval, o.optlen))
+		return -EFAULT;
+	c->m.cm_call.in = (uint16_t)(sizeof(o) + o.optlen);
+	return 0;
+}
+
+/* The file that a MIGRATE_ID takes the id from. */
+static int origin_find(struct ucma_call *c, int *fd)
+{
+	struct rdma_ucm_migrate_id m;
+	struct cdev_file *f;
+	int ret = 0;
+
+	memcpy(&m, c->m.cm_call.bytes, sizeof(m));
+	*fd = (int)m.fd;
+	if (syscall(SYS_fcntl, *fd, F_GETFD) < 0)
+		return -ENOENT;
+	f = cdev_table_is_true(*fd) ? cdev_get(*fd) : NULL;
+	if (f && f->ops == &ucma_ops)
+		c->m.cm_call.other = ucma_file_of(f)->token;
+	else
+		ret = -EINVAL;
+	if (f)
+		cdev_put(f);
+	return ret;
+}
+
+/* Takes bytes of events that are gone out of the queue. */
+static void spoilt_take(int fd, uint32_t n)
+{
+	uint8_t byte;
+
+	while (n-- && syscall(SYS_recvfrom, fd, &byte, 1, MSG_DONTWAIT, NULL, NULL) == 1)
+		;
+}
+
+/* Waits for a byte in the socket, which stands for an event, and asks for the event.  Another thread may
+ * have destroyed the id meanwhile. */
+static int event_await(struct ucma_call *c)
+{
+	const struct msg request = c->m;
+	int ret;
+
+	do {
+		uint8_t byte;
+		ssize_t n = recv(c->fd, &byte, 1, 0);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		c->m = request;
+		ret = ucma_ask(&c->m);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+static int ucma_execute(struct ucma_call *c)
+{
+	const uint32_t command = c->head.cmd;
+	int from = c->fd, ret = 0;
+
+	if (command == RDMA_USER_CM_CMD_SET_OPTION)
+		ret = option_load(c);
+	else if (command == RDMA_USER_CM_CMD_MIGRATE_ID)
+		ret = origin_find(c, &from);
+	if (ret)
+		return ret;
+	ret = command == RDMA_USER_CM_CMD_GET_EVENT ? event_await(c) : ucma_ask(&c->m);
+	if (ret)
+		return ret;
+	spoilt_take(from, c->m.cm_call_reply.spoilt);
+	if (!c->command->out)
+		return 0;
+	if (c->m.cm_call_reply.length > c->head.out)
+		c->m.cm_call_reply.length = c->head.out;
+	return user_store(c->response, c->m.cm_call_reply.bytes, c->m.cm_call_reply.length);
+}
+
+/* Reads the command.  Returns 0 or a negative errno. */
+static int command_load(struct ucma_call *c, const uint8_t *buf)
+{
+	uint64_t response;
+
+	if (c->head.out < c->command->out)
+		return -ENOSPC;
+	if (c->head.in < c->command->in_least)
+		return -EINVAL;
+	c->m.cm_call.command = c->head.cmd;
+	/* Those with a shorter form say how much they give; of the others the kernel reads all. */
+	c->m.cm_call.in =
+		c->command->in_least && c->head.in < c->command->in ? c->head.in : c->command->in;
+	c->m.cm_call.out = c->head.out;
+	if (user_load(c->m.cm_call.bytes, buf, c->m.cm_call.in))
+		return -EFAULT;
+	if (!c->command->out)
+		return 0;
+	memcpy(&response, c->m.cm_call.bytes + c->command->response, sizeof(response));
+	c->response = (void *)(uintptr_t)response;
+	return response_is_there(c) ? 0 : -EFAULT;
+}
+
+static ssize_t ucma_write(struct cdev_file *f, int fd, const void *buf, size_t count)
+{
+	struct ucma_call c = {.file = ucma_file_of(f), .fd = fd};
+	int ret;
+
+	if (count < sizeof(c.head))
+		return -EINVAL;
+	if (user_load(&c.head, buf, sizeof(c.head)))
+		return -EFAULT;
+	if (c.head.cmd >= array_size(ucma_commands) || c.head.in + sizeof(c.head) > count)
+		return -EINVAL;
+	c.command = &ucma_commands[c.head.cmd];
+	if (!c.command->in)
+		return -ENOSYS;
+	c.m.cm_call.token = c.file->token;
+	ret = command_load(&c, (const uint8_t *)buf + sizeof(c.head));
+	if (!ret)
+		ret = ucma_execute(&c);
+	return ret ? ret : (ssize_t)count;
+}
+
+/* ---- the file ---- */
+
+static ssize_t ucma_read(struct cdev_file *f, int fd, void *buf, size_t count)
+{
+	(void)f, (void)fd, (void)buf, (void)count;
+	return -EINVAL;
+}
+
+static int ucma_ioctl(struct cdev_file *f, unsigned long request, void *arg)
+{
+	(void)f, (void)request, (void)arg;
+	return -ENOTTY;
+}
+
+static void ucma_fstat(struct cdev_file *f, struct stat *st)
+{
+	(void)f;
+	st->st_mode = S_IFCHR | 0666;
+	st->st_rdev = makedev(CM_MAJOR, CM_MINOR);
+	st->st_size = 0;
+	st->st_blocks = 0;
+}
+
+/* The daemon sees the end of the socket when the last process closes it. */
+static void ucma_last_close(struct cdev_file *f)
+{
+	(void)f;
+}
+
+static void ucma_release(struct cdev_file *f)
+{
+	free(ucma_file_of(f));
+}
+
+static const struct cdev_ops ucma_ops = {
+	.ioctl = ucma_ioctl,
+	.read = ucma_read,
+	.write = ucma_write,
+	.fstat = ucma_fstat,
+	.last_close = ucma_last_close,
+	.release = ucma_release,
+	.shared = true,
+};
+
+/* Gets the socket of a new file; returns it or a negative errno. */
+static int ucma_socket(uint64_t *token)
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS], sock;
+	struct msg m = {0};
+
+	if (!env)
+		return -ENODEV;
+	memcpy(m.cm_open.host, env->host, sizeof(m.cm_open.host));
+	sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_CM_OPEN, fds);
+	if (sock < 0)
+		return sock == -ECONNREFUSED ? -ENXIO : sock;
+	*token = m.cm_open_reply.token;
+	close(sock);
+	return fds[0];
+}
+
+int ucma_file_open(const char *name, int flags)
+{
+	struct ucma_file *f;
+	int fd, ret;
+
+	if (strcmp(name, "rdma_cm") != 0)
+		return -ENOENT;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	user_guard();
+	cdev_file_init(&f->cdev, &ucma_ops);
+	fd = ucma_socket(&f->token);
+	if (fd >= 0)
+		fd = cdev_descriptor(fd, flags);
+	ret = fd < 0 ? fd : cdev_install(fd, &f->cdev);
+	if (!ret)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	free(f);
+	return ret;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a program's files of /dev/infiniband/rdma_cm and the daemon agree on.
+ *
+ * The program's descriptor is a socket that the daemon made for one open.  It carries a byte for each
+ * event, so that poll, epoll, O_NONBLOCK, fork and close work on it as they are; the event itself waits
+ * in the daemon until GET_EVENT asks for it, because destroying or moving an id takes events back.  An
+ * answer says how many bytes such a call has made worthless.
+ *
+ * A command goes as the program wrote it; the structures are those of rdma/rdma_user_cm.h.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* The kernel gives numbers of the misc class as it goes. */
+#define CM_MAJOR 10u
+#define CM_MINOR 58u
+
+#define CM_MOST_IN  304u /* the largest command and the largest answer that there are */
+#define CM_MOST_OUT 512u
+
+/* ---- bodies of MSG_CM_* (fabric/protocol.h) ---- */
+
+struct msg_cm_open {
+	char host[64];
+};
+struct msg_cm_open_reply { /* with the socket */
+	uint64_t token;
+};
+struct msg_cm_call {
+	uint64_t token;
+	uint64_t other; /* MIGRATE_ID: the file that the id comes from */
+	uint32_t command;
+	uint16_t in;  /* bytes of the command that the program has given */
+	uint16_t out; /* and room for the answer */
+	uint8_t bytes[CM_MOST_IN];
+};
+struct msg_cm_call_reply {
+	uint32_t spoilt; /* how many bytes of the socket's queue are of events that are gone */
+	uint32_t length;
+	uint8_t bytes[CM_MOST_OUT];
+};

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which port an address means, and the port numbers of services (docs/connections.md).  In this order:
+ *
+ *   198.18.h.p, 198.19.h.p   port p of host h, as fabric/daemon/address.c numbers them, whatever the
+ *   127.18.h.p, 127.19.h.p   link is; the second form works for TCP sockets of the machine, too
+ *   0.0.0.0, ::, loopback    the first active port of the program's own host
+ *   addresses of the machine the last Ethernet port of the program's own host
+ *   other GIDs of RoCE       the port that has it
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/daemon/cm/id.h"
+
+#define HOSTS_OF_BLOCK 512u
+#define PORTS_OF_HOST  3u /* in a block of addresses */
+
+/* The addresses in front of IPv4 ones. */
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+/* ---- socket addresses ---- */
+
+int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out)
+{
+	struct sockaddr_in6 in6 = {0};
+	struct sockaddr_in in = {0};
+	sa_family_t family;
+
+	*out = (struct cm_address){0};
+	if (size < sizeof(family))
+		return -EINVAL;
+	memcpy(&family, sockaddr, sizeof(family));
+	if (family == AF_INET && size >= sizeof(in)) {
+		memcpy(&in, sockaddr, sizeof(in));
+		memcpy(out->ip + 12, &in.sin_addr, 4);
+		out->port = ntohs(in.sin_port);
+	} else if (family == AF_INET6 && size >= sizeof(in6)) {
+		memcpy(&in6, sockaddr, sizeof(in6));
+		memcpy(out->ip, &in6.sin6_addr, 16);
+		out->port = ntohs(in6.sin6_port);
+		out->flow = in6.sin6_flowinfo;
+		out->scope = in6.sin6_scope_id;
+	} else {
+		return family == AF_INET || family == AF_INET6 ? -EINVAL : -EAFNOSUPPORT;
+	}
+	out->family = family;
+	return 0;
+}
+
+uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES])
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(a->port),
+				   .sin6_flowinfo = a->flow,
+				   .sin6_scope_id = a->scope};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+
+	memset(out, 0, CM_SOCKADDR_BYTES);
+	switch (a->family) {
+	case AF_INET:
+		memcpy(&in.sin_addr, a->ip + 12, 4);
+		memcpy(out, &in, sizeof(in));
+		return sizeof(in);
+	case AF_INET6:
+		memcpy(&in6.sin6_addr, a->ip, 16);
+		memcpy(out, &in6, sizeof(in6));
+		return sizeof(in6);
+	default:
+		return 0;
+	}
+}
+
+bool cm_address_equal(const struct cm_address *a, const struct cm_address *b)
+{
+	return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* The four bytes of an address of IPv4, also where it comes as one of IPv6; NULL: it is none. */
+static const uint8_t *ipv4_of(const struct cm_address *a)
+{
+	if (a->family == AF_INET || !memcmp(a->ip, mapped, sizeof(mapped)))
+		return a->ip + 12;
+	return NULL;
+}
+
+/* The network of the fabric's own addresses; 0: it is not one of them. */
+static bool is_of_fabric(const uint8_t ip[4])
+{
+	return (ip[0] == 198 || ip[0] == 127) && (ip[1] & 0xfe) == 18;
+}
+
+bool cm_address_is_any(const struct cm_address *a)
+{
+	static const uint8_t zeros[16], loopback[16] = {[15] = 1};
+	const uint8_t *ip = ipv4_of(a);
+
+	if (ip)
+		return (!ip[0] && !ip[1] && !ip[2] && !ip[3]) ||
+		       (ip[0] == 127 && !is_of_fabric(ip));
+	return !memcmp(a->ip, zeros, 16) || (a->family == AF_INET6 && !memcmp(a->ip, loopback, 16));
+}
+
+/* Makes one address of the two that mean the same port. */
+static void address_normalize(struct cm_address *a)
+{
+	if (a->family == AF_INET && is_of_fabric(a->ip + 12))
+		a->ip[12] = 198;
+}
+
+/* ---- ports ---- */
+
+static const struct subnet *subnet_of(const struct cm *c)
+{
+	return c->mad->net->subnet;
+}
+
+/* The row of a port of a host by its index there, or SUBNET_NONE. */
+static uint32_t host_port(const struct cm *c, uint32_t host, uint32_t index)
+{
+	const struct subnet *s = subnet_of(c);
+
+	for (uint32_t n = 0; n < s->nnodes; n++) {
+		const struct subnet_node *node = &s->nodes[n];
+
+		if (node->kind != SUBNET_HCA || node->host != host)
+			continue;
+		for (uint32_t i = 0; i < node->nports; i++)
+			if (s->ports[node->first_port + i].host_index == index)
+				return node->first_port + i;
+	}
+	return SUBNET_NONE;
+}
+
+/* Is the address one of the machine's? */
+static bool is_of_machine(const struct cm_address *a)
+{
+	struct ifaddrs *list;
+	bool found = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next) {
+		struct cm_address other;
+
+		found = i->ifa_addr &&
+			!cm_address_read(i->ifa_addr,
+					 i->ifa_addr->sa_family == AF_INET
+						 ? sizeof(struct sockaddr_in)
+						 : sizeof(struct sockaddr_in6),
+					 &other) &&
+			cm_address_equal(a, &other);
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+/* The first active port of a host, and its last Ethernet port. */
+static uint32_t host_first_active(const struct cm *c, uint32_t host)
+{
+	uint32_t row, first = host_port(c, host, 0);
+
+	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++)
+		if (subnet_port_active(subnet_of(c), row))
+			return row;
+	return first;
+}
+
+static uint32_t host_last_ethernet(const struct cm *c, uint32_t host)
+{
+	uint32_t row, last = SUBNET_NONE;
+
+	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++)
+		if (subnet_of(c)->ports[row].ethernet)
+			last = row;
+	return last;
+}
+
+/* The port of an address of the fabric's own. */
+static uint32_t port_of_fabric(const struct cm *c, const uint8_t ip[4])
+{
+	const uint32_t last = ip[3] ? ip[3] - 1u : PORTS_OF_HOST * 255u;
+
+	return host_port(c, last / PORTS_OF_HOST * HOSTS_OF_BLOCK + ((ip[1] & 1u) << 8 | ip[2]),
+			 last % PORTS_OF_HOST);
+}
+
+uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_address *a,
+			 bool *machine)
+{
+	const uint8_t *ip = ipv4_of(a);
+	union ib_gid gid;
+
+	*machine = false;
+	if (ip && is_of_fabric(ip))
+		return port_of_fabric(c, ip);
+	if (cm_address_is_any(a))
+		return host_first_active(c, host);
+	if (is_of_machine(a)) {
+		*machine = true;
+		return host_last_ethernet(c, host);
+	}
+	memcpy(gid.raw, mapped, sizeof(mapped));
+	if (ip)
+		memcpy(gid.raw + 12, ip, 4);
+	else
+		memcpy(gid.raw, a->ip, 16);
+	return subnet_port_by_gid(subnet_of(c), &gid);
+}
+
+void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
+			struct cm_address *out)
+{
+	const struct subnet *s = subnet_of(c);
+	const struct subnet_port *p = &s->ports[row];
+	const uint32_t host = s->nodes[p->node].host;
+	struct subnet_gid_entry e;
+
+	*out = (struct cm_address){.family = family};
+	for (uint32_t i = 0; p->ethernet && subnet_gid(s, row, i, &e); i++) {
+		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
+
+		if (e.type != GID_ROCE_V2 || ipv4 != (family == AF_INET))
+			continue;
+		memcpy(out->ip + (ipv4 ? 12 : 0), e.gid.raw + (ipv4 ? 12 : 0), ipv4 ? 4 : 16);
+		return;
+	}
+	if (family == AF_INET6)
+		memcpy(out->ip, mapped, sizeof(mapped));
+	out->ip[12] = 198;
+	out->ip[13] = (uint8_t)(18 | (host >> 8 & 1));
+	out->ip[14] = (uint8_t)host;
+	out->ip[15] = (uint8_t)(p->host_index + 1 + PORTS_OF_HOST * (host / HOSTS_OF_BLOCK));
+}
+
+/* ---- port numbers ---- */
+
+#define PRIVILEGED_PORTS 1024u
+
+/* The numbers that the kernel gives out by itself. */
+static void local_range(uint32_t *low, uint32_t *high)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+
+	*low = 32768;
+	*high = 60999;
+	if (!f)
+		return;
+	if (fscanf(f, "%u %u", low, high) != 2 || *low < 1 || *high > 65535 || *low > *high) {
+		*low = 32768;
+		*high = 60999;
+	}
+	fclose(f);
+}
+
+int cm_port_check(const struct cm_id *id, bool reuse)
+{
+	const bool any = cm_address_is_any(&id->src);
+	const struct cm *c = id->cm;
+
+	for (const struct cm_id *o = cm_id_next(c, 0); o; o = cm_id_next(c, o->number + 1)) {
+		if (o == id || o->requested || o->ps != id->ps || o->file->host != id->file->host ||
+		    o->src.family == AF_UNSPEC || o->src.port != id->src.port || !o->src.port)
+			continue;
+		if (reuse && o->reuse && o->state != CM_LISTEN)
+			continue;
+		if (id->afonly && o->afonly && id->src.family != o->src.family)
+			continue;
+		if (any || cm_address_is_any(&o->src))
+			return -EADDRNOTAVAIL;
+		if (cm_address_equal(&id->src, &o->src))
+			return -EADDRINUSE;
+	}
+	return 0;
+}
+
+static int port_choose(struct cm_id *id)
+{
+	uint32_t low, high, n, start;
+
+	local_range(&low, &high);
+	n = high - low + 1;
+	start = cm_random(id->cm) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		id->src.port = (uint16_t)(low + (start + i) % n);
+		if (!cm_port_check(id, id->reuse))
+			return 0;
+	}
+	id->src.port = 0;
+	return -EADDRNOTAVAIL;
+}
+
+int cm_port_take(struct cm_id *id, bool privileged)
+{
+	if (!id->src.port)
+		return port_choose(id);
+	if (id->src.port < PRIVILEGED_PORTS && !privileged)
+		return -EACCES;
+	return cm_port_check(id, id->reuse);
+}
+
+int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
+{
+	const struct subnet *s = subnet_of(id->cm);
+	bool machine;
+	int ret;
+
+	if (id->state != CM_IDLE)
+		return -EINVAL;
+	id->src = *a;
+	address_normalize(&id->src);
+	if (!cm_address_is_any(&id->src)) {
+		id->row = cm_address_port(id->cm, id->file->host, &id->src, &machine);
+		ret = machine ? -ENODEV : -EADDRNOTAVAIL;
+		if (id->row == SUBNET_NONE ||
+		    s->nodes[s->ports[id->row].node].host != id->file->host)
+			goto undo;
+	}
+	if (!id->afonly_given)
+		id->afonly = id->src.family == AF_INET;
+	ret = cm_port_take(id, privileged);
+	if (ret)
+		goto undo;
+	id->state = CM_ADDR_BOUND;
+	return 0;
+
+undo:
+	id->src = (struct cm_address){0};
+	id->row = SUBNET_NONE;
+	return ret;
+}
+
+/* ---- targets ---- */
+
+/* A machine's address is the caller's own host, unless only another one has such a service. */
+static uint32_t machine_target(const struct cm_id *id, const struct cm_address *dst, uint32_t own)
+{
+	uint32_t host = UINT32_MAX;
+
+	for (const struct cm_id *o = cm_id_next(id->cm, 0); o;
+	     o = cm_id_next(id->cm, o->number + 1)) {
+		if (!o->listens || o->ps != id->ps || o->src.port != dst->port)
+			continue;
+		if (o->file->host == id->file->host)
+			return own;
+		if (o->file->host < host)
+			host = o->file->host;
+	}
+	return host == UINT32_MAX ? own : host_last_ethernet(id->cm, host);
+}
+
+/* A port of the host from which that one can be reached, with the same index if there is one. */
+static uint32_t source_for(const struct cm *c, uint32_t host, uint32_t to)
+{
+	const struct subnet *s = subnet_of(c);
+	uint32_t row, found = SUBNET_NONE;
+
+	if (s->nodes[s->ports[to].node].host == host)
+		return to;
+	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++) {
+		if (s->ports[row].ethernet != s->ports[to].ethernet ||
+		    !subnet_port_active(s, row) ||
+		    (s->ports[row].ethernet && !subnet_ethernet_reaches(s, row, to)))
+			continue;
+		if (found == SUBNET_NONE || i == s->ports[to].host_index)
+			found = row;
+	}
+	return found;
+}
+
+/* Resolves; the id's addresses are set.  Returns 0, or the status of ADDR_ERROR. */
+static int target_find(struct cm_id *id)
+{
+	const struct subnet *s = subnet_of(id->cm);
+	bool machine;
+	uint32_t to = cm_address_port(id->cm, id->file->host, &id->dst, &machine);
+
+	if (machine && to != SUBNET_NONE)
+		to = machine_target(id, &id->dst, to);
+	if (to == SUBNET_NONE)
+		return machine ? -ENODEV : -ETIMEDOUT;
+	if (id->row == SUBNET_NONE)
+		id->row = source_for(id->cm, id->file->host, to);
+	if (id->row == SUBNET_NONE || s->ports[id->row].ethernet != s->ports[to].ethernet)
+		return -ENETUNREACH;
+	id->peer_row = to;
+	return 0;
+}
+
+int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst)
+{
+	int ret = 0;
+
+	if (id->state == CM_IDLE) {
+		struct cm_address from = *src;
+
+		if (from.family == AF_UNSPEC)
+			from = (struct cm_address){.family = dst->family};
+		ret = cm_bind(id, &from, true);
+	}
+	if (ret)
+		return ret;
+	if (id->state != CM_ADDR_BOUND || id->src.family != dst->family)
+		return -EINVAL;
+	id->dst = *dst;
+	address_normalize(&id->dst);
+	ret = target_find(id);
+	if (ret) {
+		cm_event_tell(id, CM_ADDR_ERROR, ret);
+		return 0;
+	}
+	if (cm_address_is_any(&id->src)) {
+		const uint16_t port = id->src.port;
+
+		cm_address_of_port(id->cm, id->row, id->dst.family, &id->src);
+		id->src.port = port;
+	}
+	if (cm_address_is_any(&id->dst)) {
+		const uint16_t port = id->dst.port;
+
+		cm_address_of_port(id->cm, id->peer_row, id->dst.family, &id->dst);
+		id->dst.port = port;
+	}
+	id->state = CM_ADDR_IS_RESOLVED;
+	cm_event_tell(id, CM_ADDR_RESOLVED, 0);
+	return 0;
+}
+
+/* ---- paths ---- */
+
+#define LIFE_ROCE 18u /* of 4.096 us << n, as Linux 6.1 takes it */
+#define HOPS_ROCE 64u
+
+/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
+static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
+{
+	const struct subnet *s = subnet_of(c);
+	union ib_gid found = {.half = {0, 0}};
+	struct subnet_gid_entry e;
+	bool any = false;
+
+	for (uint32_t i = 0; subnet_gid(s, row, i, &e); i++) {
+		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
+
+		if (e.type != GID_ROCE_V2)
+			continue;
+		if (a->family == AF_INET && ipv4 && !memcmp(e.gid.raw + 12, a->ip + 12, 4))
+			return e.gid;
+		if (a->family == AF_INET6 && !memcmp(e.gid.raw, a->ip, 16))
+			return e.gid;
+		if (!any || (ipv4 && a->family == AF_INET && !found.raw[10]))
+			found = e.gid;
+		any = true;
+	}
+	return found;
+}
+
+static uint8_t rate_of(const struct subnet_port *p)
+{
+	/* Rates of PathRecord in 0.1 Gb/s, by their codes. */
+	static const struct {
+		uint8_t code;
+		uint32_t tenths;
+	} rates[] = {{2, 25},	 {5, 50},    {3, 100},	 {6, 200},   {4, 300},	 {7, 400},
+		     {8, 600},	 {9, 800},   {10, 1200}, {11, 140},  {12, 560},	 {13, 1120},
+		     {14, 1680}, {15, 250},  {16, 1000}, {17, 2000}, {18, 3000}, {19, 280},
+		     {20, 500},	 {21, 4000}, {22, 6000}};
+	const uint64_t tenths = subnet_port_bytes_per_second(p) * 8 / 100000000u;
+	uint8_t code = 2;
+
+	for (size_t i = 0, best = 0; i < array_size(rates); i++)
+		if (rates[i].tenths <= tenths && rates[i].tenths >= best) {
+			best = rates[i].tenths;
+			code = rates[i].code;
+		}
+	return code;
+}
+
+static uint8_t mtu_of(const struct subnet_port *p)
+{
+	const uint32_t mtu = atomic_load_explicit(&p->mtu, memory_order_relaxed);
+
+	return (uint8_t)(mtu ? mtu : IB_MTU_4096);
+}
+
+bool cm_path_find(struct cm_id *id)
+{
+	const struct subnet *s = subnet_of(id->cm);
+	const struct subnet_port *from = &s->ports[id->row], *to = &s->ports[id->peer_row];
+	struct subnet_gid_entry e;
+
+	if (!subnet_port_active(s, id->row) || !subnet_port_active(s, id->peer_row))
+		return false;
+	id->path = (struct cm_path){
+		.there = true,
+		.pkey = SUBNET_PKEY_DEFAULT,
+		.mtu = mtu_of(from) < mtu_of(to) ? mtu_of(from) : mtu_of(to),
+		.rate = rate_of(from),
+		.life = LIFE_ROCE,
+		.traffic_class = id->tos,
+	};
+	if (from->ethernet) {
+		id->path.sgid = gid_of_address(id->cm, id->row, &id->src);
+		id->path.dgid = gid_of_address(id->cm, id->peer_row, &id->dst);
+		id->path.hop_limit = HOPS_ROCE;
+		return true;
+	}
+	id->path.slid = (uint16_t)atomic_load_explicit(&from->lid, memory_order_relaxed);
+	id->path.dlid = (uint16_t)atomic_load_explicit(&to->lid, memory_order_relaxed);
+	id->path.sl = (uint8_t)atomic_load_explicit(&from->sm_sl, memory_order_relaxed);
+	if (subnet_gid(s, id->row, 0, &e))
+		id->path.sgid = e.gid;
+	if (subnet_gid(s, id->peer_row, 0, &e))
+		id->path.dgid = e.gid;
+	return id->path.dlid &&
+	       subnet_route(s, id->row, id->path.dlid, id->peer_row) == SUBNET_ARRIVES;
+}

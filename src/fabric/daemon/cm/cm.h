@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection manager: what the kernel's rdma_cm and ib_cm are to programs (drivers/infiniband/core/
+ * ucma.c, cma.c and cm.c).  Files, ids and events are the programs'; connections are made by MADs of class
+ * 7 between the ports, which the MAD layer carries like all others.
+ */
+#pragma once
+
+#include "fabric/cm.h"
+#include "fabric/daemon/mad/mad.h"
+
+struct cm_file;
+struct cm_id;
+
+#define CM_IDS 65536u /* librdmacm finds its ids by tables of so many */
+
+struct cm {
+	struct mad_fabric *mad;
+	struct port_agent agent; /* gets the messages of all ports */
+	struct cm_file *files;
+	uint32_t nfiles; /* they keep the daemon alive */
+	uint64_t next_token;
+	struct cm_id **ids;	    /* by number; NULL until the first */
+	uint64_t used[CM_IDS / 64]; /* a bit for each number */
+	uint64_t next_tid;
+	uint32_t generation; /* of ids, in the numbers of connections */
+	uint32_t random;     /* state of a small generator: PSNs, ports */
+};
+
+void cm_open(struct cm *c, struct mad_fabric *mad);
+void cm_close(struct cm *c);
+/* Makes a file for a program on that host; the caller closes *fd after it has sent it.  0 or a negative
+ * errno. */
+int cm_file_open(struct cm *c, uint32_t host, uint64_t *token, int *fd) must_check;
+/* Executes a command.  Returns 0 with an answer, or a negative errno as write(2) gives it. */
+int cm_call(struct cm *c, const struct msg_cm_call *call,
+	    struct msg_cm_call_reply *reply) must_check;

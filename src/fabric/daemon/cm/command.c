@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Commands of programs: their structures, and the checks of the kernel's ucma.c in its order. */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/daemon/cm/id.h"
+
+#define MAX_BACKLOG 1024
+
+struct call {
+	struct cm *cm;
+	struct cm_file *file;
+	const struct msg_cm_call *m;
+	struct msg_cm_call_reply *reply;
+};
+
+/* A copy of the command, whose end is zero if the program gave less. */
+#define COMMAND_OF(call, type)                                                               \
+	({                                                                                   \
+		struct type command_ = {0};                                                  \
+		memcpy(&command_, (call)->m->bytes,                                          \
+		       (call)->m->in < sizeof(command_) ? (call)->m->in : sizeof(command_)); \
+		command_;                                                                    \
+	})
+
+static int answer_give(const struct call *call, const void *answer, uint32_t length)
+{
+	memcpy(call->reply->bytes, answer, length);
+	call->reply->length = length;
+	return 0;
+}
+
+/* The id of that number in the caller's file.  0; -ENOENT: there never was one; -EINVAL: it is another
+ * file's. */
+static int id_get(const struct call *call, uint32_t number, struct cm_id **id)
+{
+	*id = cm_id_find(call->cm, number);
+	if (!*id)
+		return -ENOENT;
+	return (*id)->file == call->file ? 0 : -EINVAL;
+}
+
+/* The same for commands that need a device. */
+static int id_get_bound(const struct call *call, uint32_t number, struct cm_id **id)
+{
+	int ret = id_get(call, number, id);
+
+	return ret || (*id)->row != SUBNET_NONE ? ret : -EINVAL;
+}
+
+/* Says how many bytes of the socket are of events that are gone now. */
+static void events_spoilt(const struct call *call, struct cm_file *f, uint32_t n)
+{
+	const uint32_t unsent = f->owed < n ? f->owed : n;
+
+	f->owed -= unsent;
+	call->reply->spoilt += n - unsent;
+}
+
+/* ---- ids ---- */
+
+static int qp_type_of(uint16_t ps, uint8_t asked)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+		return IB_QPT_RC;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return IB_QPT_UD;
+	case RDMA_PS_IB:
+		return asked;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int call_create_id(const struct call *call)
+{
+	const struct rdma_ucm_create_id c = COMMAND_OF(call, rdma_ucm_create_id);
+	const int type = qp_type_of(c.ps, c.qp_type);
+	struct rdma_ucm_create_id_resp r;
+	struct cm_id *id;
+
+	if (type < 0)
+		return type;
+	id = cm_id_make(call->file);
+	if (!id)
+		return -ENOMEM;
+	id->uid = c.uid;
+	id->ps = c.ps;
+	id->qp_type = (uint8_t)type;
+	r.id = id->number;
+	return answer_give(call, &r, sizeof(r));
+}
+
+static int call_destroy_id(const struct call *call)
+{
+	const struct rdma_ucm_destroy_id c = COMMAND_OF(call, rdma_ucm_destroy_id);
+	struct rdma_ucm_destroy_id_resp r;
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	if (ret)
+		return ret;
+	r.events_reported = id->events_taken;
+	events_spoilt(call, id->file, cm_events_drop(id));
+	cm_id_end(id);
+	return answer_give(call, &r, sizeof(r));
+}
+
+static int call_migrate_id(const struct call *call)
+{
+	const struct rdma_ucm_migrate_id c = COMMAND_OF(call, rdma_ucm_migrate_id);
+	struct cm_file *from = cm_file_find(call->cm, call->m->other);
+	struct rdma_ucm_migrate_resp r;
+	struct cm_id *id = cm_id_find(call->cm, c.id);
+
+	if (!id)
+		return -ENOENT;
+	if (!from || id->file != from)
+		return -EINVAL;
+	r.events_reported = id->events_taken;
+	if (from != call->file)
+		events_spoilt(call, from, cm_events_move(id, call->file));
+	return answer_give(call, &r, sizeof(r));
+}
+
+/* ---- addresses ---- */
+
+static int call_bind_ip(const struct call *call)
+{
+	const struct rdma_ucm_bind_ip c = COMMAND_OF(call, rdma_ucm_bind_ip);
+	struct cm_address a;
+	struct cm_id *id;
+	int ret = cm_address_read(&c.addr, sizeof(c.addr), &a);
+
+	if (ret)
+		return -EINVAL;
+	ret = id_get(call, c.id, &id);
+	return ret ? ret : cm_bind(id, &a, true);
+}
+
+static int call_bind(const struct call *call)
+{
+	const struct rdma_ucm_bind c = COMMAND_OF(call, rdma_ucm_bind);
+	struct cm_address a;
+	struct cm_id *id;
+	int ret;
+
+	if (c.reserved || c.addr_size > sizeof(c.addr))
+		return -EINVAL;
+	ret = cm_address_read(&c.addr, c.addr_size, &a);
+	if (ret)
+		return ret;
+	ret = id_get(call, c.id, &id);
+	return ret ? ret : cm_bind(id, &a, true);
+}
+
+static int call_resolve_ip(const struct call *call)
+{
+	const struct rdma_ucm_resolve_ip c = COMMAND_OF(call, rdma_ucm_resolve_ip);
+	struct cm_address src = {0}, dst;
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	if (ret)
+		return ret;
+	if ((c.src_addr.sin6_family && cm_address_read(&c.src_addr, sizeof(c.src_addr), &src)) ||
+	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst))
+		return -EINVAL;
+	return cm_resolve(id, &src, &dst);
+}
+
+static int call_resolve_addr(const struct call *call)
+{
+	const struct rdma_ucm_resolve_addr c = COMMAND_OF(call, rdma_ucm_resolve_addr);
+	struct cm_address src = {0}, dst;
+	struct cm_id *id;
+	int ret;
+
+	if (c.reserved || c.src_size > sizeof(c.src_addr) || c.dst_size > sizeof(c.dst_addr) ||
+	    (c.src_size && cm_address_read(&c.src_addr, c.src_size, &src)) ||
+	    cm_address_read(&c.dst_addr, c.dst_size, &dst))
+		return -EINVAL;
+	ret = id_get(call, c.id, &id);
+	return ret ? ret : cm_resolve(id, &src, &dst);
+}
+
+static int call_resolve_route(const struct call *call)
+{
+	const struct rdma_ucm_resolve_route c = COMMAND_OF(call, rdma_ucm_resolve_route);
+	struct cm_id *id;
+	int ret = id_get_bound(call, c.id, &id);
+
+	if (ret)
+		return ret;
+	if (id->state != CM_ADDR_IS_RESOLVED)
+		return -EINVAL;
+	if (cm_path_find(id)) {
+		id->state = CM_ROUTE_IS_RESOLVED;
+		cm_event_tell(id, CM_ROUTE_RESOLVED, 0);
+	} else {
+		cm_event_tell(id, CM_ROUTE_ERROR, -ETIMEDOUT);
+	}
+	return 0;
+}
+
+static int call_query_route(const struct call *call)
+{
+	const struct rdma_ucm_query c = COMMAND_OF(call, rdma_ucm_query);
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	return ret ? ret : cm_query_route(id, call->m->out, call->reply);
+}
+
+static int call_query(const struct call *call)
+{
+	const struct rdma_ucm_query c = COMMAND_OF(call, rdma_ucm_query);
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	return ret ? ret : cm_query(id, c.option, call->m->out, call->reply);
+}
+
+/* ---- connections ---- */
+
+static int call_connect(const struct call *call)
+{
+	const struct rdma_ucm_connect c = COMMAND_OF(call, rdma_ucm_connect);
+	struct cm_id *id;
+	int ret;
+
+	if (call->m->in < offsetof(struct rdma_ucm_connect, ece) || !c.conn_param.valid)
+		return -EINVAL;
+	ret = id_get_bound(call, c.id, &id);
+	return ret ? ret : cm_connect(id, &c.conn_param);
+}
+
+static int call_listen(const struct call *call)
+{
+	const struct rdma_ucm_listen c = COMMAND_OF(call, rdma_ucm_listen);
+	const struct cm_address any = {.family = AF_INET};
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	if (!ret && id->state == CM_IDLE)
+		ret = cm_bind(id, &any, true);
+	if (ret)
+		return ret;
+	if (id->state != CM_ADDR_BOUND)
+		return -EINVAL;
+	if (id->reuse) {
+		ret = cm_port_check(id, false);
+		if (ret)
+			return ret;
+	}
+	id->backlog = (int32_t)c.backlog > 0 && (int32_t)c.backlog < MAX_BACKLOG
+			      ? (int32_t)c.backlog
+			      : MAX_BACKLOG;
+	id->listens = true;
+	id->state = CM_LISTEN;
+	return 0;
+}
+
+static int call_accept(const struct call *call)
+{
+	const struct rdma_ucm_accept c = COMMAND_OF(call, rdma_ucm_accept);
+	struct cm_id *id;
+	uint64_t uid;
+	int ret;
+
+	if (call->m->in < offsetof(struct rdma_ucm_accept, ece))
+		return -EINVAL;
+	ret = id_get_bound(call, c.id, &id);
+	if (ret)
+		return ret;
+	if (!c.conn_param.valid)
+		return cm_accept(id, NULL);
+	/* From now on the program hears of the id. */
+	uid = id->uid;
+	id->uid = c.uid;
+	ret = cm_accept(id, &c.conn_param);
+	if (ret) {
+		id->uid = uid;
+		cm_request_refuse(id);
+	}
+	return ret;
+}
+
+static int call_reject(const struct call *call)
+{
+	const struct rdma_ucm_reject c = COMMAND_OF(call, rdma_ucm_reject);
+	const uint16_t reason = c.reason ? c.reason : CM_REJECT_CONSUMER;
+	struct cm_id *id;
+	int ret;
+
+	if (reason != CM_REJECT_CONSUMER && reason != CM_REJECT_VENDOR_OPTION)
+		return -EINVAL;
+	ret = id_get_bound(call, c.id, &id);
+	return ret ? ret : cm_reject(id, c.private_data, c.private_data_len, reason);
+}
+
+static int call_disconnect(const struct call *call)
+{
+	const struct rdma_ucm_disconnect c = COMMAND_OF(call, rdma_ucm_disconnect);
+	struct cm_id *id;
+	int ret = id_get_bound(call, c.id, &id);
+
+	return ret ? ret : cm_disconnect(id);
+}
+
+static int call_init_qp_attr(const struct call *call)
+{
+	const struct rdma_ucm_init_qp_attr c = COMMAND_OF(call, rdma_ucm_init_qp_attr);
+	struct ib_uverbs_qp_attr r;
+	struct cm_id *id;
+	int ret;
+
+	if (c.qp_state > IB_QPS_ERR)
+		return -EINVAL;
+	ret = id_get_bound(call, c.id, &id);
+	if (!ret)
+		ret = cm_qp_attr(id, c.qp_state, &r);
+	return ret ? ret : answer_give(call, &r, sizeof(r));
+}
+
+static int call_notify(const struct call *call)
+{
+	const struct rdma_ucm_notify c = COMMAND_OF(call, rdma_ucm_notify);
+	struct cm_id *id;
+	int ret = id_get_bound(call, c.id, &id);
+
+	return ret ? ret : cm_notify(id, c.event);
+}
+
+/* ---- events, options ---- */
+
+static int call_get_event(const struct call *call)
+{
+	struct rdma_ucm_event_resp r;
+	int ret = cm_event_take(call->file, &r);
+
+	if (ret)
+		return ret;
+	return answer_give(call, &r, call->m->out < sizeof(r) ? call->m->out : sizeof(r));
+}
+
+/* The driver has put the option's value behind the command. */
+static int option_read(const struct call *call, const struct rdma_ucm_set_option *c, uint32_t bytes,
+		       uint32_t *value)
+{
+	*value = 0;
+	if (c->optlen != bytes || call->m->in < sizeof(*c) + bytes)
+		return -EINVAL;
+	memcpy(value, call->m->bytes + sizeof(*c), bytes);
+	return 0;
+}
+
+static int option_of_id(const struct call *call, struct cm_id *id,
+			const struct rdma_ucm_set_option *c)
+{
+	uint32_t value;
+	int ret = -ENOSYS;
+
+	switch (c->optname) {
+	case RDMA_OPTION_ID_TOS:
+		ret = option_read(call, c, 1, &value);
+		if (!ret)
+			id->tos = (uint8_t)value;
+		break;
+	case RDMA_OPTION_ID_REUSEADDR:
+		ret = option_read(call, c, 4, &value);
+		if (!ret && id->state != CM_IDLE && id->state != CM_ADDR_BOUND)
+			ret = -EINVAL;
+		if (!ret)
+			id->reuse = value != 0;
+		break;
+	case RDMA_OPTION_ID_AFONLY:
+		ret = option_read(call, c, 4, &value);
+		if (!ret && id->state != CM_IDLE && id->state != CM_ADDR_BOUND)
+			ret = -EINVAL;
+		if (!ret) {
+			id->afonly = value != 0;
+			id->afonly_given = true;
+		}
+		break;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		ret = option_read(call, c, 1, &value);
+		if (!ret) {
+			id->ack_timeout = (uint8_t)(value & 31);
+			id->ack_timeout_given = true;
+		}
+		break;
+	default:
+		break;
+	}
+	return ret;
+}
+
+static int call_set_option(const struct call *call)
+{
+	const struct rdma_ucm_set_option c = COMMAND_OF(call, rdma_ucm_set_option);
+	struct cm_id *id;
+	int ret = id_get(call, c.id, &id);
+
+	if (ret)
+		return ret;
+	return c.level == RDMA_OPTION_ID ? option_of_id(call, id, &c) : -ENOSYS;
+}
+
+/* ---- the table ---- */
+
+static int (*const calls[])(const struct call *call) = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = call_create_id,
+	[RDMA_USER_CM_CMD_DESTROY_ID] = call_destroy_id,
+	[RDMA_USER_CM_CMD_BIND_IP] = call_bind_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = call_resolve_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = call_resolve_route,
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = call_query_route,
+	[RDMA_USER_CM_CMD_CONNECT] = call_connect,
+	[RDMA_USER_CM_CMD_LISTEN] = call_listen,
+	[RDMA_USER_CM_CMD_ACCEPT] = call_accept,
+	[RDMA_USER_CM_CMD_REJECT] = call_reject,
+	[RDMA_USER_CM_CMD_DISCONNECT] = call_disconnect,
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = call_init_qp_attr,
+	[RDMA_USER_CM_CMD_GET_EVENT] = call_get_event,
+	[RDMA_USER_CM_CMD_SET_OPTION] = call_set_option,
+	[RDMA_USER_CM_CMD_NOTIFY] = call_notify,
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = call_migrate_id,
+	[RDMA_USER_CM_CMD_QUERY] = call_query,
+	[RDMA_USER_CM_CMD_BIND] = call_bind,
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = call_resolve_addr,
+};
+
+int cm_call(struct cm *c, const struct msg_cm_call *m, struct msg_cm_call_reply *reply)
+{
+	struct call call = {.cm = c, .file = cm_file_find(c, m->token), .m = m, .reply = reply};
+
+	*reply = (struct msg_cm_call_reply){0};
+	if (!call.file)
+		return -EIO;
+	if (m->command >= array_size(calls) || !calls[m->command] || m->in > sizeof(m->bytes))
+		return -ENOSYS;
+	return calls[m->command](&call);
+}

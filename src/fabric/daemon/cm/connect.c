@@ -1,0 +1,741 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The states of a connection (IBTA volume 1, 12.9), as Linux keeps them: who sends what when a program
+ * asks, when a message comes, and when none comes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/daemon/cm/id.h"
+
+#define RESPONSE_TIMEOUT 20u /* of 4.096 us << n: 4.3 s */
+#define MRA_TIMEOUT_CODE 24u /* the time that a side asks for whose program has not decided yet */
+#define CM_RETRIES	 15u
+#define NS_OF(code)	 (4096ull << (code))
+
+#define SERVICE_PORT_MASK 0xffffu
+
+static const struct subnet *subnet_of(const struct cm *c)
+{
+	return c->mad->net->subnet;
+}
+
+static uint64_t guid_of(const struct cm_id *id)
+{
+	return subnet_node_of(subnet_of(id->cm), id->row)->guid;
+}
+
+/* ---- messages that are repeated ---- */
+
+static void repeat_stop(struct cm_id *id)
+{
+	loop_timer_cancel(id->cm->mad->loop, &id->timer);
+}
+
+static void timer_arm(struct cm_id *id, uint64_t ns)
+{
+	struct loop *l = id->cm->mad->loop;
+
+	loop_timer_arm(l, &id->timer, loop_now(l) + ns);
+}
+
+/* Sends the id's message, and again until something stops that. */
+static void repeat_begin(struct cm_id *id)
+{
+	id->repeat_ns = 2 * NS_OF(id->path.life) + NS_OF(RESPONSE_TIMEOUT);
+	id->repeats = CM_RETRIES;
+	cm_message_send(id, id->message);
+	timer_arm(id, id->repeat_ns);
+}
+
+/* For how long a number is not used again. */
+static void time_wait_begin(struct cm_id *id)
+{
+	repeat_stop(id);
+	id->connection = CONN_TIME_WAIT;
+	timer_arm(id, 2 * NS_OF(id->path.life + 1u));
+}
+
+/* Nobody has answered. */
+static void repeats_are_over(struct cm_id *id)
+{
+	switch (id->connection) {
+	case CONN_REQ_SENT:
+	case CONN_REQ_WAITS:
+	case CONN_REP_SENT:
+	case CONN_REP_WAITS:
+		id->connection = CONN_NONE;
+		id->state = CM_DISCONNECT;
+		cm_event_tell(id, CM_UNREACHABLE, -ETIMEDOUT);
+		return;
+	case CONN_DREQ_SENT:
+		time_wait_begin(id);
+		cm_event_tell(id, CM_DISCONNECTED, -ETIMEDOUT);
+		return;
+	default:
+		return;
+	}
+}
+
+void cm_timer_fired(struct loop *l, struct loop_timer *t)
+{
+	struct cm_id *id = container_of(t, struct cm_id, timer);
+
+	(void)l;
+	if (id->connection == CONN_TIME_WAIT) {
+		id->connection = CONN_NONE;
+		cm_event_tell(id, CM_TIMEWAIT_EXIT, 0);
+	} else if (id->repeats) {
+		id->repeats--;
+		cm_message_send(id, id->message);
+		timer_arm(id, id->repeat_ns);
+	} else {
+		repeats_are_over(id);
+	}
+}
+
+/* ---- what programs ask for ---- */
+
+/* Copies private data of the program to a place that has so much room.  0 or -EINVAL. */
+static int private_put(uint8_t *at, uint32_t room, const uint8_t *data, uint32_t length)
+{
+	if (length > room)
+		return -EINVAL;
+	if (length)
+		memcpy(at, data, length);
+	return 0;
+}
+
+static uint64_t service_of(const struct cm_id *id, uint16_t port)
+{
+	return (uint64_t)id->ps << 16 | port;
+}
+
+static void ip_cm_put(const struct cm_id *id, uint8_t *at)
+{
+	prm_set(at, IP_CM_IP_VERSION, id->src.family == AF_INET ? 4 : 6);
+	prm_set(at, IP_CM_PORT, id->src.port);
+	memcpy(at + IP_CM_AT_SOURCE, id->src.ip, 16);
+	memcpy(at + IP_CM_AT_TARGET, id->dst.ip, 16);
+}
+
+static void req_path_put(const struct cm_id *id, uint8_t *mad)
+{
+	const struct cm_path *path = &id->path;
+	const bool ethernet = subnet_of(id->cm)->ports[id->row].ethernet;
+
+	prm_set(mad, REQ_PKEY, path->pkey);
+	prm_set(mad, REQ_MTU, path->mtu);
+	prm_set(mad, REQ_LOCAL_LID, ethernet ? 0xffff : path->slid);
+	prm_set(mad, REQ_REMOTE_LID, ethernet ? 0xffff : path->dlid);
+	memcpy(mad + REQ_AT_LOCAL_GID, &path->sgid, 16);
+	memcpy(mad + REQ_AT_REMOTE_GID, &path->dgid, 16);
+	prm_set(mad, REQ_FLOW_LABEL, path->flow_label);
+	prm_set(mad, REQ_RATE, path->rate);
+	prm_set(mad, REQ_CLASS, path->traffic_class);
+	prm_set(mad, REQ_HOP_LIMIT, path->hop_limit);
+	prm_set(mad, REQ_SL, path->sl);
+	prm_set(mad, REQ_SUBNET_LOCAL, !ethernet);
+	prm_set(mad, REQ_ACK_TIMEOUT, path->life + 1u);
+}
+
+/* Takes what a program says of its end. */
+static void parameters_take(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	id->qpn = p->qp_num & IB_QPN_MASK;
+	id->srq = p->srq != 0;
+	id->responder_resources = p->responder_resources;
+	id->initiator_depth = p->initiator_depth;
+	id->flow_control = p->flow_control;
+	id->retries = p->retry_count < 7 ? p->retry_count : 7;
+	id->rnr_retries = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7;
+}
+
+int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	uint8_t *mad = id->message;
+	int ret;
+
+	if (id->state != CM_ROUTE_IS_RESOLVED)
+		return -EINVAL;
+	if (id->qp_type == IB_QPT_UD)
+		return -EOPNOTSUPP;
+	parameters_take(id, p);
+	id->psn = cm_random(id->cm) & 0xffffff;
+	cm_message_begin(id, mad, CM_REQ);
+	prm_set(mad, REQ_SERVICE_ID, service_of(id, id->dst.port));
+	prm_set(mad, REQ_CA_GUID, guid_of(id));
+	prm_set(mad, REQ_QPN, id->qpn);
+	prm_set(mad, REQ_RESPONDER, id->responder_resources);
+	prm_set(mad, REQ_INITIATOR, id->initiator_depth);
+	prm_set(mad, REQ_REMOTE_TIMEOUT, RESPONSE_TIMEOUT);
+	prm_set(mad, REQ_TRANSPORT, id->qp_type == IB_QPT_UC);
+	prm_set(mad, REQ_FLOW_CONTROL, id->flow_control != 0);
+	prm_set(mad, REQ_PSN, id->psn);
+	prm_set(mad, REQ_LOCAL_TIMEOUT, RESPONSE_TIMEOUT);
+	prm_set(mad, REQ_RETRIES, id->retries);
+	prm_set(mad, REQ_RNR_RETRIES, id->rnr_retries);
+	prm_set(mad, REQ_CM_RETRIES, CM_RETRIES);
+	prm_set(mad, REQ_SRQ, id->srq);
+	req_path_put(id, mad);
+	ip_cm_put(id, mad + REQ_AT_PRIVATE);
+	ret = private_put(mad + REQ_AT_PRIVATE + IP_CM_BYTES, REQ_PRIVATE_BYTES - IP_CM_BYTES,
+			  p->private_data, p->private_data_len);
+	if (ret)
+		return ret;
+	id->state = CM_CONNECT;
+	id->connection = CONN_REQ_SENT;
+	repeat_begin(id);
+	return 0;
+}
+
+/* The answer of a program to a request: a REP. */
+static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	uint8_t *mad = id->message;
+	int ret;
+
+	if (id->connection != CONN_REQ_RECEIVED)
+		return -EINVAL;
+	parameters_take(id, p);
+	cm_message_begin(id, mad, CM_REP);
+	prm_set(mad, REP_QPN, id->qpn);
+	prm_set(mad, REP_PSN, id->psn);
+	prm_set(mad, REP_RESPONDER, id->responder_resources);
+	prm_set(mad, REP_INITIATOR, id->initiator_depth);
+	prm_set(mad, REP_ACK_DELAY, 15);
+	prm_set(mad, REP_FAILOVER, 1);
+	prm_set(mad, REP_FLOW_CONTROL, id->flow_control != 0);
+	prm_set(mad, REP_RNR_RETRIES, id->rnr_retries);
+	prm_set(mad, REP_SRQ, id->srq);
+	prm_set(mad, REP_CA_GUID, guid_of(id));
+	ret = private_put(mad + REP_AT_PRIVATE, REP_PRIVATE_BYTES, p->private_data,
+			  p->private_data_len);
+	if (ret)
+		return ret;
+	id->connection = CONN_REP_SENT;
+	repeat_begin(id);
+	return 0;
+}
+
+/* The answer to a REP: the connection stands. */
+static void rtu_send(struct cm_id *id)
+{
+	cm_message_begin(id, id->message, CM_RTU);
+	cm_message_send(id, id->message);
+}
+
+int cm_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	if (p)
+		return request_accept(id, p);
+	if (id->connection != CONN_REP_RECEIVED)
+		return -EINVAL;
+	id->connection = CONN_ESTABLISHED;
+	rtu_send(id);
+	return 0;
+}
+
+static void rej_make(struct cm_id *id, uint8_t *mad, uint16_t reason)
+{
+	cm_message_begin(id, mad, CM_REJ);
+	prm_set(mad, REJ_WHAT,
+		id->connection == CONN_REQ_RECEIVED   ? CM_ANSWERS_REQ
+		: id->connection == CONN_REP_RECEIVED ? CM_ANSWERS_REP
+						      : CM_ANSWERS_OTHER);
+	prm_set(mad, REJ_REASON, reason);
+}
+
+int cm_reject(struct cm_id *id, const uint8_t *data, uint8_t length, uint16_t reason)
+{
+	uint8_t mad[MAD_BYTES];
+
+	switch (id->connection) {
+	case CONN_REQ_RECEIVED:
+	case CONN_REP_RECEIVED:
+	case CONN_REP_SENT:
+	case CONN_REP_WAITS:
+		break;
+	default:
+		return -EINVAL;
+	}
+	rej_make(id, mad, reason);
+	if (private_put(mad + REJ_AT_PRIVATE, REJ_PRIVATE_BYTES, data, length))
+		return -EINVAL;
+	repeat_stop(id);
+	id->connection = CONN_NONE;
+	cm_message_send(id, mad);
+	return 0;
+}
+
+void cm_request_refuse(struct cm_id *id)
+{
+	const int ret = cm_reject(id, NULL, 0, CM_REJECT_CONSUMER);
+
+	(void)ret;
+}
+
+static void drep_send(struct cm_id *id)
+{
+	uint8_t mad[MAD_BYTES];
+
+	cm_message_begin(id, mad, CM_DREP);
+	cm_message_send(id, mad);
+}
+
+static void dreq_send(struct cm_id *id)
+{
+	cm_message_begin(id, id->message, CM_DREQ);
+	prm_set(id->message, DREQ_QPN, id->remote_qpn);
+	id->connection = CONN_DREQ_SENT;
+	repeat_begin(id);
+}
+
+int cm_disconnect(struct cm_id *id)
+{
+	switch (id->connection) {
+	case CONN_ESTABLISHED:
+		id->state = CM_DISCONNECT;
+		dreq_send(id);
+		return 0;
+	case CONN_DREQ_RECEIVED:
+		drep_send(id);
+		time_wait_begin(id);
+		return 0;
+	case CONN_DREQ_SENT:
+	case CONN_TIME_WAIT:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int cm_notify(struct cm_id *id, uint32_t event)
+{
+	if (event != IB_EVENT_COMM_EST)
+		return -EINVAL;
+	if (id->connection == CONN_ESTABLISHED)
+		return 0;
+	if (id->connection != CONN_REP_SENT && id->connection != CONN_REP_WAITS)
+		return -EINVAL;
+	repeat_stop(id);
+	id->connection = CONN_ESTABLISHED;
+	cm_event_tell(id, CM_ESTABLISHED, 0);
+	return 0;
+}
+
+void cm_connection_end(struct cm_id *id)
+{
+	uint8_t mad[MAD_BYTES];
+
+	repeat_stop(id);
+	switch (id->connection) {
+	case CONN_REQ_SENT:
+	case CONN_REQ_WAITS: {
+		const uint64_t guid = htobe64(guid_of(id));
+
+		rej_make(id, mad, CM_REJECT_TIMEOUT);
+		prm_set(mad, REJ_INFO_LENGTH, sizeof(guid));
+		memcpy(mad + REJ_AT_INFO, &guid, sizeof(guid));
+		cm_message_send(id, mad);
+		break;
+	}
+	case CONN_REQ_RECEIVED:
+	case CONN_REP_SENT:
+	case CONN_REP_WAITS:
+	case CONN_REP_RECEIVED:
+		rej_make(id, mad, CM_REJECT_CONSUMER);
+		cm_message_send(id, mad);
+		break;
+	case CONN_ESTABLISHED:
+		/* Nobody is left to wait for the answer. */
+		cm_message_begin(id, mad, CM_DREQ);
+		prm_set(mad, DREQ_QPN, id->remote_qpn);
+		cm_message_send(id, mad);
+		break;
+	case CONN_DREQ_RECEIVED:
+		drep_send(id);
+		break;
+	default:
+		break;
+	}
+	id->connection = CONN_NONE;
+}
+
+/* ---- what comes ---- */
+
+/* The id that a message names as its receiver's; NULL: there is none. */
+static struct cm_id *id_of(const struct cm *c, const struct mad_packet *p)
+{
+	const uint32_t named = prm_get32(p->mad, CM_REMOTE_ID);
+	struct cm_id *id = cm_id_find(c, named & (CM_IDS - 1));
+
+	return id && id->local_id == named && id->connection != CONN_NONE &&
+			       id->row == net_end_port(c->mad->net, p->row)
+		       ? id
+		       : NULL;
+}
+
+/* The id of a request that has come before. */
+static struct cm_id *id_of_request(const struct cm *c, uint64_t guid, uint32_t remote_id)
+{
+	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+		if (id->requested && id->connection != CONN_NONE && id->remote_guid == guid &&
+		    id->remote_id == remote_id)
+			return id;
+	return NULL;
+}
+
+/* Refuses a request of which no id knows. */
+static void request_refuse(struct cm *c, const struct mad_packet *p, uint16_t reason)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	memcpy(mad, p->mad, MAD_HEADER_BYTES);
+	mad_put16(mad, MAD_AT_ATTRIBUTE, CM_REJ);
+	prm_set(mad, CM_REMOTE_ID, prm_get32(p->mad, CM_LOCAL_ID));
+	prm_set(mad, REJ_WHAT, CM_ANSWERS_REQ);
+	prm_set(mad, REJ_REASON, reason);
+	cm_message_answer(c, p, mad);
+}
+
+/* What the head of the private data says of the two ends; false: it says nothing that we know. */
+static bool ip_cm_read(const uint8_t *at, uint16_t port, struct cm_address *src,
+		       struct cm_address *dst)
+{
+	const uint32_t version = prm_get32(at, IP_CM_IP_VERSION);
+
+	if (prm_get(at, IP_CM_VERSION) || (version != 4 && version != 6))
+		return false;
+	*src = *dst = (struct cm_address){.family = version == 4 ? AF_INET : AF_INET6};
+	src->port = (uint16_t)prm_get(at, IP_CM_PORT);
+	dst->port = port;
+	memcpy(src->ip, at + IP_CM_AT_SOURCE, 16);
+	memcpy(dst->ip, at + IP_CM_AT_TARGET, 16);
+	return true;
+}
+
+/* Does the listener take requests to that address? */
+static bool listener_takes(const struct cm_id *id, const struct cm_address *to)
+{
+	if (cm_address_is_any(&id->src))
+		return !id->afonly || id->src.family == to->family;
+	return cm_address_equal(&id->src, to);
+}
+
+/* Finds who listens; *service: somebody does, if not to that address. */
+static struct cm_id *listener_find(const struct cm *c, const struct mad_packet *p,
+				   const struct cm_address *to, bool *service)
+{
+	const uint64_t wanted = prm_get(p->mad, REQ_SERVICE_ID);
+	const uint32_t row = net_end_port(c->mad->net, p->row);
+	const uint32_t host = subnet_node_of(subnet_of(c), row)->host;
+
+	*service = false;
+	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1)) {
+		if (!id->listens || id->file->host != host ||
+		    service_of(id, id->src.port) != wanted ||
+		    (id->row != SUBNET_NONE && id->row != row))
+			continue;
+		*service = true;
+		if (listener_takes(id, to))
+			return id;
+	}
+	return NULL;
+}
+
+/* Fills an id from a request. */
+static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm_id *listener)
+{
+	const uint8_t *mad = p->mad;
+	const struct subnet *s = subnet_of(id->cm);
+
+	id->requested = true;
+	id->ps = listener->ps;
+	id->qp_type = prm_get(mad, REQ_TRANSPORT) == 1 ? IB_QPT_UC : listener->qp_type;
+	id->row = net_end_port(id->cm->mad->net, p->row);
+	id->tos = listener->tos;
+	id->remote_id = prm_get32(mad, CM_LOCAL_ID);
+	id->remote_guid = prm_get(mad, REQ_CA_GUID);
+	id->remote_qpn = prm_get32(mad, REQ_QPN);
+	id->remote_psn = prm_get32(mad, REQ_PSN);
+	id->psn = cm_random(id->cm) & 0xffffff;
+	id->retries = (uint8_t)prm_get(mad, REQ_RETRIES);
+	id->rnr_retries = (uint8_t)prm_get(mad, REQ_RNR_RETRIES);
+	/* What the peer may have open of ours is what we may have open of it, and the other way round. */
+	id->responder_resources = (uint8_t)prm_get(mad, REQ_INITIATOR);
+	id->initiator_depth = (uint8_t)prm_get(mad, REQ_RESPONDER);
+	id->path = (struct cm_path){
+		.there = true,
+		.slid = p->dlid,
+		.dlid = p->slid,
+		.pkey = (uint16_t)prm_get(mad, REQ_PKEY),
+		.mtu = (uint8_t)prm_get(mad, REQ_MTU),
+		.rate = (uint8_t)prm_get(mad, REQ_RATE),
+		.life = (uint8_t)(prm_get(mad, REQ_ACK_TIMEOUT) ? prm_get(mad, REQ_ACK_TIMEOUT) - 1
+								: 0),
+		.sl = (uint8_t)prm_get(mad, REQ_SL),
+		.hop_limit = (uint8_t)prm_get(mad, REQ_HOP_LIMIT),
+		.traffic_class = (uint8_t)prm_get(mad, REQ_CLASS),
+		.flow_label = prm_get32(mad, REQ_FLOW_LABEL),
+	};
+	memcpy(&id->path.dgid, mad + REQ_AT_LOCAL_GID, 16);
+	memcpy(&id->path.sgid, mad + REQ_AT_REMOTE_GID, 16);
+	if (s->ports[id->row].ethernet) {
+		id->path.slid = id->path.dlid = 0;
+		id->path.hop_limit = id->path.hop_limit ? id->path.hop_limit : 64;
+	}
+	id->state = CM_CONNECT;
+	id->connection = CONN_REQ_RECEIVED;
+}
+
+static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const uint8_t *mad)
+{
+	struct cm_event *e = cm_event_make(listener, CM_CONNECT_REQUEST, 0);
+	struct rdma_ucm_conn_param *conn;
+
+	if (!e) {
+		cm_id_end(id);
+		return;
+	}
+	e->fresh = id;
+	e->body.id = id->number;
+	conn = &e->body.param.conn;
+	conn->qp_num = id->remote_qpn;
+	conn->responder_resources = id->responder_resources;
+	conn->initiator_depth = id->initiator_depth;
+	conn->flow_control = (uint8_t)prm_get(mad, REQ_FLOW_CONTROL);
+	conn->retry_count = id->retries;
+	conn->rnr_retry_count = id->rnr_retries;
+	conn->srq = (uint8_t)prm_get(mad, REQ_SRQ);
+	conn->private_data_len = REQ_PRIVATE_BYTES - IP_CM_BYTES;
+	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + IP_CM_BYTES, conn->private_data_len);
+	listener->backlog--;
+	id->listener = listener;
+	cm_event_queue(e);
+}
+
+static void mra_send(struct cm_id *id, enum cm_answered what)
+{
+	uint8_t mad[MAD_BYTES];
+
+	cm_message_begin(id, mad, CM_MRA);
+	prm_set(mad, MRA_WHAT, what);
+	prm_set(mad, MRA_TIMEOUT, MRA_TIMEOUT_CODE);
+	cm_message_send(id, mad);
+}
+
+static void take_req(struct cm *c, const struct mad_packet *p)
+{
+	const uint64_t service = prm_get(p->mad, REQ_SERVICE_ID);
+	struct cm_id *id, *listener;
+	struct cm_address src, dst;
+	bool served, known;
+
+	id = id_of_request(c, prm_get(p->mad, REQ_CA_GUID), prm_get32(p->mad, CM_LOCAL_ID));
+	if (id) {
+		/* The peer has not seen that we have it. */
+		if (id->connection == CONN_REQ_RECEIVED)
+			mra_send(id, CM_ANSWERS_REQ);
+		return;
+	}
+	known = ip_cm_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & SERVICE_PORT_MASK), &src,
+			   &dst);
+	if (!known)
+		src = dst = (struct cm_address){0};
+	listener = listener_find(c, p, &dst, &served);
+	if (!listener || !known) {
+		request_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
+		return;
+	}
+	/* The peer asks again, and then there may be room. */
+	id = listener->backlog > 0 ? cm_id_make(listener->file) : NULL;
+	if (!id)
+		return;
+	request_take(id, p, listener);
+	id->src = dst;
+	id->dst = src;
+	connect_request_tell(listener, id, p->mad);
+}
+
+static void take_rep(struct cm_id *id, const struct mad_packet *p)
+{
+	const uint8_t *mad = p->mad;
+	struct rdma_ucm_conn_param *conn;
+	struct cm_event *e;
+
+	if (id->connection == CONN_ESTABLISHED && !id->requested) {
+		/* Our answer was lost. */
+		uint8_t rtu[MAD_BYTES];
+
+		cm_message_begin(id, rtu, CM_RTU);
+		cm_message_send(id, rtu);
+		return;
+	}
+	if (id->connection == CONN_REP_RECEIVED)
+		mra_send(id, CM_ANSWERS_REP);
+	if (id->connection != CONN_REQ_SENT && id->connection != CONN_REQ_WAITS)
+		return;
+	repeat_stop(id);
+	id->remote_id = prm_get32(mad, CM_LOCAL_ID);
+	id->remote_guid = prm_get(mad, REP_CA_GUID);
+	id->remote_qpn = prm_get32(mad, REP_QPN);
+	id->remote_psn = prm_get32(mad, REP_PSN);
+	id->initiator_depth = (uint8_t)prm_get(mad, REP_RESPONDER);
+	id->responder_resources = (uint8_t)prm_get(mad, REP_INITIATOR);
+	id->rnr_retries = (uint8_t)prm_get(mad, REP_RNR_RETRIES);
+	id->connection = CONN_REP_RECEIVED;
+	e = cm_event_make(id, CM_CONNECT_RESPONSE, 0);
+	if (!e)
+		return;
+	conn = &e->body.param.conn;
+	conn->qp_num = id->remote_qpn;
+	conn->responder_resources = id->responder_resources;
+	conn->initiator_depth = id->initiator_depth;
+	conn->flow_control = (uint8_t)prm_get(mad, REP_FLOW_CONTROL);
+	conn->rnr_retry_count = id->rnr_retries;
+	conn->srq = (uint8_t)prm_get(mad, REP_SRQ);
+	conn->private_data_len = REP_PRIVATE_BYTES;
+	memcpy(conn->private_data, mad + REP_AT_PRIVATE, REP_PRIVATE_BYTES);
+	cm_event_queue(e);
+}
+
+static void take_rtu(struct cm_id *id)
+{
+	if (id->connection != CONN_REP_SENT && id->connection != CONN_REP_WAITS)
+		return;
+	repeat_stop(id);
+	id->connection = CONN_ESTABLISHED;
+	cm_event_tell(id, CM_ESTABLISHED, 0);
+}
+
+/* The peer asks for time. */
+static void take_mra(struct cm_id *id, const struct mad_packet *p)
+{
+	switch (id->connection) {
+	case CONN_REQ_SENT:
+		id->connection = CONN_REQ_WAITS;
+		id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
+		break;
+	case CONN_REP_SENT:
+		id->connection = CONN_REP_WAITS;
+		break;
+	case CONN_REQ_WAITS:
+	case CONN_REP_WAITS:
+		break;
+	default:
+		return;
+	}
+	timer_arm(id, NS_OF(prm_get(p->mad, MRA_TIMEOUT)) + 2 * NS_OF(id->path.life));
+}
+
+static void take_rej(struct cm_id *id, const struct mad_packet *p)
+{
+	struct rdma_ucm_conn_param *conn;
+	struct cm_event *e;
+
+	switch (id->connection) {
+	case CONN_REQ_SENT:
+	case CONN_REQ_WAITS:
+	case CONN_REQ_RECEIVED:
+	case CONN_REP_SENT:
+	case CONN_REP_WAITS:
+	case CONN_REP_RECEIVED:
+		break;
+	default:
+		return;
+	}
+	repeat_stop(id);
+	id->connection = CONN_NONE;
+	id->state = CM_DISCONNECT;
+	e = cm_event_make(id, CM_REJECTED, (int)prm_get(p->mad, REJ_REASON));
+	if (!e)
+		return;
+	conn = &e->body.param.conn;
+	conn->private_data_len = REJ_PRIVATE_BYTES;
+	memcpy(conn->private_data, p->mad + REJ_AT_PRIVATE, REJ_PRIVATE_BYTES);
+	cm_event_queue(e);
+}
+
+/* Answers a DREQ of which no id knows: the connection is over here. */
+static void dreq_answer(struct cm *c, const struct mad_packet *p)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	memcpy(mad, p->mad, MAD_HEADER_BYTES);
+	mad_put16(mad, MAD_AT_ATTRIBUTE, CM_DREP);
+	prm_set(mad, CM_LOCAL_ID, prm_get32(p->mad, CM_REMOTE_ID));
+	prm_set(mad, CM_REMOTE_ID, prm_get32(p->mad, CM_LOCAL_ID));
+	cm_message_answer(c, p, mad);
+}
+
+static void take_dreq(struct cm_id *id, const struct mad_packet *p)
+{
+	if (prm_get32(p->mad, DREQ_QPN) != id->qpn)
+		return;
+	switch (id->connection) {
+	case CONN_REP_SENT:
+	case CONN_REP_WAITS:
+	case CONN_ESTABLISHED:
+	case CONN_DREQ_SENT:
+		repeat_stop(id);
+		id->connection = CONN_DREQ_RECEIVED;
+		id->state = CM_DISCONNECT;
+		cm_event_tell(id, CM_DISCONNECTED, 0);
+		return;
+	case CONN_TIME_WAIT:
+		drep_send(id);
+		return;
+	default:
+		return;
+	}
+}
+
+static void take_drep(struct cm_id *id)
+{
+	if (id->connection != CONN_DREQ_SENT)
+		return;
+	time_wait_begin(id);
+	cm_event_tell(id, CM_DISCONNECTED, 0);
+}
+
+void cm_take(struct cm *c, const struct mad_packet *p)
+{
+	const uint16_t attribute = mad_get16(p->mad, MAD_AT_ATTRIBUTE);
+	struct cm_id *id;
+
+	if (p->mad[MAD_AT_CLASS_VERSION] != CM_CLASS_VERSION)
+		return;
+	if (attribute == CM_REQ) {
+		take_req(c, p);
+		return;
+	}
+	id = id_of(c, p);
+	if (!id) {
+		if (attribute == CM_DREQ)
+			dreq_answer(c, p);
+		return;
+	}
+	switch (attribute) {
+	case CM_MRA:
+		take_mra(id, p);
+		break;
+	case CM_REJ:
+		take_rej(id, p);
+		break;
+	case CM_REP:
+		take_rep(id, p);
+		break;
+	case CM_RTU:
+		take_rtu(id);
+		break;
+	case CM_DREQ:
+		take_dreq(id, p);
+		break;
+	case CM_DREP:
+		take_drep(id);
+		break;
+	default:
+		break;
+	}
+}

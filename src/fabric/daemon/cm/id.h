@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside daemon/cm: files, ids, events. */
+#pragma once
+
+#include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "fabric/daemon/cm/cm.h"
+#include "prm/cm.h"
+
+/* Events as programs know them (rdma/rdma_cma.h). */
+enum cm_event_type {
+	CM_ADDR_RESOLVED,
+	CM_ADDR_ERROR,
+	CM_ROUTE_RESOLVED,
+	CM_ROUTE_ERROR,
+	CM_CONNECT_REQUEST,
+	CM_CONNECT_RESPONSE,
+	CM_CONNECT_ERROR,
+	CM_UNREACHABLE,
+	CM_REJECTED,
+	CM_ESTABLISHED,
+	CM_DISCONNECTED,
+	CM_DEVICE_REMOVAL,
+	CM_MULTICAST_JOIN,
+	CM_MULTICAST_ERROR,
+	CM_ADDR_CHANGE,
+	CM_TIMEWAIT_EXIT,
+};
+
+/* What an id is about, numbered as the kernel's states, which `rdma res show cm_id` shows. */
+enum cm_state {
+	CM_IDLE,
+	CM_ADDR_QUERY,
+	CM_ADDR_IS_RESOLVED,
+	CM_ROUTE_QUERY,
+	CM_ROUTE_IS_RESOLVED,
+	CM_CONNECT,
+	CM_DISCONNECT,
+	CM_ADDR_BOUND,
+	CM_LISTEN,
+};
+
+/* How far its connection is (IBTA volume 1, 12.9.7). */
+enum cm_connection {
+	CONN_NONE,
+	CONN_REQ_SENT,
+	CONN_REQ_WAITS, /* the peer has asked for time */
+	CONN_REQ_RECEIVED,
+	CONN_REP_SENT,
+	CONN_REP_WAITS,
+	CONN_REP_RECEIVED,
+	CONN_ESTABLISHED,
+	CONN_DREQ_SENT,
+	CONN_DREQ_RECEIVED,
+	CONN_TIME_WAIT,
+};
+
+struct cm_address {
+	sa_family_t family; /* AF_UNSPEC: none */
+	uint16_t port;
+	uint8_t ip[16]; /* of IPv4 the last four */
+	uint32_t flow, scope;
+};
+
+struct cm_event {
+	struct cm_event *next;
+	struct cm_id *id;
+	struct cm_id *fresh; /* of a CONNECT_REQUEST: the id of the request */
+	struct rdma_ucm_event_resp body;
+};
+
+struct cm_file {
+	struct source sock;
+	struct loop_grave grave;
+	struct cm *cm;
+	struct cm_file *next, **prev;
+	uint64_t token;
+	uint32_t host;
+	struct cm_event *events, **events_end;
+	uint32_t nevents;
+	uint32_t owed; /* bytes for the program's socket that found no room */
+};
+
+/* A path to the peer, as far as connections need it. */
+struct cm_path {
+	bool there;
+	union ib_gid sgid, dgid;
+	uint16_t slid, dlid, pkey;
+	uint8_t mtu, rate, life, sl, hop_limit, traffic_class;
+	uint32_t flow_label;
+};
+
+struct cm_id {
+	struct cm *cm;
+	struct cm_file *file;
+	uint32_t number;
+	uint64_t uid; /* 0: the program does not know the id yet */
+	uint16_t ps;
+	uint8_t qp_type;
+	enum cm_state state;
+	uint32_t events_taken;
+	struct cm_address src, dst;
+	uint32_t row;	   /* the port that it is bound to; SUBNET_NONE: none */
+	uint32_t peer_row; /* where its target is; SUBNET_NONE: not in the fabric */
+	bool reuse, afonly, afonly_given, listens;
+	bool requested;	 /* a request made it, and its port is its listener's */
+	int32_t backlog; /* how many more requests may wait */
+	struct cm_path path;
+	uint8_t tos, ack_timeout;
+	bool ack_timeout_given;
+
+	/* The connection. */
+	enum cm_connection connection;
+	struct cm_id
+		*listener; /* of a request that its program has not taken; counts in its backlog */
+	uint32_t local_id, remote_id;
+	uint64_t remote_guid;
+	uint32_t qpn, remote_qpn, psn, remote_psn, qkey;
+	uint8_t responder_resources, initiator_depth, retries, rnr_retries, srq, flow_control;
+	/* The message whose answer is awaited. */
+	struct loop_timer timer;
+	uint8_t message[MAD_BYTES];
+	uint64_t repeat_ns;
+	uint32_t repeats; /* how many are left */
+};
+
+/* ---- file.c ---- */
+
+struct cm_file *cm_file_find(const struct cm *c, uint64_t token);
+/* NULL: no memory, or no number is free. */
+struct cm_id *cm_id_make(struct cm_file *f);
+/* Ends the id as rdma_destroy_id does, and its connection as that is. */
+void cm_id_end(struct cm_id *id);
+/* The id of that number; NULL: there is none. */
+struct cm_id *cm_id_find(const struct cm *c, uint32_t number);
+/* The next id from that number on; NULL: there is no further one. */
+struct cm_id *cm_id_next(const struct cm *c, uint32_t from);
+uint32_t cm_random(struct cm *c);
+
+/* ---- event.c ---- */
+
+/* A new event of the id, not queued yet; NULL: there is no memory. */
+struct cm_event *cm_event_make(struct cm_id *id, enum cm_event_type type, int status);
+/* Queues it, unless the program does not know its id. */
+void cm_event_queue(struct cm_event *e);
+/* Both, for an event without parameters. */
+void cm_event_tell(struct cm_id *id, enum cm_event_type type, int status);
+/* Gives the oldest event to the program.  -EAGAIN: there is none. */
+int cm_event_take(struct cm_file *f, struct rdma_ucm_event_resp *out) must_check;
+/* Drops the id's events; returns how many. */
+uint32_t cm_events_drop(struct cm_id *id);
+/* Moves the id with its events to another file; returns how many events. */
+uint32_t cm_events_move(struct cm_id *id, struct cm_file *to);
+/* Tells the program of events that it could not be told of before. */
+void cm_file_tell(struct cm_file *f);
+
+/* ---- address.c ---- */
+
+#define CM_SOCKADDR_BYTES 128u
+
+/* Reads a socket address.  0, -EINVAL, or -EAFNOSUPPORT. */
+int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out) must_check;
+/* Writes it; returns how many bytes it has. */
+uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES]);
+bool cm_address_is_any(const struct cm_address *a);
+/* Are both of one family, and the same but for their ports? */
+bool cm_address_equal(const struct cm_address *a, const struct cm_address *b);
+/* The port of the fabric that an address of a program of that host means; SUBNET_NONE: there is none.
+ * *machine: it is one of the machine's own addresses. */
+uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_address *a,
+			 bool *machine);
+/* Sets the address of that family that the port has. */
+void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
+			struct cm_address *out);
+/* Gives the id a port of its host's, as bind does.  0 or a negative errno. */
+int cm_port_take(struct cm_id *id, bool privileged) must_check;
+/* Is the port still free for an id that was bound with REUSEADDR and now listens? */
+int cm_port_check(const struct cm_id *id, bool reuse) must_check;
+/* Binds to an address, as rdma_bind_addr does. */
+int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged) must_check;
+/* Finds where dst is and where from it can be reached; src AF_UNSPEC: from anywhere.  The id hears the
+ * result by an event.  0 or a negative errno. */
+int cm_resolve(struct cm_id *id, const struct cm_address *src,
+	       const struct cm_address *dst) must_check;
+/* Finds the path between the id's ports; false: there is none. */
+bool cm_path_find(struct cm_id *id) must_check;
+
+/* ---- message.c ---- */
+
+/* Begins a message of the id. */
+void cm_message_begin(struct cm_id *id, uint8_t mad[MAD_BYTES], enum cm_attribute attribute);
+/* Sends a message of the id to its peer, once. */
+void cm_message_send(const struct cm_id *id, const uint8_t mad[MAD_BYTES]);
+/* Answers a message of which no id knows. */
+void cm_message_answer(struct cm *c, const struct mad_packet *to, const uint8_t mad[MAD_BYTES]);
+
+/* ---- connect.c ---- */
+
+int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p) must_check;
+int cm_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p) must_check;
+int cm_reject(struct cm_id *id, const uint8_t *data, uint8_t length, uint16_t reason) must_check;
+/* Refuses a request that an accept has failed for; does nothing without a request. */
+void cm_request_refuse(struct cm_id *id);
+int cm_disconnect(struct cm_id *id) must_check;
+int cm_notify(struct cm_id *id, uint32_t event) must_check;
+/* Ends the connection because its id ends. */
+void cm_connection_end(struct cm_id *id);
+/* Takes a message that has come to a port. */
+void cm_take(struct cm *c, const struct mad_packet *p);
+void cm_timer_fired(struct loop *l, struct loop_timer *t);
+
+/* ---- query.c: what programs ask of an id ---- */
+
+int cm_query(struct cm_id *id, uint32_t option, uint32_t room,
+	     struct msg_cm_call_reply *reply) must_check;
+int cm_query_route(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *reply) must_check;
+int cm_qp_attr(struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out) must_check;

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What programs ask of an id: addresses, paths, attributes of its queue pair. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "fabric/daemon/cm/id.h"
+#include "prm/sa.h"
+
+#define NO_DEVICE_INDEX UINT32_MAX
+#define PATH_FLAGS	0x13u /* for MADs, primary, both directions (ib_user_sa.h) */
+#define UDP_QKEY	0x01234567u
+
+static const struct subnet_port *port_of(const struct cm_id *id)
+{
+	return id->row == SUBNET_NONE ? NULL : &id->cm->mad->net->subnet->ports[id->row];
+}
+
+static const struct subnet_node *device_of(const struct cm_id *id)
+{
+	return id->row == SUBNET_NONE ? NULL : subnet_node_of(id->cm->mad->net->subnet, id->row);
+}
+
+/* ---- addresses ---- */
+
+/* As struct sockaddr_ib (rdma/ib.h in the kernel). */
+struct sockaddr_ib_wire {
+	uint16_t family;
+	uint16_t pkey;
+	uint32_t flow;
+	uint8_t addr[16];
+	uint64_t sid, sid_mask, scope;
+};
+
+#define AF_IB_FAMILY 27u
+
+static uint16_t gid_write(const struct cm_id *id, const union ib_gid *gid, uint16_t port,
+			  uint8_t out[CM_SOCKADDR_BYTES])
+{
+	const struct sockaddr_ib_wire ib = {
+		.family = AF_IB_FAMILY,
+		.pkey = htobe16(id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT),
+		.sid = htobe64((uint64_t)id->ps << 16 | port),
+		.sid_mask = UINT64_MAX,
+	};
+
+	memset(out, 0, CM_SOCKADDR_BYTES);
+	memcpy(out, &ib, sizeof(ib));
+	memcpy(out + offsetof(struct sockaddr_ib_wire, addr), gid->raw, 16);
+	return sizeof(ib);
+}
+
+/* Fills in what both forms say of the device. */
+static void device_write(const struct cm_id *id, struct rdma_ucm_query_addr_resp *r)
+{
+	const struct subnet_node *device = device_of(id);
+
+	r->ibdev_index = device ? device->device : NO_DEVICE_INDEX;
+	if (!device)
+		return;
+	r->node_guid = htobe64(device->guid);
+	r->port_num = (uint8_t)port_of(id)->number;
+	r->pkey = htobe16(id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT);
+}
+
+static int query_addresses(struct cm_id *id, bool gids, struct msg_cm_call_reply *reply)
+{
+	struct rdma_ucm_query_addr_resp r = {0};
+
+	device_write(id, &r);
+	if (gids) {
+		r.src_size = gid_write(id, &id->path.sgid, id->src.port, (void *)&r.src_addr);
+		r.dst_size = gid_write(id, &id->path.dgid, id->dst.port, (void *)&r.dst_addr);
+	} else {
+		r.src_size = cm_address_write(&id->src, (void *)&r.src_addr);
+		r.dst_size = cm_address_write(&id->dst, (void *)&r.dst_addr);
+	}
+	memcpy(reply->bytes, &r, sizeof(r));
+	reply->length = sizeof(r);
+	return 0;
+}
+
+/* ---- paths ---- */
+
+static void path_record_write(const struct cm_id *id, uint8_t record[PR_BYTES])
+{
+	const struct cm_path *p = &id->path;
+
+	memset(record, 0, PR_BYTES);
+	prm_set(record, PR_SERVICE_ID, (uint64_t)id->ps << 16 | id->dst.port);
+	memcpy(record + PR_AT_DGID, &p->dgid, 16);
+	memcpy(record + PR_AT_SGID, &p->sgid, 16);
+	prm_set(record, PR_DLID, p->dlid);
+	prm_set(record, PR_SLID, p->slid);
+	prm_set(record, PR_FLOW, p->flow_label);
+	prm_set(record, PR_HOP_LIMIT, p->hop_limit);
+	prm_set(record, PR_CLASS, p->traffic_class);
+	prm_set(record, PR_REVERSIBLE, 1);
+	prm_set(record, PR_NUMBER, 1);
+	prm_set(record, PR_PKEY, p->pkey);
+	prm_set(record, PR_SL, p->sl);
+	prm_set(record, PR_MTU_SEL, SA_EXACTLY);
+	prm_set(record, PR_MTU, p->mtu);
+	prm_set(record, PR_RATE_SEL, SA_EXACTLY);
+	prm_set(record, PR_RATE, p->rate);
+	prm_set(record, PR_LIFE_SEL, SA_EXACTLY);
+	prm_set(record, PR_LIFE, p->life);
+}
+
+static int query_path(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *reply)
+{
+	struct rdma_ucm_query_path_resp head = {.num_paths = id->path.there};
+	struct ib_path_rec_data data = {.flags = PATH_FLAGS};
+
+	memcpy(reply->bytes, &head, sizeof(head));
+	reply->length = sizeof(head);
+	if (!id->path.there || room < sizeof(head) + sizeof(data))
+		return 0;
+	path_record_write(id, (void *)data.path_rec);
+	memcpy(reply->bytes + sizeof(head), &data, sizeof(data));
+	reply->length += (uint32_t)sizeof(data);
+	return 0;
+}
+
+int cm_query(struct cm_id *id, uint32_t option, uint32_t room, struct msg_cm_call_reply *reply)
+{
+	const uint32_t least = offsetof(struct rdma_ucm_query_addr_resp, ibdev_index);
+
+	switch (option) {
+	case RDMA_USER_CM_QUERY_ADDR:
+	case RDMA_USER_CM_QUERY_GID:
+		return room < least ? -ENOSPC
+				    : query_addresses(id, option == RDMA_USER_CM_QUERY_GID, reply);
+	case RDMA_USER_CM_QUERY_PATH:
+		return room < sizeof(struct rdma_ucm_query_path_resp) ? -ENOSPC
+								      : query_path(id, room, reply);
+	default:
+		return -ENOSYS;
+	}
+}
+
+static void user_path_write(const struct cm_id *id, struct ib_user_path_rec *out)
+{
+	const struct cm_path *p = &id->path;
+
+	memcpy(out->dgid, &p->dgid, 16);
+	memcpy(out->sgid, &p->sgid, 16);
+	out->dlid = htobe16(p->dlid);
+	out->slid = htobe16(p->slid);
+	out->flow_label = htobe32(p->flow_label);
+	out->reversible = 1;
+	out->mtu = p->mtu;
+	out->pkey = htobe16(p->pkey);
+	out->hop_limit = p->hop_limit;
+	out->traffic_class = p->traffic_class;
+	out->numb_path = 1;
+	out->sl = p->sl;
+	out->mtu_selector = out->rate_selector = out->packet_life_time_selector = SA_EXACTLY;
+	out->rate = p->rate;
+	out->packet_life_time = p->life;
+}
+
+int cm_query_route(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *reply)
+{
+	struct rdma_ucm_query_route_resp r = {0};
+	const struct subnet_node *device = device_of(id);
+	uint8_t address[CM_SOCKADDR_BYTES];
+
+	if (room < offsetof(struct rdma_ucm_query_route_resp, ibdev_index))
+		return -ENOSPC;
+	(void)cm_address_write(&id->src, address);
+	memcpy(&r.src_addr, address, sizeof(r.src_addr));
+	(void)cm_address_write(&id->dst, address);
+	memcpy(&r.dst_addr, address, sizeof(r.dst_addr));
+	r.ibdev_index = device ? device->device : NO_DEVICE_INDEX;
+	if (device) {
+		r.node_guid = htobe64(device->guid);
+		r.port_num = (uint8_t)port_of(id)->number;
+		r.num_paths = id->path.there;
+		if (id->path.there)
+			user_path_write(id, &r.ib_route[0]);
+	}
+	memcpy(reply->bytes, &r, sizeof(r));
+	reply->length = sizeof(r);
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+
+static uint8_t gid_index(const struct cm_id *id)
+{
+	const struct subnet *s = id->cm->mad->net->subnet;
+	struct subnet_gid_entry e;
+
+	for (uint32_t i = 0; i < subnet_port_gids(port_of(id)); i++)
+		if (subnet_gid(s, id->row, i, &e) && !memcmp(e.gid.raw, id->path.sgid.raw, 16) &&
+		    (e.type == GID_ROCE_V2 || !port_of(id)->ethernet))
+			return (uint8_t)i;
+	return 0;
+}
+
+static void ah_attr_write(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
+{
+	const struct cm_path *p = &id->path;
+
+	out->port_num = (uint8_t)port_of(id)->number;
+	out->sl = p->sl;
+	out->dlid = p->dlid;
+	out->static_rate = p->rate;
+	out->is_global = port_of(id)->ethernet || p->hop_limit > 1;
+	if (!out->is_global)
+		return;
+	memcpy(out->grh.dgid, &p->dgid, 16);
+	out->grh.flow_label = p->flow_label;
+	out->grh.sgid_index = gid_index(id);
+	out->grh.hop_limit = p->hop_limit;
+	out->grh.traffic_class = p->traffic_class;
+}
+
+static uint16_t pkey_index(const struct cm_id *id)
+{
+	const uint16_t pkey = id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT;
+
+	for (uint32_t i = 0; i < subnet_port_pkeys(port_of(id)); i++)
+		if ((subnet_pkey(port_of(id), i) & 0x7fff) == (pkey & 0x7fff))
+			return (uint16_t)i;
+	return 0;
+}
+
+static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
+{
+	out->qp_attr_mask = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT;
+	out->port_num = (uint8_t)port_of(id)->number;
+	out->pkey_index = pkey_index(id);
+	if (id->qp_type == IB_QPT_UD) {
+		out->qp_attr_mask |= IB_QP_QKEY;
+		out->qkey = id->qkey ? id->qkey : UDP_QKEY;
+		return;
+	}
+	out->qp_attr_mask |= IB_QP_ACCESS_FLAGS;
+	if (id->connection == CONN_NONE)
+		return;
+	out->qp_access_flags = IB_ACCESS_REMOTE_WRITE;
+	if (id->responder_resources)
+		out->qp_access_flags |= IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+}
+
+static void attr_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
+{
+	out->qp_attr_mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN;
+	ah_attr_write(id, &out->ah_attr);
+	out->path_mtu = id->path.mtu;
+	out->dest_qp_num = id->remote_qpn;
+	/* The peer begins with the number that our own message has named. */
+	out->rq_psn = id->psn;
+	if (id->qp_type == IB_QPT_UC)
+		return;
+	out->qp_attr_mask |= IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
+	out->max_dest_rd_atomic = id->responder_resources;
+}
+
+static void attr_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
+{
+	out->qp_attr_mask = IB_QP_STATE | IB_QP_SQ_PSN;
+	out->sq_psn = id->remote_psn;
+	if (id->qp_type == IB_QPT_UC)
+		return;
+	out->qp_attr_mask |=
+		IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC | IB_QP_TIMEOUT;
+	out->retry_cnt = id->retries;
+	out->rnr_retry = id->rnr_retries;
+	out->max_rd_atomic = id->initiator_depth;
+	out->timeout = id->ack_timeout_given ? id->ack_timeout : (uint8_t)(id->path.life + 1);
+}
+
+/* A datagram's queue pair needs no peer. */
+static int attr_of_ud(const struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
+{
+	switch (state) {
+	case IB_QPS_INIT:
+		attr_init(id, out);
+		return 0;
+	case IB_QPS_RTR:
+		out->qp_attr_mask = IB_QP_STATE;
+		return 0;
+	case IB_QPS_RTS:
+		out->qp_attr_mask = IB_QP_STATE | IB_QP_SQ_PSN;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int cm_qp_attr(struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
+{
+	*out = (struct ib_uverbs_qp_attr){.qp_state = state};
+	if (id->row == SUBNET_NONE)
+		return -EINVAL;
+	if (id->qp_type == IB_QPT_UD)
+		return attr_of_ud(id, state, out);
+	if (state == IB_QPS_INIT) {
+		attr_init(id, out);
+		return 0;
+	}
+	if (id->connection < CONN_REQ_RECEIVED || id->connection > CONN_ESTABLISHED)
+		return -EINVAL;
+	if (state == IB_QPS_RTR)
+		attr_rtr(id, out);
+	else if (state == IB_QPS_RTS)
+		attr_rts(id, out);
+	else
+		return -EINVAL;
+	return 0;
+}
