@@ -101,6 +101,20 @@ enum cm_reject {
 
 #define DREQ_QPN CM_FIELD(8, 0, 24)
 
+/* Service resolution for datagrams. */
+#define SIDR_REQ_PKEY	       CM_FIELD(4, 0, 16)
+#define SIDR_REQ_SERVICE_ID    CM_FIELD(8, 0, 64)
+#define SIDR_REQ_AT_PRIVATE    (MAD_HEADER_BYTES + 16u)
+#define SIDR_REQ_PRIVATE_BYTES 216u
+
+enum cm_sidr_status { CM_SIDR_SUCCESS, CM_SIDR_UNSUPPORTED, CM_SIDR_REJECT };
+#define SIDR_REP_STATUS	       CM_FIELD(4, 0, 8)
+#define SIDR_REP_QPN	       CM_FIELD(8, 0, 24)
+#define SIDR_REP_SERVICE_ID    CM_FIELD(12, 0, 64)
+#define SIDR_REP_QKEY	       CM_FIELD(20, 0, 32)
+#define SIDR_REP_AT_PRIVATE    (MAD_HEADER_BYTES + 96u)
+#define SIDR_REP_PRIVATE_BYTES 136u
+
 /*
  * What librdmacm's connections by IP address have at the beginning of the private data of a REQ or
  * SIDR_REQ (annex A11).

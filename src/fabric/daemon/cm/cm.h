@@ -9,6 +9,7 @@
 #include "fabric/cm.h"
 #include "fabric/daemon/mad/mad.h"
 
+struct cm_early;
 struct cm_file;
 struct cm_id;
 
@@ -23,6 +24,8 @@ struct cm {
 	struct cm_id **ids;	    /* by number; NULL until the first */
 	uint64_t used[CM_IDS / 64]; /* a bit for each number */
 	uint64_t next_tid;
+	struct cm_early *early; /* requests for services that nobody offers yet */
+	uint32_t nearly;
 	uint32_t generation; /* of ids, in the numbers of connections */
 	uint32_t random;     /* state of a small generator: PSNs, ports */
 };

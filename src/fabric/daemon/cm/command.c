@@ -260,6 +260,7 @@ static int call_listen(const struct call *call)
 			      : MAX_BACKLOG;
 	id->listens = true;
 	id->state = CM_LISTEN;
+	cm_early_retry(call->cm);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * asks, when a message comes, and when none comes.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fabric/daemon/cm/id.h"
@@ -151,6 +152,28 @@ static void parameters_take(struct cm_id *id, const struct rdma_ucm_conn_param *
 	id->rnr_retries = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7;
 }
 
+/* Asks for a service of datagrams. */
+static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	uint8_t *mad = id->message;
+	int ret;
+
+	cm_message_begin(id, mad, CM_SIDR_REQ);
+	prm_set(mad, CM_REMOTE_ID, 0);
+	prm_set(mad, SIDR_REQ_PKEY, id->path.pkey);
+	prm_set(mad, SIDR_REQ_SERVICE_ID, service_of(id, id->dst.port));
+	ip_cm_put(id, mad + SIDR_REQ_AT_PRIVATE);
+	ret = private_put(mad + SIDR_REQ_AT_PRIVATE + IP_CM_BYTES,
+			  SIDR_REQ_PRIVATE_BYTES - IP_CM_BYTES, p->private_data,
+			  p->private_data_len);
+	if (ret)
+		return ret;
+	id->state = CM_CONNECT;
+	id->connection = CONN_REQ_SENT;
+	repeat_begin(id);
+	return 0;
+}
+
 int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 {
 	uint8_t *mad = id->message;
@@ -159,7 +182,7 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	if (id->state != CM_ROUTE_IS_RESOLVED)
 		return -EINVAL;
 	if (id->qp_type == IB_QPT_UD)
-		return -EOPNOTSUPP;
+		return sidr_connect(id, p);
 	parameters_take(id, p);
 	id->psn = cm_random(id->cm) & 0xffffff;
 	cm_message_begin(id, mad, CM_REQ);
@@ -189,6 +212,33 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	return 0;
 }
 
+/* The answer of a program to a request for a service of datagrams; p NULL: it has nothing to say. */
+static int sidr_answer(struct cm_id *id, enum cm_sidr_status status,
+		       const struct rdma_ucm_conn_param *p)
+{
+	uint8_t mad[MAD_BYTES];
+
+	cm_message_begin(id, mad, CM_SIDR_REP);
+	prm_set(mad, CM_LOCAL_ID, id->remote_id);
+	prm_set(mad, CM_REMOTE_ID, 0);
+	prm_set(mad, SIDR_REP_STATUS, status);
+	prm_set(mad, SIDR_REP_SERVICE_ID, service_of(id, id->src.port));
+	if (p && private_put(mad + SIDR_REP_AT_PRIVATE, SIDR_REP_PRIVATE_BYTES, p->private_data,
+			     p->private_data_len))
+		return -EINVAL;
+	if (p && !status) {
+		id->qpn = p->qp_num & IB_QPN_MASK;
+		id->qkey = p->qkey ? p->qkey : CM_UDP_QKEY;
+		prm_set(mad, SIDR_REP_QPN, id->qpn);
+		prm_set(mad, SIDR_REP_QKEY, id->qkey);
+	}
+	/* It may ask again, if this is lost. */
+	memcpy(id->message, mad, MAD_BYTES);
+	id->connection = status ? CONN_NONE : CONN_ESTABLISHED;
+	cm_message_send(id, mad);
+	return 0;
+}
+
 /* The answer of a program to a request: a REP. */
 static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 {
@@ -197,6 +247,8 @@ static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 
 	if (id->connection != CONN_REQ_RECEIVED)
 		return -EINVAL;
+	if (id->qp_type == IB_QPT_UD)
+		return sidr_answer(id, CM_SIDR_SUCCESS, p);
 	parameters_take(id, p);
 	cm_message_begin(id, mad, CM_REP);
 	prm_set(mad, REP_QPN, id->qpn);
@@ -259,6 +311,13 @@ int cm_reject(struct cm_id *id, const uint8_t *data, uint8_t length, uint16_t re
 	default:
 		return -EINVAL;
 	}
+	if (id->qp_type == IB_QPT_UD) {
+		struct rdma_ucm_conn_param p = {.private_data_len = length};
+
+		if (length)
+			memcpy(p.private_data, data, length);
+		return sidr_answer(id, CM_SIDR_REJECT, &p);
+	}
 	rej_make(id, mad, reason);
 	if (private_put(mad + REJ_AT_PRIVATE, REJ_PRIVATE_BYTES, data, length))
 		return -EINVAL;
@@ -293,6 +352,8 @@ static void dreq_send(struct cm_id *id)
 
 int cm_disconnect(struct cm_id *id)
 {
+	if (id->qp_type == IB_QPT_UD)
+		return -EINVAL;
 	switch (id->connection) {
 	case CONN_ESTABLISHED:
 		id->state = CM_DISCONNECT;
@@ -329,6 +390,12 @@ void cm_connection_end(struct cm_id *id)
 	uint8_t mad[MAD_BYTES];
 
 	repeat_stop(id);
+	if (id->qp_type == IB_QPT_UD) {
+		if (id->connection == CONN_REQ_RECEIVED && sidr_answer(id, CM_SIDR_REJECT, NULL))
+			return;
+		id->connection = CONN_NONE;
+		return;
+	}
 	switch (id->connection) {
 	case CONN_REQ_SENT:
 	case CONN_REQ_WAITS: {
@@ -374,6 +441,12 @@ static struct cm_id *id_of(const struct cm *c, const struct mad_packet *p)
 			       id->row == net_end_port(c->mad->net, p->row)
 		       ? id
 		       : NULL;
+}
+
+/* The number of a port for what has no adapter's number. */
+static uint64_t mad_gid_hash(const union ib_gid *gid)
+{
+	return gid->half[0] * 31 + gid->half[1];
 }
 
 /* The id of a request that has come before. */
@@ -424,10 +497,9 @@ static bool listener_takes(const struct cm_id *id, const struct cm_address *to)
 }
 
 /* Finds who listens; *service: somebody does, if not to that address. */
-static struct cm_id *listener_find(const struct cm *c, const struct mad_packet *p,
+static struct cm_id *listener_find(const struct cm *c, const struct mad_packet *p, uint64_t wanted,
 				   const struct cm_address *to, bool *service)
 {
-	const uint64_t wanted = prm_get(p->mad, REQ_SERVICE_ID);
 	const uint32_t row = net_end_port(c->mad->net, p->row);
 	const uint32_t host = subnet_node_of(subnet_of(c), row)->host;
 
@@ -442,6 +514,106 @@ static struct cm_id *listener_find(const struct cm *c, const struct mad_packet *
 			return id;
 	}
 	return NULL;
+}
+
+/* ---- requests that come before their service ---- */
+
+/*
+ * A server that is connected twice may stop listening and listen again in between (perftest does).  On
+ * hardware its client meanwhile makes memory regions and queues, which takes milliseconds; here that
+ * takes no time, and it would find nobody in half of the runs of `ib_send_bw -R`.  So a request is not
+ * refused at once.
+ */
+#define EARLY_NS   50000000u
+#define EARLY_MOST 1024u
+
+struct cm_early {
+	struct cm_early *next, **prev;
+	struct cm *cm;
+	struct loop_timer timer;
+	struct mad_packet packet;
+};
+
+static void early_unlink(struct cm_early *e)
+{
+	loop_timer_cancel(e->cm->mad->loop, &e->timer);
+	*e->prev = e->next;
+	if (e->next)
+		e->next->prev = e->prev;
+	e->cm->nearly--;
+}
+
+static void take_req(struct cm *c, const struct mad_packet *p, bool early);
+static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early);
+
+static bool early_is_served(const struct cm_early *e)
+{
+	const uint8_t *mad = e->packet.mad;
+	const struct cm_address nobody = {0};
+	bool served;
+
+	(void)listener_find(e->cm, &e->packet,
+			    prm_get(mad, mad_get16(mad, MAD_AT_ATTRIBUTE) == CM_REQ
+						 ? REQ_SERVICE_ID
+						 : SIDR_REQ_SERVICE_ID),
+			    &nobody, &served);
+	return served;
+}
+
+/* The request is taken or refused. */
+static void early_take(struct cm_early *e)
+{
+	early_unlink(e);
+	if (mad_get16(e->packet.mad, MAD_AT_ATTRIBUTE) == CM_REQ)
+		take_req(e->cm, &e->packet, false);
+	else
+		take_sidr_req(e->cm, &e->packet, false);
+	free(e);
+}
+
+static void early_is_over(struct loop *l, struct loop_timer *t)
+{
+	(void)l;
+	early_take(container_of(t, struct cm_early, timer));
+}
+
+/* False: no memory, or too many wait. */
+static bool early_keep(struct cm *c, const struct mad_packet *p)
+{
+	struct cm_early *e = c->nearly < EARLY_MOST ? malloc(sizeof(*e)) : NULL;
+
+	if (!e)
+		return false;
+	*e = (struct cm_early){.cm = c, .timer.fire = early_is_over, .packet = *p};
+	e->next = c->early;
+	e->prev = &c->early;
+	if (e->next)
+		e->next->prev = &e->next;
+	c->early = e;
+	c->nearly++;
+	loop_timer_arm(c->mad->loop, &e->timer, loop_now(c->mad->loop) + EARLY_NS);
+	return true;
+}
+
+void cm_early_retry(struct cm *c)
+{
+	struct cm_early *e = c->early, *next;
+
+	for (; e; e = next) {
+		next = e->next;
+		if (early_is_served(e))
+			early_take(e);
+	}
+}
+
+void cm_early_drop(struct cm *c)
+{
+	while (c->early) {
+		struct cm_early *e = c->early;
+
+		early_unlink(e);
+		free(e);
+	}
 }
 
 /* Fills an id from a request. */
@@ -525,7 +697,7 @@ static void mra_send(struct cm_id *id, enum cm_answered what)
 	cm_message_send(id, mad);
 }
 
-static void take_req(struct cm *c, const struct mad_packet *p)
+static void take_req(struct cm *c, const struct mad_packet *p, bool early)
 {
 	const uint64_t service = prm_get(p->mad, REQ_SERVICE_ID);
 	struct cm_id *id, *listener;
@@ -543,7 +715,9 @@ static void take_req(struct cm *c, const struct mad_packet *p)
 			   &dst);
 	if (!known)
 		src = dst = (struct cm_address){0};
-	listener = listener_find(c, p, &dst, &served);
+	listener = listener_find(c, p, service, &dst, &served);
+	if (!served && early && early_keep(c, p))
+		return;
 	if (!listener || !known) {
 		request_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
 		return;
@@ -556,6 +730,122 @@ static void take_req(struct cm *c, const struct mad_packet *p)
 	id->src = dst;
 	id->dst = src;
 	connect_request_tell(listener, id, p->mad);
+}
+
+/* ---- services of datagrams ---- */
+
+static void sidr_refuse(struct cm *c, const struct mad_packet *p, enum cm_sidr_status status)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	memcpy(mad, p->mad, MAD_HEADER_BYTES);
+	mad_put16(mad, MAD_AT_ATTRIBUTE, CM_SIDR_REP);
+	prm_set(mad, CM_LOCAL_ID, prm_get32(p->mad, CM_LOCAL_ID));
+	prm_set(mad, SIDR_REP_STATUS, status);
+	prm_set(mad, SIDR_REP_SERVICE_ID, prm_get(p->mad, SIDR_REQ_SERVICE_ID));
+	cm_message_answer(c, p, mad);
+}
+
+/* Where the requester is, by its packet. */
+static void sidr_path_take(struct cm_id *id, const struct mad_packet *p)
+{
+	const struct subnet_port *port = &subnet_of(id->cm)->ports[id->row];
+
+	id->path = (struct cm_path){
+		.there = true,
+		.slid = p->dlid,
+		.dlid = p->slid,
+		.pkey = (uint16_t)prm_get(p->mad, SIDR_REQ_PKEY),
+		.mtu = IB_MTU_4096,
+		.life = RESPONSE_TIMEOUT - 2,
+		.sl = p->sl,
+		.hop_limit = p->grh ? 64 : 0,
+		.traffic_class = p->traffic_class,
+		.flow_label = p->flow_label,
+		.sgid = p->dgid,
+		.dgid = p->sgid,
+	};
+	if (port->ethernet)
+		id->path.slid = id->path.dlid = 0;
+}
+
+static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
+{
+	const uint64_t service = prm_get(p->mad, SIDR_REQ_SERVICE_ID);
+	const uint8_t *private = p->mad + SIDR_REQ_AT_PRIVATE;
+	struct cm_address src = {0}, dst = {0};
+	struct cm_id *id, *listener;
+	struct rdma_ucm_ud_param *ud;
+	struct cm_event *e;
+	bool served, known;
+
+	/* Requests name no adapter; their ports do as well. */
+	id = id_of_request(c, p->slid | mad_gid_hash(&p->sgid), prm_get32(p->mad, CM_LOCAL_ID));
+	if (id) {
+		if (id->connection == CONN_ESTABLISHED)
+			cm_message_send(id, id->message);
+		return;
+	}
+	known = ip_cm_read(private, (uint16_t)(service & SERVICE_PORT_MASK), &src, &dst);
+	listener = listener_find(c, p, service, &dst, &served);
+	if (!served && early && early_keep(c, p))
+		return;
+	if (!listener || !known) {
+		sidr_refuse(c, p, served ? CM_SIDR_REJECT : CM_SIDR_UNSUPPORTED);
+		return;
+	}
+	id = listener->backlog > 0 ? cm_id_make(listener->file) : NULL;
+	e = id ? cm_event_make(listener, CM_CONNECT_REQUEST, 0) : NULL;
+	if (!e) {
+		if (id)
+			cm_id_end(id);
+		return;
+	}
+	id->requested = true;
+	id->ps = listener->ps;
+	id->qp_type = listener->qp_type;
+	id->row = net_end_port(c->mad->net, p->row);
+	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
+	id->remote_guid = p->slid | mad_gid_hash(&p->sgid);
+	id->src = dst;
+	id->dst = src;
+	id->state = CM_CONNECT;
+	id->connection = CONN_REQ_RECEIVED;
+	sidr_path_take(id, p);
+	e->fresh = id;
+	e->body.id = id->number;
+	ud = &e->body.param.ud;
+	ud->private_data_len = SIDR_REQ_PRIVATE_BYTES - IP_CM_BYTES;
+	memcpy(ud->private_data, private + IP_CM_BYTES, ud->private_data_len);
+	listener->backlog--;
+	id->listener = listener;
+	cm_event_queue(e);
+}
+
+static void take_sidr_rep(struct cm *c, const struct mad_packet *p)
+{
+	const uint32_t named = prm_get32(p->mad, CM_LOCAL_ID);
+	struct cm_id *id = cm_id_find(c, named & (CM_IDS - 1));
+	const uint32_t status = prm_get32(p->mad, SIDR_REP_STATUS);
+	struct rdma_ucm_ud_param *ud;
+	struct cm_event *e;
+
+	if (!id || id->local_id != named || id->connection != CONN_REQ_SENT ||
+	    id->qp_type != IB_QPT_UD || id->row != net_end_port(c->mad->net, p->row))
+		return;
+	repeat_stop(id);
+	id->connection = CONN_NONE;
+	e = cm_event_make(id, status ? CM_UNREACHABLE : CM_ESTABLISHED, (int)status);
+	if (!e)
+		return;
+	id->remote_qpn = prm_get32(p->mad, SIDR_REP_QPN);
+	ud = &e->body.param.ud;
+	ud->qp_num = id->remote_qpn;
+	ud->qkey = prm_get32(p->mad, SIDR_REP_QKEY);
+	cm_ah_attr(id, &ud->ah_attr);
+	ud->private_data_len = SIDR_REP_PRIVATE_BYTES;
+	memcpy(ud->private_data, p->mad + SIDR_REP_AT_PRIVATE, SIDR_REP_PRIVATE_BYTES);
+	cm_event_queue(e);
 }
 
 static void take_rep(struct cm_id *id, const struct mad_packet *p)
@@ -707,7 +997,14 @@ void cm_take(struct cm *c, const struct mad_packet *p)
 	if (p->mad[MAD_AT_CLASS_VERSION] != CM_CLASS_VERSION)
 		return;
 	if (attribute == CM_REQ) {
-		take_req(c, p);
+		take_req(c, p, true);
+		return;
+	}
+	if (attribute == CM_SIDR_REQ || attribute == CM_SIDR_REP) {
+		if (attribute == CM_SIDR_REQ)
+			take_sidr_req(c, p, true);
+		else
+			take_sidr_rep(c, p);
 		return;
 	}
 	id = id_of(c, p);

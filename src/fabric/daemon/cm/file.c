@@ -200,6 +200,7 @@ void cm_close(struct cm *c)
 {
 	while (c->files)
 		file_end(c->files);
+	cm_early_drop(c);
 	free(c->ids);
 	c->ids = NULL;
 }

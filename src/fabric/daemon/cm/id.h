@@ -206,11 +206,19 @@ int cm_disconnect(struct cm_id *id) must_check;
 int cm_notify(struct cm_id *id, uint32_t event) must_check;
 /* Ends the connection because its id ends. */
 void cm_connection_end(struct cm_id *id);
+/* Somebody listens now: looks again at requests that came too early. */
+void cm_early_retry(struct cm *c);
+void cm_early_drop(struct cm *c);
 /* Takes a message that has come to a port. */
 void cm_take(struct cm *c, const struct mad_packet *p);
 void cm_timer_fired(struct loop *l, struct loop_timer *t);
 
 /* ---- query.c: what programs ask of an id ---- */
+
+#define CM_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: the Q_Key of datagrams */
+
+/* The address vector towards the peer. */
+void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out);
 
 int cm_query(struct cm_id *id, uint32_t option, uint32_t room,
 	     struct msg_cm_call_reply *reply) must_check;

@@ -9,7 +9,6 @@
 
 #define NO_DEVICE_INDEX UINT32_MAX
 #define PATH_FLAGS	0x13u /* for MADs, primary, both directions (ib_user_sa.h) */
-#define UDP_QKEY	0x01234567u
 
 static const struct subnet_port *port_of(const struct cm_id *id)
 {
@@ -199,7 +198,7 @@ static uint8_t gid_index(const struct cm_id *id)
 	return 0;
 }
 
-static void ah_attr_write(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
+void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
 {
 	const struct cm_path *p = &id->path;
 
@@ -234,7 +233,7 @@ static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 	out->pkey_index = pkey_index(id);
 	if (id->qp_type == IB_QPT_UD) {
 		out->qp_attr_mask |= IB_QP_QKEY;
-		out->qkey = id->qkey ? id->qkey : UDP_QKEY;
+		out->qkey = id->qkey ? id->qkey : CM_UDP_QKEY;
 		return;
 	}
 	out->qp_attr_mask |= IB_QP_ACCESS_FLAGS;
@@ -248,7 +247,7 @@ static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 static void attr_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN;
-	ah_attr_write(id, &out->ah_attr);
+	cm_ah_attr(id, &out->ah_attr);
 	out->path_mtu = id->path.mtu;
 	out->dest_qp_num = id->remote_qpn;
 	/* The peer begins with the number that our own message has named. */
