@@ -122,14 +122,16 @@ static const struct ucma_command ucma_commands[] = {
 					AT(get_event)},
 	[RDMA_USER_CM_CMD_SET_OPTION] = {IN(set_option), 0, 0, 0},
 	[RDMA_USER_CM_CMD_NOTIFY] = {IN(notify), 0, 0, 0},
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = {IN(join_ip_mcast), 0, OUT(create_id),
+					    AT(join_ip_mcast)},
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = {IN(destroy_id), 0, OUT(destroy_id), AT(destroy_id)},
 	[RDMA_USER_CM_CMD_MIGRATE_ID] = {IN(migrate_id), 0, sizeof(struct rdma_ucm_migrate_resp),
 					 AT(migrate_id)},
 	[RDMA_USER_CM_CMD_QUERY] = {IN(query), 0, sizeof(struct rdma_ucm_query_path_resp),
 				    AT(query)},
 	[RDMA_USER_CM_CMD_BIND] = {IN(bind), 0, 0, 0},
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = {IN(resolve_addr), 0, 0, 0},
-	/* The kernel has it, and we do not yet. */
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = {0, 0, 0, 0},
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = {IN(join_mcast), 0, OUT(create_id), AT(join_mcast)},
 };
 
 /* One call of write(2). */

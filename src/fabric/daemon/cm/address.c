@@ -334,6 +334,30 @@ undo:
 	return ret;
 }
 
+/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
+static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
+{
+	const struct subnet *s = subnet_of(c);
+	union ib_gid found = {.half = {0, 0}};
+	struct subnet_gid_entry e;
+	bool any = false;
+
+	for (uint32_t i = 0; subnet_gid(s, row, i, &e); i++) {
+		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
+
+		if (e.type != GID_ROCE_V2)
+			continue;
+		if (a->family == AF_INET && ipv4 && !memcmp(e.gid.raw + 12, a->ip + 12, 4))
+			return e.gid;
+		if (a->family == AF_INET6 && !memcmp(e.gid.raw, a->ip, 16))
+			return e.gid;
+		if (!any || (ipv4 && a->family == AF_INET && !found.raw[10]))
+			found = e.gid;
+		any = true;
+	}
+	return found;
+}
+
 /* ---- targets ---- */
 
 /* A machine's address is the caller's own host, unless only another one has such a service. */
@@ -391,6 +415,25 @@ static int target_find(struct cm_id *id)
 	return 0;
 }
 
+union ib_gid cm_port_gid(const struct cm_id *id)
+{
+	return gid_of_address(id->cm, id->row, &id->src);
+}
+
+/* A group is everywhere: what is bound stays, else it is the first active Ethernet port. */
+static int group_resolve(struct cm_id *id)
+{
+	uint32_t row;
+
+	for (uint32_t i = 0;
+	     id->row == SUBNET_NONE && (row = host_port(id->cm, id->file->host, i)) != SUBNET_NONE;
+	     i++)
+		if (subnet_of(id->cm)->ports[row].ethernet &&
+		    subnet_port_active(subnet_of(id->cm), row))
+			id->row = row;
+	return id->row == SUBNET_NONE ? -ENODEV : 0;
+}
+
 int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst)
 {
 	int ret = 0;
@@ -408,7 +451,7 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 		return -EINVAL;
 	id->dst = *dst;
 	address_normalize(&id->dst);
-	ret = target_find(id);
+	ret = cm_address_is_multicast(&id->dst) ? group_resolve(id) : target_find(id);
 	if (ret) {
 		cm_event_tell(id, CM_ADDR_ERROR, ret);
 		return 0;
@@ -419,7 +462,7 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 		cm_address_of_port(id->cm, id->row, id->dst.family, &id->src);
 		id->src.port = port;
 	}
-	if (cm_address_is_any(&id->dst)) {
+	if (id->peer_row != SUBNET_NONE && cm_address_is_any(&id->dst)) {
 		const uint16_t port = id->dst.port;
 
 		cm_address_of_port(id->cm, id->peer_row, id->dst.family, &id->dst);
@@ -434,30 +477,6 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 
 #define LIFE_ROCE 18u /* of 4.096 us << n, as Linux 6.1 takes it */
 #define HOPS_ROCE 64u
-
-/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
-static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
-{
-	const struct subnet *s = subnet_of(c);
-	union ib_gid found = {.half = {0, 0}};
-	struct subnet_gid_entry e;
-	bool any = false;
-
-	for (uint32_t i = 0; subnet_gid(s, row, i, &e); i++) {
-		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
-
-		if (e.type != GID_ROCE_V2)
-			continue;
-		if (a->family == AF_INET && ipv4 && !memcmp(e.gid.raw + 12, a->ip + 12, 4))
-			return e.gid;
-		if (a->family == AF_INET6 && !memcmp(e.gid.raw, a->ip, 16))
-			return e.gid;
-		if (!any || (ipv4 && a->family == AF_INET && !found.raw[10]))
-			found = e.gid;
-		any = true;
-	}
-	return found;
-}
 
 static uint8_t rate_of(const struct subnet_port *p)
 {
@@ -490,8 +509,13 @@ static uint8_t mtu_of(const struct subnet_port *p)
 bool cm_path_find(struct cm_id *id)
 {
 	const struct subnet *s = subnet_of(id->cm);
-	const struct subnet_port *from = &s->ports[id->row], *to = &s->ports[id->peer_row];
+	const struct subnet_port *from, *to;
 	struct subnet_gid_entry e;
+
+	if (id->peer_row == SUBNET_NONE)
+		return false;
+	from = &s->ports[id->row];
+	to = &s->ports[id->peer_row];
 
 	if (!subnet_port_active(s, id->row) || !subnet_port_active(s, id->peer_row))
 		return false;

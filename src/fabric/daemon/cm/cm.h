@@ -26,6 +26,7 @@ struct cm {
 	uint64_t next_tid;
 	struct cm_early *early; /* requests for services that nobody offers yet */
 	uint32_t nearly;
+	uint32_t next_group;
 	uint32_t generation; /* of ids, in the numbers of connections */
 	uint32_t random;     /* state of a small generator: PSNs, ports */
 };

@@ -335,6 +335,57 @@ static int call_notify(const struct call *call)
 	return ret ? ret : cm_notify(id, c.event);
 }
 
+/* ---- groups ---- */
+
+static int group_join(const struct call *call, uint32_t number, const struct cm_address *a,
+		      uint64_t uid)
+{
+	struct rdma_ucm_create_id_resp r;
+	struct cm_id *id;
+	int ret = id_get_bound(call, number, &id);
+
+	if (!ret)
+		ret = cm_join(id, a, uid, &r.id);
+	return ret ? ret : answer_give(call, &r, sizeof(r));
+}
+
+static int call_join_ip(const struct call *call)
+{
+	const struct rdma_ucm_join_ip_mcast c = COMMAND_OF(call, rdma_ucm_join_ip_mcast);
+	struct cm_address a;
+
+	if (cm_address_read(&c.addr, sizeof(c.addr), &a))
+		return -EINVAL;
+	return group_join(call, c.id, &a, c.uid);
+}
+
+static int call_join(const struct call *call)
+{
+	const struct rdma_ucm_join_mcast c = COMMAND_OF(call, rdma_ucm_join_mcast);
+	struct cm_address a;
+
+	if (!c.addr_size || c.addr_size > sizeof(c.addr) ||
+	    c.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED || cm_address_read(&c.addr, c.addr_size, &a))
+		return -EINVAL;
+	return group_join(call, c.id, &a, c.uid);
+}
+
+static int call_leave(const struct call *call)
+{
+	const struct rdma_ucm_destroy_id c = COMMAND_OF(call, rdma_ucm_destroy_id);
+	struct cm_group *g = cm_group_find(call->cm, c.id);
+	struct rdma_ucm_destroy_id_resp r;
+
+	if (!g)
+		return -ENOENT;
+	if (g->id->file != call->file)
+		return -EINVAL;
+	events_spoilt(call, call->file, cm_events_drop_group(g));
+	r.events_reported = g->events_taken;
+	cm_leave(g);
+	return answer_give(call, &r, sizeof(r));
+}
+
 /* ---- events, options ---- */
 
 static int call_get_event(const struct call *call)
@@ -428,10 +479,13 @@ static int (*const calls[])(const struct call *call) = {
 	[RDMA_USER_CM_CMD_GET_EVENT] = call_get_event,
 	[RDMA_USER_CM_CMD_SET_OPTION] = call_set_option,
 	[RDMA_USER_CM_CMD_NOTIFY] = call_notify,
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = call_join_ip,
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = call_leave,
 	[RDMA_USER_CM_CMD_MIGRATE_ID] = call_migrate_id,
 	[RDMA_USER_CM_CMD_QUERY] = call_query,
 	[RDMA_USER_CM_CMD_BIND] = call_bind,
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = call_resolve_addr,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = call_join,
 };
 
 int cm_call(struct cm *c, const struct msg_cm_call *m, struct msg_cm_call_reply *reply)

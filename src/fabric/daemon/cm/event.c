@@ -75,6 +75,8 @@ int cm_event_take(struct cm_file *f, struct rdma_ucm_event_resp *out)
 	e = event_unlink(f, &f->events);
 	*out = e->body;
 	e->id->events_taken++;
+	if (e->group)
+		e->group->events_taken++;
 	if (e->fresh && e->fresh->listener) {
 		e->fresh->listener->backlog++;
 		e->fresh->listener = NULL;
@@ -105,6 +107,23 @@ uint32_t cm_events_drop(struct cm_id *id)
 			cm_id_end(e->fresh);
 		}
 		free(e);
+	}
+	return n;
+}
+
+uint32_t cm_events_drop_group(struct cm_group *g)
+{
+	struct cm_file *f = g->id->file;
+	struct cm_event **at = &f->events;
+	uint32_t n = 0;
+
+	while (*at) {
+		if ((*at)->group == g) {
+			free(event_unlink(f, at));
+			n++;
+		} else {
+			at = &(*at)->next;
+		}
 	}
 	return n;
 }

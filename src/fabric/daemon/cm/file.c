@@ -76,6 +76,8 @@ void cm_id_end(struct cm_id *id)
 
 	(void)cm_events_drop(id);
 	cm_connection_end(id);
+	while (id->groups)
+		cm_leave(id->groups);
 	loop_timer_cancel(c->mad->loop, &id->timer);
 	listener_forget(id);
 	c->ids[id->number] = NULL;

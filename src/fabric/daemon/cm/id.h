@@ -63,10 +63,20 @@ struct cm_address {
 	uint32_t flow, scope;
 };
 
+/* A group that an id has joined. */
+struct cm_group {
+	struct cm_group *next;
+	struct cm_id *id;
+	uint32_t number;
+	uint64_t uid;
+	uint32_t events_taken;
+};
+
 struct cm_event {
 	struct cm_event *next;
 	struct cm_id *id;
-	struct cm_id *fresh; /* of a CONNECT_REQUEST: the id of the request */
+	struct cm_group *group; /* that it is about; NULL: none */
+	struct cm_id *fresh;	/* of a CONNECT_REQUEST: the id of the request */
 	struct rdma_ucm_event_resp body;
 };
 
@@ -107,6 +117,7 @@ struct cm_id {
 	bool requested;	 /* a request made it, and its port is its listener's */
 	int32_t backlog; /* how many more requests may wait */
 	struct cm_path path;
+	struct cm_group *groups;
 	uint8_t tos, ack_timeout;
 	bool ack_timeout_given;
 
@@ -148,6 +159,8 @@ void cm_event_queue(struct cm_event *e);
 void cm_event_tell(struct cm_id *id, enum cm_event_type type, int status);
 /* Gives the oldest event to the program.  -EAGAIN: there is none. */
 int cm_event_take(struct cm_file *f, struct rdma_ucm_event_resp *out) must_check;
+/* Drops the events of a group; returns how many. */
+uint32_t cm_events_drop_group(struct cm_group *g);
 /* Drops the id's events; returns how many. */
 uint32_t cm_events_drop(struct cm_id *id);
 /* Moves the id with its events to another file; returns how many events. */
@@ -185,6 +198,19 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src,
 	       const struct cm_address *dst) must_check;
 /* Finds the path between the id's ports; false: there is none. */
 bool cm_path_find(struct cm_id *id) must_check;
+
+/* The GID of the id's port that matches its address. */
+union ib_gid cm_port_gid(const struct cm_id *id);
+
+/* ---- multicast.c ---- */
+
+bool cm_address_is_multicast(const struct cm_address *a);
+struct cm_group *cm_group_find(const struct cm *c, uint32_t number);
+/* Joins, as rdma_join_multicast does: an event says what came of it.  0 or a negative errno. */
+int cm_join(struct cm_id *id, const struct cm_address *a, uint64_t uid,
+	    uint32_t *number) must_check;
+/* The caller has dropped the events of the group. */
+void cm_leave(struct cm_group *g);
 
 /* ---- message.c ---- */
 
