@@ -25,10 +25,33 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 /* ---- socket addresses ---- */
 
+/* As struct sockaddr_ib (rdma/ib.h in the kernel); its numbers are in network order. */
+struct sockaddr_ib {
+	uint16_t family;
+	uint16_t pkey;
+	uint32_t flow;
+	uint8_t gid[16];
+	uint64_t sid, sid_mask, scope;
+};
+
+#define SPACE_MASK UINT64_C(0xffffffffffff0000)
+
+static void address_read_ib(const struct sockaddr_ib *ib, struct cm_address *out)
+{
+	memcpy(out->ip, ib->gid, 16);
+	out->flow = ib->flow;
+	out->scope = ib->scope;
+	out->pkey = be16toh(ib->pkey);
+	out->sid = be64toh(ib->sid);
+	out->sid_mask = be64toh(ib->sid_mask);
+	out->port = (uint16_t)(out->sid & out->sid_mask);
+}
+
 int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out)
 {
 	struct sockaddr_in6 in6 = {0};
 	struct sockaddr_in in = {0};
+	struct sockaddr_ib ib;
 	sa_family_t family;
 
 	*out = (struct cm_address){0};
@@ -45,8 +68,13 @@ int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out)
 		out->port = ntohs(in6.sin6_port);
 		out->flow = in6.sin6_flowinfo;
 		out->scope = in6.sin6_scope_id;
+	} else if (family == CM_AF_IB && size >= sizeof(ib)) {
+		memcpy(&ib, sockaddr, sizeof(ib));
+		address_read_ib(&ib, out);
 	} else {
-		return family == AF_INET || family == AF_INET6 ? -EINVAL : -EAFNOSUPPORT;
+		return family == AF_INET || family == AF_INET6 || family == CM_AF_IB
+			       ? -EINVAL
+			       : -EAFNOSUPPORT;
 	}
 	out->family = family;
 	return 0;
@@ -59,6 +87,14 @@ uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BY
 				   .sin6_flowinfo = a->flow,
 				   .sin6_scope_id = a->scope};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+	struct sockaddr_ib ib = {
+		.family = CM_AF_IB,
+		.pkey = htobe16(a->pkey),
+		.flow = a->flow,
+		.sid = htobe64((a->sid & SPACE_MASK) | a->port),
+		.sid_mask = htobe64(a->sid_mask),
+		.scope = a->scope,
+	};
 
 	memset(out, 0, CM_SOCKADDR_BYTES);
 	switch (a->family) {
@@ -70,6 +106,10 @@ uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BY
 		memcpy(&in6.sin6_addr, a->ip, 16);
 		memcpy(out, &in6, sizeof(in6));
 		return sizeof(in6);
+	case CM_AF_IB:
+		memcpy(ib.gid, a->ip, 16);
+		memcpy(out, &ib, sizeof(ib));
+		return sizeof(ib);
 	default:
 		return 0;
 	}
@@ -83,7 +123,8 @@ bool cm_address_equal(const struct cm_address *a, const struct cm_address *b)
 /* The four bytes of an address of IPv4, also where it comes as one of IPv6; NULL: it is none. */
 static const uint8_t *ipv4_of(const struct cm_address *a)
 {
-	if (a->family == AF_INET || !memcmp(a->ip, mapped, sizeof(mapped)))
+	if (a->family == AF_INET ||
+	    (a->family == AF_INET6 && !memcmp(a->ip, mapped, sizeof(mapped))))
 		return a->ip + 12;
 	return NULL;
 }
@@ -102,7 +143,7 @@ bool cm_address_is_any(const struct cm_address *a)
 	if (ip)
 		return (!ip[0] && !ip[1] && !ip[2] && !ip[3]) ||
 		       (ip[0] == 127 && !is_of_fabric(ip));
-	return !memcmp(a->ip, zeros, 16) || (a->family == AF_INET6 && !memcmp(a->ip, loopback, 16));
+	return !memcmp(a->ip, zeros, 16) || !memcmp(a->ip, loopback, 16);
 }
 
 /* Makes one address of the two that mean the same port. */
@@ -200,7 +241,7 @@ uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_addr
 		return port_of_fabric(c, ip);
 	if (cm_address_is_any(a))
 		return host_first_active(c, host);
-	if (is_of_machine(a)) {
+	if (a->family != CM_AF_IB && is_of_machine(a)) {
 		*machine = true;
 		return host_last_ethernet(c, host);
 	}
@@ -221,6 +262,11 @@ void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
 	struct subnet_gid_entry e;
 
 	*out = (struct cm_address){.family = family};
+	if (family == CM_AF_IB && subnet_gid(s, row, 0, &e)) {
+		memcpy(out->ip, e.gid.raw, 16);
+		out->pkey = SUBNET_PKEY_DEFAULT;
+		return;
+	}
 	for (uint32_t i = 0; p->ethernet && subnet_gid(s, row, i, &e); i++) {
 		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
 
@@ -263,8 +309,9 @@ int cm_port_check(const struct cm_id *id, bool reuse)
 	const struct cm *c = id->cm;
 
 	for (const struct cm_id *o = cm_id_next(c, 0); o; o = cm_id_next(c, o->number + 1)) {
-		if (o == id || o->requested || o->ps != id->ps || o->file->host != id->file->host ||
-		    o->src.family == AF_UNSPEC || o->src.port != id->src.port || !o->src.port)
+		if (o == id || o->requested || o->space != id->space ||
+		    o->file->host != id->file->host || o->src.family == AF_UNSPEC ||
+		    o->src.port != id->src.port || !o->src.port)
 			continue;
 		if (reuse && o->reuse && o->state != CM_LISTEN)
 			continue;
@@ -303,6 +350,33 @@ int cm_port_take(struct cm_id *id, bool privileged)
 	return cm_port_check(id, id->reuse);
 }
 
+/*
+ * The port space of an address.  A service of InfiniBand says it itself, as far as its mask goes; what
+ * it may say is a matter of the id's own space.  0: none.
+ */
+static uint16_t space_of(const struct cm_id *id, const struct cm_address *a)
+{
+	static const uint16_t spaces[] = {RDMA_PS_IB, RDMA_PS_TCP, RDMA_PS_UDP};
+	const uint64_t mask = a->sid_mask & SPACE_MASK;
+
+	if (a->family != CM_AF_IB)
+		return id->ps;
+	for (size_t i = 0; i < array_size(spaces); i++)
+		if ((id->ps == RDMA_PS_IB || id->ps == spaces[i]) &&
+		    (a->sid & mask) == ((uint64_t)spaces[i] << 16 & mask))
+			return spaces[i];
+	return 0;
+}
+
+/* Completes the service of an address of InfiniBand. */
+static void service_complete(struct cm_id *id, struct cm_address *a)
+{
+	if (a->family != CM_AF_IB)
+		return;
+	a->sid = (uint64_t)id->space << 16 | a->port;
+	a->sid_mask |= SPACE_MASK;
+}
+
 int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 {
 	const struct subnet *s = subnet_of(id->cm);
@@ -311,6 +385,9 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
+	id->space = space_of(id, a);
+	if (!id->space)
+		return -EPROTONOSUPPORT;
 	id->src = *a;
 	address_normalize(&id->src);
 	if (!cm_address_is_any(&id->src)) {
@@ -325,6 +402,7 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 	ret = cm_port_take(id, privileged);
 	if (ret)
 		goto undo;
+	service_complete(id, &id->src);
 	id->state = CM_ADDR_BOUND;
 	return 0;
 
@@ -349,7 +427,7 @@ static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struc
 			continue;
 		if (a->family == AF_INET && ipv4 && !memcmp(e.gid.raw + 12, a->ip + 12, 4))
 			return e.gid;
-		if (a->family == AF_INET6 && !memcmp(e.gid.raw, a->ip, 16))
+		if (a->family != AF_INET && !memcmp(e.gid.raw, a->ip, 16))
 			return e.gid;
 		if (!any || (ipv4 && a->family == AF_INET && !found.raw[10]))
 			found = e.gid;
@@ -367,7 +445,7 @@ static uint32_t machine_target(const struct cm_id *id, const struct cm_address *
 
 	for (const struct cm_id *o = cm_id_next(id->cm, 0); o;
 	     o = cm_id_next(id->cm, o->number + 1)) {
-		if (!o->listens || o->ps != id->ps || o->src.port != dst->port)
+		if (!o->listens || o->space != id->space || o->src.port != dst->port)
 			continue;
 		if (o->file->host == id->file->host)
 			return own;
@@ -417,7 +495,12 @@ static int target_find(struct cm_id *id)
 
 union ib_gid cm_port_gid(const struct cm_id *id)
 {
-	return gid_of_address(id->cm, id->row, &id->src);
+	struct subnet_gid_entry e = {0};
+
+	if (subnet_of(id->cm)->ports[id->row].ethernet)
+		return gid_of_address(id->cm, id->row, &id->src);
+	(void)subnet_gid(subnet_of(id->cm), id->row, 0, &e);
+	return e.gid;
 }
 
 /* A group is everywhere: what is bound stays, else it is the first active Ethernet port. */
@@ -442,7 +525,10 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 		struct cm_address from = *src;
 
 		if (from.family == AF_UNSPEC)
-			from = (struct cm_address){.family = dst->family};
+			from = (struct cm_address){.family = dst->family,
+						   .sid = dst->sid & SPACE_MASK,
+						   .sid_mask = dst->family == CM_AF_IB ? SPACE_MASK
+										       : 0};
 		ret = cm_bind(id, &from, true);
 	}
 	if (ret)
@@ -451,6 +537,7 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 		return -EINVAL;
 	id->dst = *dst;
 	address_normalize(&id->dst);
+	service_complete(id, &id->dst);
 	ret = cm_address_is_multicast(&id->dst) ? group_resolve(id) : target_find(id);
 	if (ret) {
 		cm_event_tell(id, CM_ADDR_ERROR, ret);
@@ -461,6 +548,7 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 
 		cm_address_of_port(id->cm, id->row, id->dst.family, &id->src);
 		id->src.port = port;
+		service_complete(id, &id->src);
 	}
 	if (id->peer_row != SUBNET_NONE && cm_address_is_any(&id->dst)) {
 		const uint16_t port = id->dst.port;

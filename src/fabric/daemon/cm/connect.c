@@ -109,11 +109,19 @@ static int private_put(uint8_t *at, uint32_t room, const uint8_t *data, uint32_t
 
 static uint64_t service_of(const struct cm_id *id, uint16_t port)
 {
-	return (uint64_t)id->ps << 16 | port;
+	return (uint64_t)id->space << 16 | port;
+}
+
+/* How much of the private data is the head that names the ends; they are GIDs for ids of InfiniBand. */
+static uint32_t ip_cm_bytes(const struct cm_id *id)
+{
+	return id->src.family == CM_AF_IB ? 0 : IP_CM_BYTES;
 }
 
 static void ip_cm_put(const struct cm_id *id, uint8_t *at)
 {
+	if (!ip_cm_bytes(id))
+		return;
 	prm_set(at, IP_CM_IP_VERSION, id->src.family == AF_INET ? 4 : 6);
 	prm_set(at, IP_CM_PORT, id->src.port);
 	memcpy(at + IP_CM_AT_SOURCE, id->src.ip, 16);
@@ -163,8 +171,8 @@ static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	prm_set(mad, SIDR_REQ_PKEY, id->path.pkey);
 	prm_set(mad, SIDR_REQ_SERVICE_ID, service_of(id, id->dst.port));
 	ip_cm_put(id, mad + SIDR_REQ_AT_PRIVATE);
-	ret = private_put(mad + SIDR_REQ_AT_PRIVATE + IP_CM_BYTES,
-			  SIDR_REQ_PRIVATE_BYTES - IP_CM_BYTES, p->private_data,
+	ret = private_put(mad + SIDR_REQ_AT_PRIVATE + ip_cm_bytes(id),
+			  SIDR_REQ_PRIVATE_BYTES - ip_cm_bytes(id), p->private_data,
 			  p->private_data_len);
 	if (ret)
 		return ret;
@@ -202,8 +210,9 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	prm_set(mad, REQ_SRQ, id->srq);
 	req_path_put(id, mad);
 	ip_cm_put(id, mad + REQ_AT_PRIVATE);
-	ret = private_put(mad + REQ_AT_PRIVATE + IP_CM_BYTES, REQ_PRIVATE_BYTES - IP_CM_BYTES,
-			  p->private_data, p->private_data_len);
+	ret = private_put(mad + REQ_AT_PRIVATE + ip_cm_bytes(id),
+			  REQ_PRIVATE_BYTES - ip_cm_bytes(id), p->private_data,
+			  p->private_data_len);
 	if (ret)
 		return ret;
 	id->state = CM_CONNECT;
@@ -491,6 +500,11 @@ static bool ip_cm_read(const uint8_t *at, uint16_t port, struct cm_address *src,
 /* Does the listener take requests to that address? */
 static bool listener_takes(const struct cm_id *id, const struct cm_address *to)
 {
+	/* Its GID is that of the port, which is the right one. */
+	if (id->src.family == CM_AF_IB)
+		return true;
+	if (to->family == AF_UNSPEC)
+		return false;
 	if (cm_address_is_any(&id->src))
 		return !id->afonly || id->src.family == to->family;
 	return cm_address_equal(&id->src, to);
@@ -616,6 +630,21 @@ void cm_early_drop(struct cm *c)
 	}
 }
 
+/* Sets the addresses of a request's id: what the request says, or the GIDs of its path. */
+static void ends_set(struct cm_id *id, const struct cm_id *listener, const struct cm_address *own,
+		     const struct cm_address *peer)
+{
+	id->src = *own;
+	id->dst = *peer;
+	if (listener->src.family != CM_AF_IB)
+		return;
+	id->src = listener->src;
+	id->dst = (struct cm_address){.family = CM_AF_IB};
+	id->src.pkey = id->dst.pkey = id->path.pkey;
+	memcpy(id->src.ip, &id->path.sgid, 16);
+	memcpy(id->dst.ip, &id->path.dgid, 16);
+}
+
 /* Fills an id from a request. */
 static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm_id *listener)
 {
@@ -624,6 +653,7 @@ static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm
 
 	id->requested = true;
 	id->ps = listener->ps;
+	id->space = listener->space;
 	id->qp_type = prm_get(mad, REQ_TRANSPORT) == 1 ? IB_QPT_UC : listener->qp_type;
 	id->row = net_end_port(id->cm->mad->net, p->row);
 	id->tos = listener->tos;
@@ -680,8 +710,9 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 	conn->retry_count = id->retries;
 	conn->rnr_retry_count = id->rnr_retries;
 	conn->srq = (uint8_t)prm_get(mad, REQ_SRQ);
-	conn->private_data_len = REQ_PRIVATE_BYTES - IP_CM_BYTES;
-	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + IP_CM_BYTES, conn->private_data_len);
+	conn->private_data_len = (uint8_t)(REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
+	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + ip_cm_bytes(listener),
+	       conn->private_data_len);
 	listener->backlog--;
 	id->listener = listener;
 	cm_event_queue(e);
@@ -702,7 +733,7 @@ static void take_req(struct cm *c, const struct mad_packet *p, bool early)
 	const uint64_t service = prm_get(p->mad, REQ_SERVICE_ID);
 	struct cm_id *id, *listener;
 	struct cm_address src, dst;
-	bool served, known;
+	bool served;
 
 	id = id_of_request(c, prm_get(p->mad, REQ_CA_GUID), prm_get32(p->mad, CM_LOCAL_ID));
 	if (id) {
@@ -711,14 +742,13 @@ static void take_req(struct cm *c, const struct mad_packet *p, bool early)
 			mra_send(id, CM_ANSWERS_REQ);
 		return;
 	}
-	known = ip_cm_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & SERVICE_PORT_MASK), &src,
-			   &dst);
-	if (!known)
+	if (!ip_cm_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & SERVICE_PORT_MASK), &src,
+			&dst))
 		src = dst = (struct cm_address){0};
 	listener = listener_find(c, p, service, &dst, &served);
 	if (!served && early && early_keep(c, p))
 		return;
-	if (!listener || !known) {
+	if (!listener) {
 		request_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
 		return;
 	}
@@ -727,8 +757,7 @@ static void take_req(struct cm *c, const struct mad_packet *p, bool early)
 	if (!id)
 		return;
 	request_take(id, p, listener);
-	id->src = dst;
-	id->dst = src;
+	ends_set(id, listener, &dst, &src);
 	connect_request_tell(listener, id, p->mad);
 }
 
@@ -777,7 +806,7 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 	struct cm_id *id, *listener;
 	struct rdma_ucm_ud_param *ud;
 	struct cm_event *e;
-	bool served, known;
+	bool served;
 
 	/* Requests name no adapter; their ports do as well. */
 	id = id_of_request(c, p->slid | mad_gid_hash(&p->sgid), prm_get32(p->mad, CM_LOCAL_ID));
@@ -786,11 +815,12 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 			cm_message_send(id, id->message);
 		return;
 	}
-	known = ip_cm_read(private, (uint16_t)(service & SERVICE_PORT_MASK), &src, &dst);
+	if (!ip_cm_read(private, (uint16_t)(service & SERVICE_PORT_MASK), &src, &dst))
+		src = dst = (struct cm_address){0};
 	listener = listener_find(c, p, service, &dst, &served);
 	if (!served && early && early_keep(c, p))
 		return;
-	if (!listener || !known) {
+	if (!listener) {
 		sidr_refuse(c, p, served ? CM_SIDR_REJECT : CM_SIDR_UNSUPPORTED);
 		return;
 	}
@@ -803,20 +833,20 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 	}
 	id->requested = true;
 	id->ps = listener->ps;
+	id->space = listener->space;
 	id->qp_type = listener->qp_type;
 	id->row = net_end_port(c->mad->net, p->row);
 	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
 	id->remote_guid = p->slid | mad_gid_hash(&p->sgid);
-	id->src = dst;
-	id->dst = src;
 	id->state = CM_CONNECT;
 	id->connection = CONN_REQ_RECEIVED;
 	sidr_path_take(id, p);
+	ends_set(id, listener, &dst, &src);
 	e->fresh = id;
 	e->body.id = id->number;
 	ud = &e->body.param.ud;
-	ud->private_data_len = SIDR_REQ_PRIVATE_BYTES - IP_CM_BYTES;
-	memcpy(ud->private_data, private + IP_CM_BYTES, ud->private_data_len);
+	ud->private_data_len = (uint8_t)(SIDR_REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
+	memcpy(ud->private_data, private + ip_cm_bytes(listener), ud->private_data_len);
 	listener->backlog--;
 	id->listener = listener;
 	cm_event_queue(e);

@@ -56,11 +56,17 @@ enum cm_connection {
 	CONN_TIME_WAIT,
 };
 
+#define CM_AF_IB 27u /* in no header of libc's */
+
 struct cm_address {
 	sa_family_t family; /* AF_UNSPEC: none */
 	uint16_t port;
-	uint8_t ip[16]; /* of IPv4 the last four */
-	uint32_t flow, scope;
+	uint8_t ip[16]; /* of IPv4 the last four; of InfiniBand the GID */
+	uint32_t flow;
+	uint64_t scope;
+	/* InfiniBand: the service, of which the port is the last 16 bits. */
+	uint64_t sid, sid_mask;
+	uint16_t pkey;
 };
 
 /* A group that an id has joined. */
@@ -107,6 +113,7 @@ struct cm_id {
 	uint32_t number;
 	uint64_t uid; /* 0: the program does not know the id yet */
 	uint16_t ps;
+	uint16_t space; /* the port space that its port is of */
 	uint8_t qp_type;
 	enum cm_state state;
 	uint32_t events_taken;

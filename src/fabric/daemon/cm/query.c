@@ -22,31 +22,20 @@ static const struct subnet_node *device_of(const struct cm_id *id)
 
 /* ---- addresses ---- */
 
-/* As struct sockaddr_ib (rdma/ib.h in the kernel). */
-struct sockaddr_ib_wire {
-	uint16_t family;
-	uint16_t pkey;
-	uint32_t flow;
-	uint8_t addr[16];
-	uint64_t sid, sid_mask, scope;
-};
-
-#define AF_IB_FAMILY 27u
-
-static uint16_t gid_write(const struct cm_id *id, const union ib_gid *gid, uint16_t port,
-			  uint8_t out[CM_SOCKADDR_BYTES])
+/* An end as GID and service, whatever the program's addresses are. */
+static uint16_t gid_write(const struct cm_id *id, const union ib_gid *gid,
+			  const struct cm_address *of, uint8_t out[CM_SOCKADDR_BYTES])
 {
-	const struct sockaddr_ib_wire ib = {
-		.family = AF_IB_FAMILY,
-		.pkey = htobe16(id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT),
-		.sid = htobe64((uint64_t)id->ps << 16 | port),
+	struct cm_address a = {
+		.family = CM_AF_IB,
+		.port = of->port,
+		.pkey = id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT,
+		.sid = (uint64_t)(id->space ? id->space : id->ps) << 16,
 		.sid_mask = UINT64_MAX,
 	};
 
-	memset(out, 0, CM_SOCKADDR_BYTES);
-	memcpy(out, &ib, sizeof(ib));
-	memcpy(out + offsetof(struct sockaddr_ib_wire, addr), gid->raw, 16);
-	return sizeof(ib);
+	memcpy(a.ip, gid, sizeof(a.ip));
+	return cm_address_write(&a, out);
 }
 
 /* Fills in what both forms say of the device. */
@@ -68,8 +57,12 @@ static int query_addresses(struct cm_id *id, bool gids, struct msg_cm_call_reply
 
 	device_write(id, &r);
 	if (gids) {
-		r.src_size = gid_write(id, &id->path.sgid, id->src.port, (void *)&r.src_addr);
-		r.dst_size = gid_write(id, &id->path.dgid, id->dst.port, (void *)&r.dst_addr);
+		union ib_gid sgid = id->path.sgid;
+
+		if (!id->path.there && device_of(id))
+			sgid = cm_port_gid(id);
+		r.src_size = gid_write(id, &sgid, &id->src, (void *)&r.src_addr);
+		r.dst_size = gid_write(id, &id->path.dgid, &id->dst, (void *)&r.dst_addr);
 	} else {
 		r.src_size = cm_address_write(&id->src, (void *)&r.src_addr);
 		r.dst_size = cm_address_write(&id->dst, (void *)&r.dst_addr);
@@ -86,7 +79,7 @@ static void path_record_write(const struct cm_id *id, uint8_t record[PR_BYTES])
 	const struct cm_path *p = &id->path;
 
 	memset(record, 0, PR_BYTES);
-	prm_set(record, PR_SERVICE_ID, (uint64_t)id->ps << 16 | id->dst.port);
+	prm_set(record, PR_SERVICE_ID, (uint64_t)id->space << 16 | id->dst.port);
 	memcpy(record + PR_AT_DGID, &p->dgid, 16);
 	memcpy(record + PR_AT_SGID, &p->sgid, 16);
 	prm_set(record, PR_DLID, p->dlid);
