@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that connect by rdma_cm: librdmacm's own, perftest, qperf, libfabric; between two hosts."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import Failure, Skip, expect, story_of, within
+
+SERVER = {"ib": "198.18.0.1", "roce": "198.18.0.2"}  # ports of host1
+LISTENS = 1.0  # a server of librdmacm says nothing when it listens
+LOSS = 5  # in a hundred
+
+
+def machine_address():
+    """An address of this machine's own interfaces, which means the program's own host."""
+    words = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    if not words:
+        raise Skip("the machine has no address")
+    return words[0]
+
+
+def pair(session, server, client, limit=60, good=(0,), server_ends=True):
+    """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended."""
+    for program in (server[0], client[0]):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not there")
+    first = session.background(*server)
+    try:
+        # The client asks again if it comes too early, or is refused; so does this.
+        time.sleep(LISTENS)
+        if first.poll() is not None:
+            raise Failure(f"{server[0]} has ended: {session.finish(first).text()}")
+        second = session.background(*client, run_options=("--host", "host2"))
+        if server_ends:
+            results = session.finish_all({"server": first, "client": second}, limit, good)
+            expect(all(r.status in good for r in results.values()), story_of(results))
+            return results["client"]
+        result = session.finish(second, limit)
+        expect(result.status in good, f"status {result.status}\n{result.text()}")
+        return result
+    finally:
+        if first.poll() is None:
+            os.killpg(first.pid, signal.SIGKILL)
+            first.communicate()
+
+
+def rping(address, *options):
+    def test(session):
+        where = address() if callable(address) else address
+        result = pair(session, ("rping", "-s", "-C", "20", "-v", "-a", where, *options),
+                      ("rping", "-c", "-C", "20", "-v", "-a", where, *options))
+        expect("rdma-ping-19: " in result.out, result.text())
+    return test
+
+
+def rping_any(session):
+    """A listener at any address takes what comes to any port of its host."""
+    for address in (*SERVER.values(), "127.18.0.2"):
+        pair(session, ("rping", "-s", "-C", "5"), ("rping", "-c", "-C", "5", "-a", address))
+
+
+def rping_here(session):
+    """Both programs on one host: loopback, as users type it."""
+    first = session.background("rping", "-s", "-C", "5", "-a", "127.0.0.1")
+    try:
+        time.sleep(LISTENS)
+        result = session.run_ok("rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")
+        expect("rdma-ping-4: " in result.out, result.text())
+        expect(session.finish(first).status == 0, "the server")
+    finally:
+        if first.poll() is None:
+            os.killpg(first.pid, signal.SIGKILL)
+            first.communicate()
+
+
+def rdmacm(name, server, client, said="", server_ends=True):
+    """One of librdmacm's programs, over both links."""
+    def test(session):
+        for link, address in SERVER.items():
+            result = pair(session, server, tuple(w.replace("ADDRESS", address) for w in client),
+                          server_ends=server_ends)
+            expect(said in result.text(), f"{name} {link}: {result.text()}")
+    return test
+
+
+def perftest(link, program, *options):
+    def test(session):
+        # TCP connects to the second form of the address, too.
+        address = SERVER[link].replace("198.", "127.", 1)
+        result = pair(session, (program, "-R", "-F", *options), (program, "-R", "-F", *options, address))
+        expect(re.search(r"^ *\d+ +\d+ +[\d.]+ ", result.out, re.M), result.text())
+    return test
+
+
+def qperf(session):
+    result = pair(session, ("qperf",), ("qperf", "-cm1", "-t", "1", "127.18.0.2", "rc_bw", "rc_lat", "ud_bw"),
+                  server_ends=False)
+    expect(result.out.count("bw  =") == 3 and "latency" in result.out, result.text())
+
+
+def fi_pingpong(link, provider, kind, *options):
+    def test(session):
+        address = SERVER[link].replace("198.", "127.", 1)
+        argv = ("fi_pingpong", "-p", provider, "-e", kind, "-I", "20", "-c", *options)
+        result = pair(session, argv, (*argv, address))
+        expect(re.search(r"^64k +20 +=20 ", result.out, re.M), result.text())
+    return test
+
+
+def nobody(session):
+    """What is not there is said, and soon."""
+    for address, said, limit in (("198.18.0.2", "REJECTED, error 8", 5), ("198.18.77.1", "ADDR_ERROR, error -110", 10)):
+        begin = time.monotonic()
+        result = session.run("rping", "-c", "-a", address)
+        expect(result.status != 0 and said in result.text(), f"{address}: {result.text()}")
+        expect(time.monotonic() - begin < limit, f"{address}: after {time.monotonic() - begin:.1f} s")
+
+
+def reject(session):
+    """rdma_client's peer is gone before it answers: the id of the listener goes with it."""
+    server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
+    try:
+        time.sleep(LISTENS)
+        client = session.background("rping", "-c", "-v", "-a", "198.18.0.2", run_options=("--host", "host2"))
+        expect(within(20, lambda: "rdma-ping-3" in client.stdout.readline()), "no ping")
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+        # It goes on pinging, and hears of the disconnection first.
+        out, err = client.communicate(timeout=30)
+        expect("DISCONNECT" in out + err or client.returncode, out[-500:] + err)
+    except subprocess.TimeoutExpired:
+        raise Failure("the client does not hear of its peer's death")
+    finally:
+        for one in (server, client):
+            if one.poll() is None:
+                os.killpg(one.pid, signal.SIGKILL)
+                one.communicate()
+
+
+def many(session):
+    """500 connections, one after the other by commands, all at once by the wire."""
+    result = pair(session, ("cmtime", "-c", "500"), ("cmtime", "-s", "198.18.0.2", "-c", "500"), server_ends=False)
+    expect("connect" in result.out and "destroy" in result.out, result.text())
+
+
+def lossy(session):
+    """Messages that are lost on the links are sent again."""
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        expect(session.tool("fabric", "impair", f"loss={LOSS}").status == 0, "fabric impair")
+        for _ in range(3):
+            pair(session, ("rping", "-s", "-C", "5", "-a", "198.18.0.1"),
+                 ("rping", "-c", "-C", "5", "-a", "198.18.0.1"), limit=120)
+    finally:
+        session.tool("fabric", "down")
+
+
+def cases():
+    yield from ((f"rdma_cm: {name}", test) for name, test in (
+        ("rping ib", rping(SERVER["ib"])), ("rping roce", rping(SERVER["roce"])),
+        ("rping by the loopback form", rping("127.18.0.2")), ("rping by an address of the machine", rping(machine_address)),
+        ("rping, any address", rping_any), ("rping on one host", rping_here),
+        ("rping IPv6", rping("::ffff:198.18.0.2")),
+        ("ucmatose", rdmacm("ucmatose", ("ucmatose", "-c", "20"),
+                            ("ucmatose", "-s", "ADDRESS", "-c", "20", "-C", "10", "-S", "65536"), "return status 0")),
+        ("udaddy", rdmacm("udaddy", ("udaddy", "-c", "20"), ("udaddy", "-s", "ADDRESS", "-c", "20"), "return status 0")),
+        ("rdma_client", rdmacm("rdma_client", ("rdma_server",), ("rdma_client", "-s", "ADDRESS"), "rdma_client: end 0")),
+        ("rstream", rdmacm("rstream", ("rstream", "-S", "4096"), ("rstream", "-s", "ADDRESS", "-S", "4096"), "custom")),
+        ("riostream", rdmacm("riostream", ("riostream", "-S", "4096"), ("riostream", "-s", "ADDRESS", "-S", "4096"), "custom")),
+        ("mckey", lambda session: pair(session, ("mckey", "-m", "239.1.2.3", "-b", "198.18.0.2"),
+                                       ("mckey", "-m", "239.1.2.3", "-s", "-b", "198.18.1.2"))),
+        ("ib_write_bw ib", perftest("ib", "ib_write_bw", "-n", "200")),
+        ("ib_send_lat roce", perftest("roce", "ib_send_lat", "-n", "200")),
+        ("ib_read_bw roce, 16 queue pairs", perftest("roce", "ib_read_bw", "-n", "100", "-q", "16")),
+        ("ib_send_bw roce UD", perftest("roce", "ib_send_bw", "-n", "200", "-c", "UD")),
+        ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
+        ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
+        ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
+        ("lost messages", lossy)))
