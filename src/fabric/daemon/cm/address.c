@@ -2,8 +2,8 @@
 /*
  * Which port an address means, and the port numbers of services (docs/connections.md).  In this order:
  *
- *   198.18.h.p, 198.19.h.p   port p of host h, as fabric/daemon/address.c numbers them, whatever the
- *   127.18.h.p, 127.19.h.p   link is; the second form works for TCP sockets of the machine, too
+ *   198.18.x.y, 198.19.x.y   port y of host x, as fabric/daemon/address.c numbers them, whatever the
+ *   127.18.x.y, 127.19.x.y   link is; the second form works for TCP sockets of the machine, too
  *   0.0.0.0, ::, loopback    the first active port of the program's own host
  *   addresses of the machine the last Ethernet port of the program's own host
  *   other GIDs of RoCE       the port that has it
@@ -25,7 +25,7 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 /* ---- socket addresses ---- */
 
-/* As struct sockaddr_ib (rdma/ib.h in the kernel); its numbers are in network order. */
+/* As the kernel's structure of this name; its numbers are in network order. */
 struct sockaddr_ib {
 	uint16_t family;
 	uint16_t pkey;

@@ -37,5 +37,4 @@ void cm_close(struct cm *c);
  * errno. */
 int cm_file_open(struct cm *c, uint32_t host, uint64_t *token, int *fd) must_check;
 /* Executes a command.  Returns 0 with an answer, or a negative errno as write(2) gives it. */
-int cm_call(struct cm *c, const struct msg_cm_call *call,
-	    struct msg_cm_call_reply *reply) must_check;
+int cm_call(struct cm *c, const struct msg_cm_call *m, struct msg_cm_call_reply *reply) must_check;

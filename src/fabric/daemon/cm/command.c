@@ -103,7 +103,7 @@ static int call_destroy_id(const struct call *call)
 	if (ret)
 		return ret;
 	r.events_reported = id->events_taken;
-	events_spoilt(call, id->file, cm_events_drop(id));
+	events_spoilt(call, id->file, cm_events_drop(id, cm_id_end));
 	cm_id_end(id);
 	return answer_give(call, &r, sizeof(r));
 }

@@ -33,10 +33,13 @@ static void repeat_stop(struct cm_id *id)
 	loop_timer_cancel(id->cm->mad->loop, &id->timer);
 }
 
+static void connection_timer(struct loop *l, struct loop_timer *t);
+
 static void timer_arm(struct cm_id *id, uint64_t ns)
 {
 	struct loop *l = id->cm->mad->loop;
 
+	id->timer.fire = connection_timer;
 	loop_timer_arm(l, &id->timer, loop_now(l) + ns);
 }
 
@@ -78,7 +81,7 @@ static void repeats_are_over(struct cm_id *id)
 	}
 }
 
-void cm_timer_fired(struct loop *l, struct loop_timer *t)
+static void connection_timer(struct loop *l, struct loop_timer *t)
 {
 	struct cm_id *id = container_of(t, struct cm_id, timer);
 
@@ -562,15 +565,12 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early);
 
 static bool early_is_served(const struct cm_early *e)
 {
-	const uint8_t *mad = e->packet.mad;
 	const struct cm_address nobody = {0};
 	bool served;
 
-	(void)listener_find(e->cm, &e->packet,
-			    prm_get(mad, mad_get16(mad, MAD_AT_ATTRIBUTE) == CM_REQ
-						 ? REQ_SERVICE_ID
-						 : SIDR_REQ_SERVICE_ID),
-			    &nobody, &served);
+	/* It has one place in both kinds of requests. */
+	(void)listener_find(e->cm, &e->packet, prm_get(e->packet.mad, REQ_SERVICE_ID), &nobody,
+			    &served);
 	return served;
 }
 
@@ -622,12 +622,15 @@ void cm_early_retry(struct cm *c)
 
 void cm_early_drop(struct cm *c)
 {
-	while (c->early) {
-		struct cm_early *e = c->early;
+	struct cm_early *e = c->early, *next;
 
-		early_unlink(e);
+	for (; e; e = next) {
+		next = e->next;
+		loop_timer_cancel(c->mad->loop, &e->timer);
 		free(e);
 	}
+	c->early = NULL;
+	c->nearly = 0;
 }
 
 /* Sets the addresses of a request's id: what the request says, or the GIDs of its path. */
@@ -697,7 +700,7 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 	struct rdma_ucm_conn_param *conn;
 
 	if (!e) {
-		cm_id_end(id);
+		cm_id_free(id);
 		return;
 	}
 	e->fresh = id;
@@ -828,7 +831,7 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 	e = id ? cm_event_make(listener, CM_CONNECT_REQUEST, 0) : NULL;
 	if (!e) {
 		if (id)
-			cm_id_end(id);
+			cm_id_free(id);
 		return;
 	}
 	id->requested = true;

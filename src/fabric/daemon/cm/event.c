@@ -85,7 +85,7 @@ int cm_event_take(struct cm_file *f, struct rdma_ucm_event_resp *out)
 	return 0;
 }
 
-uint32_t cm_events_drop(struct cm_id *id)
+uint32_t cm_events_drop(struct cm_id *id, void (*unheard)(struct cm_id *fresh))
 {
 	struct cm_file *f = id->file;
 	struct cm_event **at = &f->events;
@@ -104,7 +104,7 @@ uint32_t cm_events_drop(struct cm_id *id)
 			/* A request that nobody has taken is refused with its listener.  That id has
 			 * no events, so the list stays as it is. */
 			e->fresh->listener = NULL;
-			cm_id_end(e->fresh);
+			unheard(e->fresh);
 		}
 		free(e);
 	}

@@ -8,7 +8,7 @@
 #include "fabric/daemon/cm/cm.h"
 #include "prm/cm.h"
 
-/* Events as programs know them (rdma/rdma_cma.h). */
+/* Events as librdmacm knows them. */
 enum cm_event_type {
 	CM_ADDR_RESOLVED,
 	CM_ADDR_ERROR,
@@ -143,18 +143,23 @@ struct cm_id {
 	uint32_t repeats; /* how many are left */
 };
 
-/* ---- file.c ---- */
+/* ---- id.c ---- */
 
 struct cm_file *cm_file_find(const struct cm *c, uint64_t token);
 /* NULL: no memory, or no number is free. */
 struct cm_id *cm_id_make(struct cm_file *f);
-/* Ends the id as rdma_destroy_id does, and its connection as that is. */
-void cm_id_end(struct cm_id *id);
+/* Forgets an id that nobody has heard of. */
+void cm_id_free(struct cm_id *id);
 /* The id of that number; NULL: there is none. */
 struct cm_id *cm_id_find(const struct cm *c, uint32_t number);
 /* The next id from that number on; NULL: there is no further one. */
 struct cm_id *cm_id_next(const struct cm *c, uint32_t from);
 uint32_t cm_random(struct cm *c);
+
+/* ---- file.c ---- */
+
+/* Ends the id as rdma_destroy_id does, and its connection as that is. */
+void cm_id_end(struct cm_id *id);
 
 /* ---- event.c ---- */
 
@@ -168,8 +173,9 @@ void cm_event_tell(struct cm_id *id, enum cm_event_type type, int status);
 int cm_event_take(struct cm_file *f, struct rdma_ucm_event_resp *out) must_check;
 /* Drops the events of a group; returns how many. */
 uint32_t cm_events_drop_group(struct cm_group *g);
-/* Drops the id's events; returns how many. */
-uint32_t cm_events_drop(struct cm_id *id);
+/* Drops the id's events; returns how many.  Calls unheard for each id of a request that the program has
+ * not taken. */
+uint32_t cm_events_drop(struct cm_id *id, void (*unheard)(struct cm_id *fresh));
 /* Moves the id with its events to another file; returns how many events. */
 uint32_t cm_events_move(struct cm_id *id, struct cm_file *to);
 /* Tells the program of events that it could not be told of before. */
@@ -244,7 +250,6 @@ void cm_early_retry(struct cm *c);
 void cm_early_drop(struct cm *c);
 /* Takes a message that has come to a port. */
 void cm_take(struct cm *c, const struct mad_packet *p);
-void cm_timer_fired(struct loop *l, struct loop_timer *t);
 
 /* ---- query.c: what programs ask of an id ---- */
 

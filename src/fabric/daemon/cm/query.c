@@ -8,7 +8,7 @@
 #include "prm/sa.h"
 
 #define NO_DEVICE_INDEX UINT32_MAX
-#define PATH_FLAGS	0x13u /* for MADs, primary, both directions (ib_user_sa.h) */
+#define PATH_FLAGS	0x13u /* for MADs, primary, both directions (rdma/ib_user_sa.h) */
 
 static const struct subnet_port *port_of(const struct cm_id *id)
 {
