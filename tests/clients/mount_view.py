@@ -81,7 +81,7 @@ def static_program(session):
     expect(refused.status == 126 and "--view=mount" in refused.err, refused.text())
     out = mounted(session, bash, "-c", f"cd {PORT}; echo /dev/infiniband/*; read s < state; echo $s; cd -P ../../device; pwd; "
                   "cd /sys/class/net && echo *").out.splitlines()
-    expect(out[0].split() == [f"/dev/infiniband/{name}" for name in ("issm0", "umad0", "umad1", "uverbs0", "uverbs1")],
+    expect(out[0].split() == [f"/dev/infiniband/{name}" for name in ("issm0", "rdma_cm", "umad0", "umad1", "uverbs0", "uverbs1")],
            out)
     expect(out[1] == "4: ACTIVE" and out[2].startswith("/sys/devices/pci0000:00/") and "lo" in out[3].split(), out)
 
