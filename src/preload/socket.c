@@ -145,17 +145,18 @@ exported int setsockopt(int fd, int level, int option, const void *value, sockle
 	return netlink_result(netlink_set_option(fd, option, number));
 }
 
-/* Gives a number to a program that asks for an option. */
-static int number_store(int number, void *value, socklen_t *length)
+/* Gives a number to a program that asks for an option, at the level SOL_SOCKET as much of it as the
+ * program has room for. */
+static int number_store(int level, int number, void *value, socklen_t *length)
 {
 	socklen_t room;
 
 	if (!program_read(&room, length, sizeof(room)))
 		return -EFAULT;
-	if (room < sizeof(number))
+	if ((int)room < 0 || (level == SOL_NETLINK && room < sizeof(number)))
 		return -EINVAL;
-	memcpy(value, &number, sizeof(number));
-	*length = sizeof(number);
+	*length = room < sizeof(number) ? room : (socklen_t)sizeof(number);
+	memcpy(value, &number, *length);
 	return 0;
 }
 
@@ -191,45 +192,59 @@ exported int getsockopt(int fd, int level, int option, void *restrict value,
 	ret = option_get(fd, level, option, &number);
 	if (ret > 0)
 		return real(getsockopt)(fd, level, option, value, length);
-	return netlink_result(ret ? ret : number_store(number, value, length));
+	return netlink_result(ret ? ret : number_store(level, number, value, length));
 }
 
 /* ---- sending ---- */
+
+/* Adds up the lengths of a list of the program.  Returns a negative errno where that is too long. */
+static ssize_t vector_bytes(const struct iovec *program, size_t count)
+{
+	struct iovec one;
+	size_t n = 0;
+
+	if (count > IOV_MAX)
+		return -EMSGSIZE;
+	for (size_t i = 0; i < count; i++) {
+		if (!program_read(&one, program + i, sizeof(one)))
+			return -EFAULT;
+		if (one.iov_len > MOST_SENT_BYTES - n)
+			return -EMSGSIZE;
+		n += one.iov_len;
+	}
+	return (ssize_t)n;
+}
 
 /* Copies what a list of the program names.  Returns the length, or a negative errno; *out is the
  * caller's to free. */
 static ssize_t datagram_gather(const struct iovec *program, size_t count, uint8_t **out)
 {
-	struct iovec vector[IOV_MAX];
-	size_t n = 0, at = 0;
+	const ssize_t n = vector_bytes(program, count);
+	struct iovec one;
+	size_t at = 0;
 
-	*out = NULL;
-	if (count > IOV_MAX)
-		return -EMSGSIZE;
-	if (count && !program_read(vector, program, count * sizeof(*vector)))
-		return -EFAULT;
-	for (size_t i = 0; i < count; i++) {
-		if (vector[i].iov_len > MOST_SENT_BYTES)
-			return -EMSGSIZE;
-		n += vector[i].iov_len;
-	}
-	*out = malloc(n + 1);
+	*out = n < 0 ? NULL : malloc((size_t)n + 1);
+	if (n < 0)
+		return n;
 	if (!*out)
 		return -ENOBUFS;
-	for (size_t i = 0; i < count; at += vector[i++].iov_len)
-		if (vector[i].iov_len &&
-		    !program_read(*out + at, vector[i].iov_base, vector[i].iov_len))
+	for (size_t i = 0; i < count; i++, at += one.iov_len)
+		/* Another thread may have changed the list. */
+		if (!program_read(&one, program + i, sizeof(one)) || one.iov_len > (size_t)n - at ||
+		    (one.iov_len && !program_read(*out + at, one.iov_base, one.iov_len)))
 			return -EFAULT;
-	return (ssize_t)n;
+	return (ssize_t)at;
 }
 
-static ssize_t netlink_gather_and_send(int fd, const struct iovec *vector, size_t count,
+static ssize_t netlink_gather_and_send(int fd, const struct iovec *vector, size_t count, int flags,
 				       const void *name, socklen_t name_length)
 {
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK};
 	uint8_t *datagram;
 	ssize_t ret = name_length ? address_read(&to, name, name_length) : 0;
 
+	if (flags & MSG_OOB)
+		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = kernel_is_meant(&to);
 	if (ret)
@@ -249,7 +264,7 @@ exported ssize_t sendto(int fd, const void *buf, size_t n, int flags, __CONST_SO
 	if (!netlink_is(fd))
 		return real(sendto)(fd, buf, n, flags, address, length);
 	pthread_testcancel();
-	return netlink_gather_and_send(fd, &vector, 1, address.__sockaddr__,
+	return netlink_gather_and_send(fd, &vector, 1, flags, address.__sockaddr__,
 				       address.__sockaddr__ ? length : 0);
 }
 
@@ -260,16 +275,16 @@ exported ssize_t send(int fd, const void *buf, size_t n, int flags)
 	if (!netlink_is(fd))
 		return real(send)(fd, buf, n, flags);
 	pthread_testcancel();
-	return netlink_gather_and_send(fd, &vector, 1, NULL, 0);
+	return netlink_gather_and_send(fd, &vector, 1, flags, NULL, 0);
 }
 
-static ssize_t netlink_send_message(int fd, const struct msghdr *message)
+static ssize_t netlink_send_message(int fd, const struct msghdr *message, int flags)
 {
 	struct msghdr m;
 
 	if (!program_read(&m, message, sizeof(m)))
 		return netlink_result(-EFAULT);
-	return netlink_gather_and_send(fd, m.msg_iov, m.msg_iovlen, m.msg_name,
+	return netlink_gather_and_send(fd, m.msg_iov, m.msg_iovlen, flags, m.msg_name,
 				       m.msg_name ? m.msg_namelen : 0);
 }
 
@@ -278,15 +293,16 @@ exported ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 	if (!netlink_is(fd))
 		return real(sendmsg)(fd, message, flags);
 	pthread_testcancel();
-	return netlink_send_message(fd, message);
+	return netlink_send_message(fd, message, flags);
 }
 
 exported int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags)
 {
 	if (!netlink_is(fd))
 		return real(sendmmsg)(fd, messages, n, flags);
+	pthread_testcancel();
 	for (unsigned i = 0; i < n; i++) {
-		ssize_t sent = netlink_send_message(fd, &messages[i].msg_hdr);
+		ssize_t sent = netlink_send_message(fd, &messages[i].msg_hdr, flags);
 
 		if (sent < 0)
 			return i ? (int)i : -1;
@@ -409,7 +425,7 @@ ssize_t socket_write(int fd, const void *buf, size_t n)
 {
 	const struct iovec vector = {(void *)(uintptr_t)buf, n};
 
-	return netlink_gather_and_send(fd, &vector, 1, NULL, 0);
+	return netlink_gather_and_send(fd, &vector, 1, 0, NULL, 0);
 }
 
 ssize_t socket_readv(int fd, const struct iovec *vector, int count)
@@ -422,5 +438,5 @@ ssize_t socket_readv(int fd, const struct iovec *vector, int count)
 
 ssize_t socket_writev(int fd, const struct iovec *vector, int count)
 {
-	return netlink_gather_and_send(fd, vector, (size_t)count, NULL, 0);
+	return netlink_gather_and_send(fd, vector, (size_t)count, 0, NULL, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * netlink socket|hold N: sockets of RDMA netlink as the kernel's behave, on any device there is; or N
- * queue pairs, held until the program is killed.
+ * netlink socket|hold N|children: sockets of RDMA netlink as the kernel's behave, on any device there
+ * is; or N queue pairs, held until the program is killed; or what a list of objects leaves behind.
  *
  * "socket" asks nothing that only softhca's devices would say, so it may run on a machine with others.
  */
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,8 +73,8 @@ static const struct nlmsghdr *answer_take(int fd, ssize_t *n)
 	return (const void *)buf;
 }
 
-/* The error that a request is answered with; 0: it was acknowledged. */
-static int error_of(int fd, const struct request *r)
+/* The error that a request is answered with, by a message of that type; 0: it went well. */
+static int error_by(int fd, const struct request *r, uint16_t type)
 {
 	const struct nlmsghdr *head;
 	const struct nlmsgerr *error;
@@ -82,11 +83,25 @@ static int error_of(int fd, const struct request *r)
 	request_send(fd, r);
 	do
 		head = answer_take(fd, &n);
-	while (head->nlmsg_type != NLMSG_ERROR);
+	while (head->nlmsg_type != NLMSG_ERROR && head->nlmsg_type != NLMSG_DONE);
 	error = (const void *)(head + 1);
-	CHECK(head->nlmsg_seq == 77 && error->msg.nlmsg_seq == 77);
+	CHECK_SAY(head->nlmsg_type == type, "%u", head->nlmsg_type);
+	CHECK(head->nlmsg_seq == 77 && (type == NLMSG_DONE || error->msg.nlmsg_seq == 77));
 	CHECK(recv(fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 	return error->error;
+}
+
+static int error_of(int fd, const struct request *r)
+{
+	return error_by(fd, r, NLMSG_ERROR);
+}
+
+/* The error that ends a dump without the attribute it needs. */
+static int dump_error(int fd, unsigned op)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, op, NLM_F_REQUEST | NLM_F_ACK | NLM_F_DUMP);
+
+	return error_by(fd, &r, NLMSG_DONE);
 }
 
 static int nldev_error(int fd, unsigned op, unsigned flags)
@@ -108,7 +123,7 @@ static int nldev_error_of(int fd, unsigned op, unsigned flags, uint16_t type, ui
 
 static void test_addresses(void)
 {
-	struct sockaddr_nl a = {.nl_family = AF_NETLINK}, b;
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK}, b = {0};
 	socklen_t length = sizeof(b);
 	int one = family_open(SOCK_RAW | SOCK_CLOEXEC), two = family_open(SOCK_DGRAM);
 
@@ -120,8 +135,11 @@ static void test_addresses(void)
 	CHECK(!bind(one, (struct sockaddr *)&a, sizeof(a)));
 	CHECK(!getsockname(one, (struct sockaddr *)&b, &length));
 	CHECK(b.nl_pid == (uint32_t)getpid());
+	CHECK(bind(one, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == EINVAL);
 	a.nl_pid = b.nl_pid + 1;
 	CHECK(bind(one, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == EINVAL);
+	a = b;
+	CHECK(!bind(one, (struct sockaddr *)&a, sizeof(a)));
 	a.nl_pid = 0;
 	CHECK(!bind(two, (struct sockaddr *)&a, sizeof(a)));
 	CHECK(!getsockname(two, (struct sockaddr *)&b, &length));
@@ -150,6 +168,11 @@ static void test_options(void)
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &length) && value == AF_NETLINK);
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &length) && value == NETLINK_RDMA);
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &length) && value == SOCK_RAW);
+	length = 1;
+	value = 0;
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &length) && length == 1 &&
+	      value == NETLINK_RDMA);
+	CHECK(getsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &value, &length) < 0 && errno == EINVAL);
 	value = 32768;
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value, sizeof(value)));
 	close(fd);
@@ -169,8 +192,8 @@ static void test_errors(void)
 	CHECK(error_of(fd, &r) == -EINVAL);
 	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_GET, 0) == -EINVAL);
 	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_PORT_GET, 0) == -EINVAL);
-	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP) == -EINVAL);
-	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP) == -EINVAL);
+	CHECK(dump_error(fd, RDMA_NLDEV_CMD_PORT_GET) == -EINVAL);
+	CHECK(dump_error(fd, RDMA_NLDEV_CMD_RES_QP_GET) == -EINVAL);
 	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_SYS_GET, NLM_F_DUMP) == -EINVAL);
 	CHECK(nldev_error(fd, RDMA_NLDEV_CMD_GET_CHARDEV, 0) == -EINVAL);
 	CHECK(nldev_error_of(fd, RDMA_NLDEV_CMD_GET, 0, RDMA_NLDEV_ATTR_DEV_INDEX, 4711) ==
@@ -213,6 +236,8 @@ static void test_bad_input(void)
 	uint8_t buf[BYTES];
 
 	CHECK(send(fd, BAD, 16, 0) < 0 && errno == EFAULT);
+	CHECK(send(fd, &r, r.head.nlmsg_len, MSG_OOB) < 0 && errno == EOPNOTSUPP);
+	CHECK(recv(fd, buf, sizeof(buf), MSG_OOB | MSG_DONTWAIT) < 0 && errno == EOPNOTSUPP);
 	CHECK(sendmsg(fd, &m, 0) < 0 && errno == EFAULT);
 	CHECK(sendmsg(fd, BAD, 0) < 0 && errno == EFAULT);
 	CHECK(recvmsg(fd, BAD, MSG_DONTWAIT) < 0 && errno == EFAULT);
@@ -235,7 +260,7 @@ static void test_receiving(void)
 	struct request r =
 		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST | NLM_F_ACK);
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	struct sockaddr_nl from;
+	struct sockaddr_nl from = {0};
 	_Alignas(8) uint8_t buf[BYTES], small[4];
 	struct iovec parts[2] = {{small, 4}, {buf, sizeof(buf)}};
 	struct msghdr m = {.msg_name = &from, .msg_iov = parts, .msg_iovlen = 2};
@@ -253,12 +278,11 @@ static void test_receiving(void)
 	CHECK(from.nl_family == AF_NETLINK && !from.nl_pid && !from.nl_groups);
 	CHECK(head->nlmsg_type == r.head.nlmsg_type && head->nlmsg_seq == 77);
 	CHECK(head->nlmsg_pid == (uint32_t)getpid());
-	/* The acknowledgement may have come in the same datagram. */
-	if ((size_t)n == NLMSG_ALIGN(head->nlmsg_len)) {
-		m.msg_namelen = sizeof(from);
-		n = recvmsg(fd, &m, 0);
-		CHECK(n > (ssize_t)NLMSG_HDRLEN && m.msg_namelen == sizeof(from) && !m.msg_flags);
-	}
+	/* The acknowledgement is a datagram of its own. */
+	CHECK((size_t)n == NLMSG_ALIGN(head->nlmsg_len));
+	m.msg_namelen = sizeof(from);
+	n = recvmsg(fd, &m, 0);
+	CHECK(n > (ssize_t)NLMSG_HDRLEN && m.msg_namelen == sizeof(from) && !m.msg_flags);
 	CHECK(!poll(&p, 1, 0));
 	parts[0] = (struct iovec){&r, 10};
 	parts[1] = (struct iovec){(uint8_t *)&r + 10, r.head.nlmsg_len - 10};
@@ -329,6 +353,143 @@ static void test_full_queue(void)
 	close(fd);
 }
 
+/* ---- sockets that are used badly ---- */
+
+/* A queue too small for an answer loses that answer, not the next. */
+static void test_small_queue(void)
+{
+	static _Alignas(8) uint8_t large[20000];
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST | NLM_F_ACK);
+	int fd = family_open(SOCK_RAW), least = 1;
+	const struct nlmsghdr *head;
+	ssize_t n;
+
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)));
+	memcpy(large, &r, sizeof(r));
+	((struct nlmsghdr *)(void *)large)->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, 0);
+	((struct nlmsghdr *)(void *)large)->nlmsg_len = sizeof(large);
+	n = send(fd, large, sizeof(large), 0);
+	CHECK_SAY(n == sizeof(large) || errno == EMSGSIZE, "%s", strerror(errno));
+	while (recv(fd, large, sizeof(large), MSG_DONTWAIT) > 0)
+		;
+	for (unsigned i = 0; i < 100; i++) {
+		request_send(fd, &r);
+		head = answer_take(fd, &n);
+		CHECK(head->nlmsg_type == r.head.nlmsg_type);
+		head = answer_take(fd, &n);
+		CHECK(head->nlmsg_type == NLMSG_ERROR);
+	}
+	close(fd);
+}
+
+/* The number of a socket becomes that of another file, without the C library. */
+static void test_number_reused(void)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST);
+	int fd = family_open(SOCK_RAW), ends[2], domain;
+	socklen_t length = sizeof(domain);
+	uint8_t buf[BYTES];
+	ssize_t n;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+	CHECK(syscall(SYS_dup2, ends[0], fd) == fd);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX);
+	CHECK(send(fd, "other", 5, 0) == 5 && recv(ends[1], buf, sizeof(buf), 0) == 5);
+	syscall(SYS_close, fd);
+	CHECK(send(fd, &r, r.head.nlmsg_len, 0) < 0 && errno == EBADF);
+	CHECK(family_open(SOCK_RAW) == fd);
+	request_send(fd, &r);
+	answer_take(fd, &n);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* A child of fork has a port of its own, and the parent's stays the parent's. */
+static void test_ports_of_a_child(void)
+{
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK}, b = {0};
+	int fd = family_open(SOCK_RAW), status;
+	socklen_t length = sizeof(b);
+	pid_t child;
+
+	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		int own = family_open(SOCK_RAW);
+
+		CHECK(!bind(own, (struct sockaddr *)&a, sizeof(a)));
+		CHECK(!getsockname(own, (struct sockaddr *)&b, &length));
+		CHECK(b.nl_pid == (uint32_t)getpid());
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	close(fd);
+}
+
+#define ROUNDS 300
+
+/* Sends and receives on one socket beside others, and on one of its own. */
+static void *use_both(void *arg)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST);
+	int shared = *(int *)arg;
+	uint8_t buf[BYTES];
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		int own = family_open(SOCK_RAW | SOCK_NONBLOCK);
+
+		request_send(shared, &r);
+		CHECK(recv(shared, buf, sizeof(buf), 0) > (ssize_t)NLMSG_HDRLEN);
+		request_send(own, &r);
+		CHECK(recv(own, buf, sizeof(buf), 0) > (ssize_t)NLMSG_HDRLEN);
+		close(own);
+	}
+	return NULL;
+}
+
+/* Threads that send on one socket and take each other's answers. */
+static void test_threads(void)
+{
+	int fd = family_open(SOCK_RAW);
+	pthread_t threads[4];
+	uint8_t buf[BYTES];
+
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, use_both, &fd));
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(recv(fd, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	close(fd);
+}
+
+static void *close_it(void *arg)
+{
+	usleep(1000);
+	close(*(int *)arg);
+	return NULL;
+}
+
+/* A socket that is closed while another thread sends on it. */
+static void test_closed_meanwhile(void)
+{
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET, NLM_F_REQUEST | NLM_F_DUMP);
+
+	for (unsigned i = 0; i < 50; i++) {
+		int fd = family_open(SOCK_RAW);
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, NULL, close_it, &fd));
+		while (send(fd, &r, r.head.nlmsg_len, 0) > 0)
+			;
+		CHECK_SAY(errno == EBADF, "%s", strerror(errno));
+		CHECK(!pthread_join(thread, NULL));
+	}
+}
+
 /* ---- queue pairs ---- */
 
 static void hold(unsigned n)
@@ -348,8 +509,29 @@ static void hold(unsigned n)
 	pause();
 }
 
+/* ---- what a list leaves behind ---- */
+
+/* A list of objects is the work of a child of the library's, which is gone with the answer. */
+static void no_children(void)
+{
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET, NLM_F_REQUEST | NLM_F_DUMP);
+	int fd = family_open(SOCK_RAW), next = dup(0);
+
+	close(next);
+	for (unsigned i = 0; i < 3; i++) {
+		request_send(fd, &r);
+		CHECK(waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD);
+	}
+	CHECK(dup(0) == next);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "children")) {
+		no_children();
+		return 0;
+	}
 	if (argc == 3 && !strcmp(argv[1], "hold")) {
 		hold((unsigned)strtoul(argv[2], NULL, 10));
 		return 1;
@@ -363,5 +545,10 @@ int main(int argc, char **argv)
 	test_receiving();
 	test_sharing();
 	test_full_queue();
+	test_small_queue();
+	test_number_reused();
+	test_ports_of_a_child();
+	test_threads();
+	test_closed_meanwhile();
 	return 0;
 }

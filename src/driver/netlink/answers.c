@@ -101,11 +101,13 @@ void answer_nest_end(struct answers *a, size_t begin)
 			(uint16_t)(a->used - begin);
 }
 
-void answer_done(struct answers *a, const struct nlmsghdr *request)
+void answer_done(struct answers *a, const struct nlmsghdr *request, int error)
 {
 	const size_t begin = answer_begin(a, request, NLMSG_DONE, NLM_F_MULTI);
+	void *body = answer_room(a, sizeof(error));
 
-	(void)answer_room(a, sizeof(int));
+	if (body)
+		memcpy(body, &error, sizeof(error));
 	answer_end(a, begin);
 }
 
@@ -122,16 +124,25 @@ void answer_ack(struct answers *a, const struct nlmsghdr *request, int error, bo
 	answer_end(a, begin);
 }
 
+/* May another message follow this one in its datagram?  Programs may count on one datagram for an
+ * answer and one for its acknowledgement, as the kernel sends them. */
+static bool is_followed(const struct nlmsghdr *head)
+{
+	return head->nlmsg_flags & NLM_F_MULTI && head->nlmsg_type != NLMSG_DONE;
+}
+
 size_t answers_datagram(const struct answers *a, size_t from)
 {
+	bool more = true;
 	size_t n = 0;
 
-	while (from + n < a->used) {
+	while (more && from + n < a->used) {
 		const struct nlmsghdr *head = (const void *)(a->bytes + from + n);
 		const size_t length = NLMSG_ALIGN(head->nlmsg_len);
 
-		if (n && n + length > ANSWER_DATAGRAM_BYTES)
+		if (n && (n + length > ANSWER_DATAGRAM_BYTES || !(head->nlmsg_flags & NLM_F_MULTI)))
 			break;
+		more = is_followed(head);
 		n += length;
 	}
 	return n;

@@ -40,11 +40,12 @@ void answer_string(struct answers *a, uint16_t type, const char *value);
 size_t answer_nest(struct answers *a, uint16_t type);
 void answer_nest_end(struct answers *a, size_t begin);
 
-/* Adds the message that ends a dump, or tells of an error (0: of success); whole: the failed request
- * is repeated in it. */
-void answer_done(struct answers *a, const struct nlmsghdr *request);
+/* Adds the message that ends a dump, with the error that ended it or 0. */
+void answer_done(struct answers *a, const struct nlmsghdr *request, int error);
+/* Adds the message that tells of an error (0: of success); whole: the failed request is repeated in
+ * it. */
 void answer_ack(struct answers *a, const struct nlmsghdr *request, int error, bool whole);
 
-/* How many bytes, from a message's beginning on, make the next datagram: whole messages.  0: there is
- * none. */
+/* How many bytes, from a message's beginning on, make the next datagram: one message, or several of
+ * one dump.  0: there is none. */
 size_t answers_datagram(const struct answers *a, size_t from) must_check;

@@ -174,14 +174,11 @@ static netlink_handler *handler_of(const struct netlink_request *r, int *error)
 }
 
 /* Executes one message.  Returns 0 or a negative errno. */
-static int request_execute(struct netlink_request *r)
+static int request_execute(struct netlink_request *r, netlink_handler *handler)
 {
-	int error = -EINVAL;
-	netlink_handler *handler = handler_of(r, &error);
 	struct fabric_view view;
+	int error;
 
-	if (!handler)
-		return error;
 	attrs_list(r);
 	error = fabric_view_open(&view);
 	if (error)
@@ -193,21 +190,38 @@ static int request_execute(struct netlink_request *r)
 	return error;
 }
 
+/* The same, and nothing is left of an answer that is not complete. */
+static int request_answer(struct netlink_request *r, netlink_handler *handler)
+{
+	struct answers *a = r->answers;
+	const size_t begin = a->used;
+	int error = request_execute(r, handler);
+
+	if (a->failed)
+		error = -ENOMEM;
+	if (error)
+		answer_cut(a, begin);
+	a->failed = false;
+	return error;
+}
+
 static void message_answer(struct answers *a, const struct nlmsghdr *head, bool capped)
 {
+	const bool control =
+		!(head->nlmsg_flags & NLM_F_REQUEST) || head->nlmsg_type < NLMSG_MIN_TYPE;
 	struct netlink_request r = {.head = head, .admin = caller_is_admin(), .answers = a};
-	const size_t begin = a->used;
-	bool control = !(head->nlmsg_flags & NLM_F_REQUEST) || head->nlmsg_type < NLMSG_MIN_TYPE;
-	int error = control ? 0 : request_execute(&r);
+	netlink_handler *handler = NULL;
+	int error = 0;
 
-	if (error || a->failed)
-		answer_cut(a, begin);
-	if (a->failed) {
-		a->failed = false;
-		error = -ENOMEM;
+	if (!control) {
+		error = -EINVAL;
+		handler = handler_of(&r, &error);
 	}
-	if (!error && !control && head->nlmsg_flags & NLM_F_DUMP)
-		answer_done(a, head);
+	if (handler)
+		error = request_answer(&r, handler);
+	/* The end of a dump tells of its error, and is never acknowledged. */
+	if (handler && head->nlmsg_flags & NLM_F_DUMP)
+		answer_done(a, head, error);
 	else if (error || head->nlmsg_flags & NLM_F_ACK)
 		answer_ack(a, head, error, error && !capped);
 }

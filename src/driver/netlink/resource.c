@@ -32,9 +32,8 @@ struct seen_process {
 	struct look *look;
 };
 
-/* What is known of a number, by process and kind: open addressing. */
-#define NOTES (1u << 18)
-
+/* What is known of a number, by process and kind: open addressing.  Only what is listed gets a note, so
+ * no process takes another's place. */
 enum note_kind { NOTE_PD_USERS, NOTE_CQ_USERS, NOTE_PD_PORT };
 
 struct note {
@@ -50,8 +49,8 @@ struct srq_user {
 struct resources {
 	struct seen_process processes[REGISTRY_SLOTS];
 	uint32_t n;
-	struct note notes[NOTES];
-	uint32_t nnotes;
+	struct note *notes;
+	uint64_t notes_mask;	    /* how many there is room for, a power of two, less one */
 	struct srq_user *srq_users; /* sorted */
 	size_t nsrq_users, srq_room;
 };
@@ -70,6 +69,7 @@ static void resources_close(struct resources *all)
 	for (uint32_t i = 0; i < all->n; i++)
 		look_free(all->processes[i].look);
 	free(all->srq_users);
+	free(all->notes);
 	free(all);
 }
 
@@ -117,37 +117,30 @@ static uint64_t note_key(const struct seen_process *p, enum note_kind kind, uint
 }
 
 /* The place of a key, or a free one. */
-static struct note *note_at(struct resources *all, uint64_t key)
+static struct note *note_at(const struct resources *all, uint64_t key)
 {
-	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 46);
+	uint64_t at = key * 0x9e3779b97f4a7c15ull >> 32;
 
-	while (all->notes[at % NOTES].key && all->notes[at % NOTES].key != key)
+	while (all->notes[at & all->notes_mask].key && all->notes[at & all->notes_mask].key != key)
 		at++;
-	return &all->notes[at % NOTES];
+	return &all->notes[at & all->notes_mask];
 }
 
-/* The same, and from now on it is there; NULL: half of the table is full, and it stays so. */
-static struct note *note_make(struct resources *all, uint64_t key)
+static void note_make(const struct resources *all, uint64_t key, uint32_t value)
+{
+	*note_at(all, key) = (struct note){key, value};
+}
+
+/* Counts one more, if there is a note. */
+static void note_count(const struct resources *all, uint64_t key)
 {
 	struct note *n = note_at(all, key);
 
-	if (!n->key && all->nnotes > NOTES / 2)
-		return NULL;
-	all->nnotes += !n->key;
-	n->key = key;
-	return n;
+	n->value += n->key == key;
 }
 
-static void note_count(struct resources *all, uint64_t key)
-{
-	struct note *n = note_make(all, key);
-
-	if (n)
-		n->value++;
-}
-
-static uint32_t note_value(struct resources *all, const struct seen_process *p, enum note_kind kind,
-			   uint32_t number)
+static uint32_t note_value(const struct resources *all, const struct seen_process *p,
+			   enum note_kind kind, uint32_t number)
 {
 	return note_at(all, note_key(p, kind, number))->value;
 }
@@ -182,17 +175,47 @@ static bool srq_user_add(struct resources *all, const struct seen_process *p,
 	return true;
 }
 
-static bool object_note(struct resources *all, const struct seen_process *p,
+static void object_note(const struct resources *all, const struct seen_process *p,
 			const struct object_about *o)
+{
+	if (o->kind == OBJECT_PD) {
+		note_make(all, note_key(p, NOTE_PD_PORT, o->pdn), o->port + 1);
+		note_make(all, note_key(p, NOTE_PD_USERS, o->pdn), 0);
+	} else if (o->kind == OBJECT_CQ) {
+		note_make(all, note_key(p, NOTE_CQ_USERS, cq_of_device(o->number, o->port)), 0);
+	}
+}
+
+/* Makes notes of all that others count as users of, with room for twice as many.  False: there is no
+ * memory. */
+static bool notes_open(struct resources *all)
+{
+	const struct object_about *o;
+	uint64_t wanted = 0, room = 64;
+
+	for (uint32_t i = 0; i < all->n; i++)
+		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
+			if ((o = seen_about(&all->processes[i], row)))
+				wanted += o->kind == OBJECT_PD ? 2 : o->kind == OBJECT_CQ;
+	while (room < 2 * wanted)
+		room *= 2;
+	all->notes = calloc(room, sizeof(*all->notes));
+	all->notes_mask = room - 1;
+	if (!all->notes)
+		return false;
+	for (uint32_t i = 0; i < all->n; i++)
+		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
+			if ((o = seen_about(&all->processes[i], row)))
+				object_note(all, &all->processes[i], o);
+	return true;
+}
+
+/* Counts what an object uses.  False: there is no memory. */
+static bool uses_note(struct resources *all, const struct seen_process *p,
+		      const struct object_about *o)
 {
 	const uint32_t cqs[] = {o->send_cqn, o->recv_cqn};
 
-	if (o->kind == OBJECT_PD) {
-		struct note *n = note_make(all, note_key(p, NOTE_PD_PORT, o->pdn));
-
-		if (n)
-			n->value = o->port + 1;
-	}
 	if (o->kind != OBJECT_QP && o->kind != OBJECT_SRQ)
 		return true;
 	note_count(all, note_key(p, NOTE_PD_USERS, o->pdn));
@@ -216,13 +239,15 @@ static int srq_user_compare(const void *a, const void *b)
 /* False: there is no memory. */
 static bool objects_note(struct resources *all)
 {
+	if (!notes_open(all))
+		return false;
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct seen_process *p = &all->processes[i];
 		const struct object_about *o;
 		struct key_block k;
 
 		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
-			if ((o = seen_about(p, row)) && !object_note(all, p, o))
+			if ((o = seen_about(p, row)) && !uses_note(all, p, o))
 				return false;
 		for (uint32_t key = 0; key < LOOK_KEYS; key++)
 			if (is_region(p, key, &k))
@@ -537,7 +562,7 @@ static void resource_answer(const struct wanted *w, const struct resource_kind *
 {
 	if (region)
 		region_answer(w, p, region);
-	else
+	else if (kind->answer)
 		kind->answer(w, p, row);
 }
 

@@ -25,7 +25,7 @@ struct netlink_socket {
 	int type;
 	pthread_mutex_t lock; /* guards what follows */
 	bool bound;
-	bool has_pid; /* its port is the number of this process */
+	bool has_pid; /* its port is the number of the process that chose it */
 	uint32_t portid, groups;
 	uint32_t options; /* a bit for each of NETLINK_EXT_ACK, ... that is on */
 	/* Answers that the queue had no room for, from 'sent' on. */
@@ -48,17 +48,19 @@ static void netlink_last_close(struct cdev_file *f)
 	(void)f;
 }
 
-/* Does a socket of this process have the number of the process as its port?  And how often has
- * another socket been given a port. */
-static _Atomic(bool) pid_is_given;
+/* The process one of whose sockets has the number of the process as its port: a child of fork has
+ * another.  And how often another socket has been given a port. */
+static _Atomic(uint32_t) pid_given;
 static _Atomic(uint32_t) portids_given;
 
 static void netlink_release(struct cdev_file *f)
 {
 	struct netlink_socket *s = netlink_socket_of(f);
 
+	uint32_t pid = s->portid;
+
 	if (s->has_pid)
-		atomic_store(&pid_is_given, false);
+		atomic_compare_exchange_strong(&pid_given, &pid, 0);
 	pthread_mutex_destroy(&s->lock);
 	free(s->answers.bytes);
 	free(s);
@@ -185,12 +187,13 @@ int netlink_open(int type)
 /* As the kernel does: the number of the process, or some number if a socket has that already. */
 static void portid_choose(struct netlink_socket *s)
 {
+	const uint32_t pid = (uint32_t)getpid();
+
 	if (s->bound)
 		return;
 	s->bound = true;
-	s->has_pid = !atomic_exchange(&pid_is_given, true);
-	s->portid =
-		s->has_pid ? (uint32_t)getpid() : 0u - 4096 - atomic_fetch_add(&portids_given, 1);
+	s->has_pid = atomic_exchange(&pid_given, pid) != pid;
+	s->portid = s->has_pid ? pid : 0u - 4096 - atomic_fetch_add(&portids_given, 1);
 }
 
 int netlink_bind(int fd, const struct sockaddr_nl *address)
@@ -200,9 +203,7 @@ int netlink_bind(int fd, const struct sockaddr_nl *address)
 
 	if (!s)
 		return -EBADF;
-	if (address->nl_family != AF_NETLINK)
-		ret = -EINVAL;
-	else if (s->bound && address->nl_pid && address->nl_pid != s->portid)
+	if (address->nl_family != AF_NETLINK || (s->bound && address->nl_pid != s->portid))
 		ret = -EINVAL;
 	if (!ret && address->nl_pid) {
 		s->bound = true;
@@ -313,8 +314,9 @@ static void answers_send(struct netlink_socket *s, int fd)
 			sent = syscall(SYS_sendto, fd, s->answers.bytes + s->sent, n,
 				       MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
 		while (sent < 0 && errno == EINTR);
-		if (sent < 0)
+		if (sent < 0 && errno == EAGAIN)
 			return;
+		/* What will never go in (a SO_SNDBUF below its size) would hold up all that follow. */
 		s->sent += n;
 	}
 	s->answers.used = 0;
