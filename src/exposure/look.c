@@ -27,6 +27,8 @@
  * program's would be its affair.
  */
 
+#define GUARDED_END_MS 100
+
 /* Runs in the child, and says when it has come to the end. */
 static _Noreturn void guarded_child(void (*work)(void *arg), void *arg, int out, pid_t parent)
 {
@@ -74,6 +76,21 @@ static pid_t guarded_fork(void)
 	return (pid_t)pid;
 }
 
+/* Ends a child.  One that hangs in a read goes within moments of the signal, which closes its end of
+ * the pipe; one that does not even then is left alone. */
+static void guarded_end(pid_t pid, int in, bool done)
+{
+	struct pollfd p = {.fd = in, .events = POLLIN};
+	long n = done;
+
+	syscall(SYS_kill, pid, SIGKILL);
+	if (!done)
+		do
+			n = syscall(SYS_poll, &p, 1, GUARDED_END_MS);
+		while (n < 0 && errno == EINTR);
+	syscall(SYS_wait4, pid, NULL, __WALL | (n > 0 ? 0 : WNOHANG), NULL);
+}
+
 /* Calls work(arg) in a child.  False: it did not return within 'milliseconds', or not at all.  What
  * it is to leave must lie in shared memory. */
 static bool guarded_run(void (*work)(void *arg), void *arg, int milliseconds)
@@ -91,12 +108,9 @@ static bool guarded_run(void (*work)(void *arg), void *arg, int milliseconds)
 	}
 	syscall(SYS_close, ends[1]);
 	done = pid > 0 && guarded_wait(ends[0], milliseconds);
+	if (pid > 0)
+		guarded_end(pid, ends[0], done);
 	syscall(SYS_close, ends[0]);
-	if (pid > 0) {
-		syscall(SYS_kill, pid, SIGKILL);
-		/* We do not wait for a child that does not even die of that. */
-		syscall(SYS_wait4, pid, NULL, __WALL | (done ? 0 : WNOHANG), NULL);
-	}
 	return done;
 }
 
