@@ -50,7 +50,7 @@ from args_parser import parser  # noqa: E402
 from tests import utils  # noqa: E402
 
 parser.parse_args()
-# The suite asks devlink, which is netlink, which mode the switch is in and whether RoCE is on.  The answers would be
+# The suite asks devlink, which finds no device, which mode the switch is in and whether RoCE is on.  The answers would be
 # "switchdev" and "true".
 utils.eswitch_mode_check = lambda device: True
 utils.is_roce_enabled = lambda device: True
