@@ -30,6 +30,9 @@ struct seen_process {
 	const struct slot *slot;
 	uint32_t number;
 	struct look *look;
+	/* What there is in its tables, most of which are empty. */
+	uint32_t *rows, nrows; /* of objects */
+	uint32_t *keys, nkeys; /* of regions, for look_key */
 };
 
 /* What is known of a number, by process and kind: open addressing.  Only what is listed gets a note, so
@@ -66,8 +69,11 @@ static bool is_program_here(const struct netlink_request *r, uint32_t slot)
 
 static void resources_close(struct resources *all)
 {
-	for (uint32_t i = 0; i < all->n; i++)
+	for (uint32_t i = 0; i < all->n; i++) {
 		look_free(all->processes[i].look);
+		free(all->processes[i].rows);
+		free(all->processes[i].keys);
+	}
 	free(all->srq_users);
 	free(all->notes);
 	free(all);
@@ -186,27 +192,44 @@ static void object_note(const struct resources *all, const struct seen_process *
 	}
 }
 
+/* Lists what there is in a program's tables.  False: there is no memory. */
+static bool tables_list(struct seen_process *p)
+{
+	struct key_block k;
+
+	p->rows = calloc(OBJECT_ROWS, sizeof(*p->rows));
+	p->keys = calloc(LOOK_KEYS, sizeof(*p->keys));
+	if (!p->rows || !p->keys)
+		return false;
+	for (uint32_t row = 0; row < OBJECT_ROWS; row++)
+		if (seen_about(p, row))
+			p->rows[p->nrows++] = row;
+	for (uint32_t key = 0; key < LOOK_KEYS; key++)
+		if (is_region(p, key, &k))
+			p->keys[p->nkeys++] = key;
+	return true;
+}
+
 /* Makes notes of all that others count as users of, with room for twice as many.  False: there is no
  * memory. */
 static bool notes_open(struct resources *all)
 {
-	const struct object_about *o;
 	uint64_t wanted = 0, room = 64;
 
 	for (uint32_t i = 0; i < all->n; i++)
-		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
-			if ((o = seen_about(&all->processes[i], row)))
-				wanted += o->kind == OBJECT_PD ? 2 : o->kind == OBJECT_CQ;
+		wanted += 2ull * all->processes[i].nrows;
 	while (room < 2 * wanted)
 		room *= 2;
 	all->notes = calloc(room, sizeof(*all->notes));
 	all->notes_mask = room - 1;
 	if (!all->notes)
 		return false;
-	for (uint32_t i = 0; i < all->n; i++)
-		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
-			if ((o = seen_about(&all->processes[i], row)))
-				object_note(all, &all->processes[i], o);
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct seen_process *p = &all->processes[i];
+
+		for (uint32_t n = 0; n < p->nrows; n++)
+			object_note(all, p, seen_about(p, p->rows[n]));
+	}
 	return true;
 }
 
@@ -236,22 +259,30 @@ static int srq_user_compare(const void *a, const void *b)
 	return (x->qpn > y->qpn) - (x->qpn < y->qpn);
 }
 
+static void regions_note(const struct resources *all, const struct seen_process *p)
+{
+	struct key_block k;
+
+	for (uint32_t n = 0; n < p->nkeys; n++)
+		if (is_region(p, p->keys[n], &k))
+			note_count(all, note_key(p, NOTE_PD_USERS, k.pdn));
+}
+
 /* False: there is no memory. */
 static bool objects_note(struct resources *all)
 {
+	for (uint32_t i = 0; i < all->n; i++)
+		if (!tables_list(&all->processes[i]))
+			return false;
 	if (!notes_open(all))
 		return false;
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct seen_process *p = &all->processes[i];
-		const struct object_about *o;
-		struct key_block k;
 
-		for (uint32_t row = 0; row < OBJECT_ROWS; row++)
-			if ((o = seen_about(p, row)) && !uses_note(all, p, o))
+		for (uint32_t n = 0; n < p->nrows; n++)
+			if (!uses_note(all, p, seen_about(p, p->rows[n])))
 				return false;
-		for (uint32_t key = 0; key < LOOK_KEYS; key++)
-			if (is_region(p, key, &k))
-				note_count(all, note_key(p, NOTE_PD_USERS, k.pdn));
+		regions_note(all, p);
 	}
 	if (all->nsrq_users)
 		qsort(all->srq_users, all->nsrq_users, sizeof(*all->srq_users), srq_user_compare);
@@ -512,11 +543,11 @@ typedef bool resource_fn(void *user, const struct wanted *w, const struct seen_p
 static bool objects_each(const struct wanted *w, const struct seen_process *p,
 			 const struct resource_kind *kind, resource_fn *fn, void *user)
 {
-	for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
+	for (uint32_t n = 0; n < p->nrows; n++) {
+		const uint32_t row = p->rows[n];
 		const struct object_about *o = seen_about(p, row);
 
-		if (!o || o->kind != (uint32_t)kind->kind ||
-		    !is_wanted(w, o->port, row_number(p, o)) ||
+		if (o->kind != (uint32_t)kind->kind || !is_wanted(w, o->port, row_number(p, o)) ||
 		    (kind->figures && !p->look->objects[row].known))
 			continue;
 		if (!fn(user, w, p, row, NULL))
@@ -536,9 +567,9 @@ static bool regions_each(const struct wanted *w, const struct seen_process *p, r
 {
 	struct key_block k;
 
-	for (uint32_t i = 0; i < LOOK_KEYS; i++) {
-		if (is_region(p, i, &k) && is_wanted(w, domain_port(w, p, k.pdn), k.key >> 8) &&
-		    !fn(user, w, p, 0, &k))
+	for (uint32_t n = 0; n < p->nkeys; n++) {
+		if (is_region(p, p->keys[n], &k) &&
+		    is_wanted(w, domain_port(w, p, k.pdn), k.key >> 8) && !fn(user, w, p, 0, &k))
 			return false;
 	}
 	return true;
