@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/thread.h"
 #include "driver/netlink/netlink.h"
 #include "preload/program_memory.h"
 #include "preload/socket.h"
@@ -236,8 +237,8 @@ static ssize_t datagram_gather(const struct iovec *program, size_t count, uint8_
 	return (ssize_t)at;
 }
 
-static ssize_t netlink_gather_and_send(int fd, const struct iovec *vector, size_t count, int flags,
-				       const void *name, socklen_t name_length)
+static ssize_t gather_and_send(int fd, const struct iovec *vector, size_t count, int flags,
+			       const void *name, socklen_t name_length)
 {
 	struct sockaddr_nl to = {.nl_family = AF_NETLINK};
 	uint8_t *datagram;
@@ -248,11 +249,24 @@ static ssize_t netlink_gather_and_send(int fd, const struct iovec *vector, size_
 	if (!ret)
 		ret = kernel_is_meant(&to);
 	if (ret)
-		return netlink_result(ret);
+		return ret;
 	ret = datagram_gather(vector, count, &datagram);
 	if (ret >= 0)
 		ret = netlink_send(fd, datagram, (size_t)ret);
 	free(datagram);
+	return ret;
+}
+
+static ssize_t netlink_gather_and_send(int fd, const struct iovec *vector, size_t count, int flags,
+				       const void *name, socklen_t name_length)
+{
+	uint64_t signals;
+	ssize_t ret;
+
+	/* A handler may send, too, or jump away. */
+	signals_hold(&signals);
+	ret = gather_and_send(fd, vector, count, flags, name, name_length);
+	signals_release(&signals);
 	return netlink_result(ret);
 }
 
@@ -330,11 +344,12 @@ static ssize_t netlink_receive_from(int fd, void *buf, size_t n, int flags, void
 
 	if (name && !program_read(&room, length, sizeof(room)))
 		return netlink_result(-EFAULT);
+	netlink_refill(fd);
 	/* The real address goes elsewhere: it may be longer than what the program has room for. */
 	got = real(recvfrom)(fd, buf, n, flags, (struct sockaddr *)&other, &other_length);
 	if (got < 0)
 		return got;
-	netlink_taken(fd);
+	netlink_refill(fd);
 	if (name) {
 		sender_store(name, room);
 		*length = sizeof(struct sockaddr_nl);
@@ -380,10 +395,11 @@ static ssize_t netlink_receive_message(int fd, struct msghdr *message, int flags
 
 	if (!program_read(&m, message, sizeof(m)))
 		return netlink_result(-EFAULT);
+	netlink_refill(fd);
 	got = real(recvmsg)(fd, message, flags);
 	if (got < 0)
 		return got;
-	netlink_taken(fd);
+	netlink_refill(fd);
 	if (m.msg_name) {
 		sender_store(m.msg_name, m.msg_namelen);
 		message->msg_namelen = sizeof(struct sockaddr_nl);
@@ -418,6 +434,8 @@ exported int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags,
 
 ssize_t socket_read(int fd, void *buf, size_t n)
 {
+	if (!n) /* takes no datagram, other than recv */
+		return 0;
 	return netlink_receive_from(fd, buf, n, 0, NULL, NULL);
 }
 

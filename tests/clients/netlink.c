@@ -10,11 +10,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_netlink.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -287,6 +291,7 @@ static void test_receiving(void)
 	parts[0] = (struct iovec){&r, 10};
 	parts[1] = (struct iovec){(uint8_t *)&r + 10, r.head.nlmsg_len - 10};
 	CHECK(writev(fd, parts, 2) == (ssize_t)r.head.nlmsg_len);
+	CHECK(read(fd, small, 0) == 0 && poll(&p, 1, 0) == 1);
 	CHECK(read(fd, small, sizeof(small)) == sizeof(small));
 	close(fd);
 }
@@ -450,6 +455,27 @@ static void *use_both(void *arg)
 	return NULL;
 }
 
+/* Numbers beyond those that programs have by themselves. */
+static void test_large_numbers(void)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST);
+	struct rlimit limit;
+	ssize_t n;
+	int fd;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	fd = family_open(SOCK_RAW);
+	for (int large = 200; large < (int)limit.rlim_max && large < 20000; large *= 5) {
+		CHECK(dup2(fd, large) == large);
+		request_send(large, &r);
+		answer_take(large, &n);
+		close(large);
+	}
+	close(fd);
+}
+
 /* Threads that send on one socket and take each other's answers. */
 static void test_threads(void)
 {
@@ -462,6 +488,43 @@ static void test_threads(void)
 	for (unsigned i = 0; i < 4; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	CHECK(recv(fd, buf, sizeof(buf), MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	close(fd);
+}
+
+static sigjmp_buf away;
+
+static void jump(int signal)
+{
+	siglongjmp(away, signal);
+}
+
+/* A handler that jumps out of whatever call is under way, again and again: the socket stays usable. */
+static void test_jumps(void)
+{
+	const struct itimerval soon = {.it_value.tv_usec = 700}, never = {0};
+	const struct sigaction action = {.sa_handler = jump};
+	struct request r =
+		request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET, NLM_F_REQUEST | NLM_F_DUMP);
+	int fd = family_open(SOCK_RAW | SOCK_NONBLOCK);
+	volatile unsigned jumps = 0;
+	uint8_t buf[BYTES];
+
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	if (sigsetjmp(away, 1))
+		jumps++;
+	while (jumps < 300) {
+		CHECK(!setitimer(ITIMER_REAL, &soon, NULL));
+		for (;;) {
+			request_send(fd, &r);
+			while (recv(fd, buf, sizeof(buf), 0) > 0)
+				;
+		}
+	}
+	CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+	while (recv(fd, buf, sizeof(buf), 0) > 0)
+		;
+	request_send(fd, &r);
+	CHECK(recv(fd, buf, sizeof(buf), 0) > (ssize_t)NLMSG_HDRLEN);
 	close(fd);
 }
 
@@ -548,7 +611,9 @@ int main(int argc, char **argv)
 	test_small_queue();
 	test_number_reused();
 	test_ports_of_a_child();
+	test_large_numbers();
 	test_threads();
+	test_jumps();
 	test_closed_meanwhile();
 	return 0;
 }

@@ -40,11 +40,16 @@ static void noise_object(struct input *in, struct look *l)
 static void noise_key(struct input *in, struct look *l)
 {
 	const uint32_t row = in_u16(in);
+	struct expose_note note;
+	struct key_block key;
 
-	if (in_u8(in) & 1)
-		in_bytes(in, &l->mem.keys[row], sizeof(l->mem.keys[row]));
-	else
-		in_bytes(in, &l->mem.other_keys[row], sizeof(l->mem.other_keys[row]));
+	if (in_u8(in) & 1) {
+		in_bytes(in, &key, sizeof(key));
+		netlink_key(l, row, &key);
+	} else {
+		in_bytes(in, &note, sizeof(note));
+		netlink_key_note(l, row, &note);
+	}
 }
 
 /* Both programs say the same. */

@@ -15,6 +15,7 @@ int __wrap_fabric_view_open(struct fabric_view *v);
 void __wrap_fabric_view_close(struct fabric_view *v);
 int __wrap_fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]);
 struct look *__wrap_look_at(const struct slot *s, int milliseconds);
+void __wrap_look_free(struct look *l);
 
 void (*netlink_look)(uint32_t program, struct look *l);
 static struct fabric_view view;
@@ -38,17 +39,53 @@ int __wrap_fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
 	return 0;
 }
 
+/* A look is large and nearly empty, so each program's is made once, and what was written is cleared. */
+static struct look *looks[NETLINK_PROGRAMS];
+#define DIRTY EXPOSE_BLOCKS
+static uint32_t dirty[NETLINK_PROGRAMS][DIRTY], ndirty[NETLINK_PROGRAMS];
+
+static void look_clean(uint32_t program)
+{
+	struct look *l = looks[program];
+
+	while (ndirty[program]) {
+		const uint32_t row = dirty[program][--ndirty[program]] % EXPOSE_BLOCKS;
+
+		memset(&l->mem.objects[row], 0, sizeof(l->mem.objects[row]));
+		memset(&l->objects[row], 0, sizeof(l->objects[row]));
+		memset(&l->mem.keys[row], 0, sizeof(l->mem.keys[row]));
+		memset(&l->mem.other_keys[row], 0, sizeof(l->mem.other_keys[row]));
+	}
+}
+
+static void look_written(const struct look *l, uint32_t row)
+{
+	const uint32_t program = l == looks[1];
+
+	CHECK(ndirty[program] < DIRTY);
+	dirty[program][ndirty[program]++] = row;
+}
+
 struct look *__wrap_look_at(const struct slot *s, int milliseconds)
 {
-	struct look *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const uint32_t program = (uint32_t)(s - view.segments.slots);
 
-	CHECK(milliseconds > 0 && l != MAP_FAILED);
-	l->copied = true;
-	l->end = LOOK_DONE;
+	CHECK(milliseconds > 0 && program < NETLINK_PROGRAMS);
+	if (!looks[program])
+		looks[program] = mmap(NULL, sizeof(struct look), PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(looks[program] != MAP_FAILED);
+	look_clean(program);
+	looks[program]->copied = true;
+	looks[program]->end = LOOK_DONE;
 	if (netlink_look)
-		netlink_look((uint32_t)(s - view.segments.slots), l);
-	return l;
+		netlink_look(program, looks[program]);
+	return looks[program];
+}
+
+void __wrap_look_free(struct look *l)
+{
+	(void)l;
 }
 
 void netlink_programs(uint32_t n)
@@ -83,10 +120,23 @@ void netlink_fabric_open(void)
 
 void netlink_object(struct look *l, uint32_t row, const struct object_about *about)
 {
+	look_written(l, row);
 	l->mem.objects[row].about = *about;
 	atomic_store(&l->mem.objects[row].serial, row + 1);
 	l->objects[row].known = true;
 	l->objects[row].figures[FIGURE_NUMBER] = about->number;
+}
+
+void netlink_key(struct look *l, uint32_t row, const struct key_block *key)
+{
+	look_written(l, row);
+	l->mem.keys[row] = *key;
+}
+
+void netlink_key_note(struct look *l, uint32_t row, const struct expose_note *note)
+{
+	look_written(l, row);
+	l->mem.other_keys[row] = *note;
 }
 
 void netlink_execute(struct answers *a, const void *datagram, size_t n, bool capped)

@@ -33,5 +33,6 @@ int netlink_type(int fd) must_check;
 /* Executes the requests in a datagram of n bytes.  Returns n: what is wrong with a request, its
  * answer says. */
 ssize_t netlink_send(int fd, const void *datagram, size_t n) must_check;
-/* Called after something was taken out of the socket's queue, which has room for more answers. */
-void netlink_taken(int fd);
+/* Puts answers that wait into the socket's queue, if it has room: called before a read, and after it
+ * for others who wait. */
+void netlink_refill(int fd);

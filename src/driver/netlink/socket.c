@@ -341,15 +341,20 @@ ssize_t netlink_send(int fd, const void *datagram, size_t n)
 	return (ssize_t)n;
 }
 
-void netlink_taken(int fd)
+void netlink_refill(int fd)
 {
 	const int saved_errno = errno;
-	struct netlink_socket *s = socket_enter(fd);
+	struct netlink_socket *s;
+	uint64_t signals;
 
-	if (!s)
-		return;
-	answers_send(s, fd);
-	socket_unlock(s);
+	/* A handler may jump away. */
+	signals_hold(&signals);
+	s = socket_enter(fd);
+	if (s) {
+		answers_send(s, fd);
+		socket_unlock(s);
+	}
+	signals_release(&signals);
 	errno = saved_errno;
 }
 

@@ -384,8 +384,16 @@ static void objects_choose(void)
 
 static void objects_look(uint32_t program, struct look *l)
 {
-	for (uint32_t i = 0; i < OBJECTS; i++)
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		/* A region of the domain of that number, if there is one, and a window. */
+		const struct expose_note region = {.number = i << 8 | 1, .pdn = i};
+		const struct expose_note window = {
+			.number = i << 8 | 2, .pdn = i, .kind = KEY_WHY_WINDOW};
+
 		netlink_object(l, i, &objects[program][i]);
+		netlink_key_note(l, i, &region);
+		netlink_key_note(l, OBJECTS + i, &window);
+	}
 }
 
 static uint32_t objects_count(uint32_t kind, uint32_t device)
@@ -452,7 +460,10 @@ static void test_lists(void)
 				  "%u instead of %u of kind %u", found,
 				  objects_count(lists[i].kind, device), lists[i].kind);
 		}
-	CHECK(dump_count(RDMA_NLDEV_CMD_RES_MR_GET, 0, RDMA_NLDEV_ATTR_RES_MR_ENTRY) == 0);
+	/* Regions are where their domains are. */
+	for (uint32_t device = 0; device < DEVICES; device++)
+		CHECK(dump_count(RDMA_NLDEV_CMD_RES_MR_GET, device, RDMA_NLDEV_ATTR_RES_MR_ENTRY) ==
+		      objects_count(OBJECT_PD, device));
 	netlink_look = NULL;
 }
 
