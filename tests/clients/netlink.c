@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * netlink socket|hold N|children: sockets of RDMA netlink as the kernel's behave, on any device there
- * is; or N queue pairs, held until the program is killed; or what a list of objects leaves behind.
+ * netlink socket|hold N|children|files: sockets of RDMA netlink as the kernel's behave, on any device
+ * there is; or N queue pairs, held until the program is killed; or what a list of objects leaves behind;
+ * or the numbers of device files.
  *
  * "socket" asks nothing that only softhca's devices would say, so it may run on a machine with others.
  */
@@ -12,12 +13,15 @@
 #include <rdma/rdma_netlink.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -358,6 +362,64 @@ static void test_full_queue(void)
 	close(fd);
 }
 
+/* ---- device files ---- */
+
+/* An attribute of a message, which must be there. */
+static const void *attr_of(const struct nlmsghdr *head, uint16_t type)
+{
+	const uint8_t *at = (const uint8_t *)(head + 1),
+		      *end = (const uint8_t *)head + head->nlmsg_len;
+
+	while (at < end) {
+		const struct nlattr *attr = (const void *)at;
+
+		if (attr->nla_type == type)
+			return attr + 1;
+		at += NLA_ALIGN(attr->nla_len);
+	}
+	CHECK_SAY(false, "no attribute %u", type);
+	return NULL;
+}
+
+/* What is said of a file is what stat says of it. */
+static void file_check(const char *kind, bool device, bool port)
+{
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV, NLM_F_REQUEST);
+	int fd = family_open(SOCK_RAW);
+	const struct nlmsghdr *head;
+	uint64_t number;
+	struct stat st;
+	char path[64];
+	ssize_t n;
+
+	if (device)
+		request_add(&r, RDMA_NLDEV_ATTR_DEV_INDEX, &(uint32_t){0}, 4);
+	if (port)
+		request_add(&r, RDMA_NLDEV_ATTR_PORT_INDEX, &(uint32_t){1}, 4);
+	request_add(&r, RDMA_NLDEV_ATTR_CHARDEV_TYPE, kind, strlen(kind) + 1);
+	request_send(fd, &r);
+	head = answer_take(fd, &n);
+	CHECK_SAY(head->nlmsg_type == r.head.nlmsg_type, "%s", kind);
+	snprintf(path, sizeof(path), "/dev/infiniband/%s",
+		 (const char *)attr_of(head, RDMA_NLDEV_ATTR_CHARDEV_NAME));
+	memcpy(&number, attr_of(head, RDMA_NLDEV_ATTR_CHARDEV), sizeof(number));
+	CHECK_SAY(!stat(path, &st), "%s", path);
+	CHECK_SAY(major(st.st_rdev) == (number >> 8 & 0xfff) &&
+			  minor(st.st_rdev) == ((number & 0xff) | (number >> 12 & 0xfff00)),
+		  "%s is %u:%u, not %#llx", path, major(st.st_rdev), minor(st.st_rdev),
+		  (unsigned long long)number);
+	close(fd);
+}
+
+/* Of the device with index 0, which has an InfiniBand port. */
+static void files_check(void)
+{
+	file_check("uverbs", true, false);
+	file_check("umad", true, true);
+	file_check("issm", true, true);
+	file_check("rdma_cm", false, false);
+}
+
 /* ---- sockets that are used badly ---- */
 
 /* A queue too small for an answer loses that answer, not the next. */
@@ -598,6 +660,10 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "hold")) {
 		hold((unsigned)strtoul(argv[2], NULL, 10));
 		return 1;
+	}
+	if (argc == 2 && !strcmp(argv[1], "files")) {
+		files_check();
+		return 0;
 	}
 	if (argc != 2 || strcmp(argv[1], "socket") != 0)
 		return 2;

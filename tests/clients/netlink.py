@@ -241,6 +241,11 @@ def socket_itself(session):
     session.run_ok(str(session.build / "tests/clients/netlink"), "socket")
 
 
+def device_files(session):
+    """Names and numbers of device files, as stat has them."""
+    session.run_ok(str(session.build / "tests/clients/netlink"), "files")
+
+
 def other_families(session):
     """Sockets of other families and of other netlink protocols are the machine's."""
     for words in (("ip", "-j", "addr"), ("ip", "-j", "route"), ("ss", "-x", "-H")):
@@ -258,4 +263,4 @@ def cases():
         ("changes", refused_changes), ("rdma statistic", counters), ("rdma res of two programs", resources),
         ("rdma res of all kinds", of_all_kinds), ("rdma res of 600 queue pairs", many),
         ("programs that do not go on", of_a_stopped), ("a program that lies", of_a_liar),
-        ("the socket", socket_itself), ("other families", other_families)))
+        ("the socket", socket_itself), ("device files", device_files), ("other families", other_families)))

@@ -2,6 +2,7 @@
 /* What RDMA netlink says of devices and their ports, of their files and of their counters. */
 #include <errno.h>
 #include <net/if.h>
+#include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "driver/uverbs/uverbs.h"
 #include "fabric/attr.h"
 #include "fabric/client/client.h"
+#include "fabric/cm.h"
 #include "prm/model.h"
 #include "prm/smp.h"
 
@@ -195,6 +197,26 @@ static uint64_t chardev_encode(uint32_t major, uint32_t minor)
 	return (minor & 0xff) | major << 8 | (uint64_t)(minor & ~0xffu) << 12;
 }
 
+/* Ends the answer about a file. */
+static void chardev_answer_end(const struct netlink_request *r, size_t begin, uint64_t number,
+			       uint32_t abi, const char *name)
+{
+	answer_u64(r->answers, RDMA_NLDEV_ATTR_CHARDEV, number);
+	answer_u64(r->answers, RDMA_NLDEV_ATTR_CHARDEV_ABI, abi);
+	answer_string(r->answers, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
+	answer_end(r->answers, begin);
+}
+
+/* The communication manager's file is that of no device. */
+static int cm_chardev(const struct netlink_request *r)
+{
+	const size_t begin = answer_begin(r->answers, r->head, r->head->nlmsg_type, 0);
+
+	chardev_answer_end(r, begin, chardev_encode(CM_MAJOR, CM_MINOR), RDMA_USER_CM_ABI_VERSION,
+			   "rdma_cm");
+	return 0;
+}
+
 int netlink_chardev(const struct netlink_request *r)
 {
 	const struct subnet_node *device = NULL;
@@ -215,6 +237,8 @@ int netlink_chardev(const struct netlink_request *r)
 	if (request_has(r, RDMA_NLDEV_ATTR_PORT_INDEX) &&
 	    (!device || !request_port(r, device, &row)))
 		return -EINVAL;
+	if (!device && !strcmp(kind, "rdma_cm"))
+		return cm_chardev(r);
 	ret = chardev_find(r, kind, device, row, &file);
 	if (ret)
 		return ret;
@@ -222,10 +246,7 @@ int netlink_chardev(const struct netlink_request *r)
 	snprintf(name, sizeof(name), "%s%u", kind, file.number);
 	if (file.abi == UVERBS_ABI)
 		answer_u32(r->answers, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, DRIVER_MLX5);
-	answer_u64(r->answers, RDMA_NLDEV_ATTR_CHARDEV, chardev_encode(UVERBS_MAJOR, file.minor));
-	answer_u64(r->answers, RDMA_NLDEV_ATTR_CHARDEV_ABI, file.abi);
-	answer_string(r->answers, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
-	answer_end(r->answers, begin);
+	chardev_answer_end(r, begin, chardev_encode(UVERBS_MAJOR, file.minor), file.abi, name);
 	return 0;
 }
 

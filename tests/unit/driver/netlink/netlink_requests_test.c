@@ -120,6 +120,8 @@ static struct expected chardev_expected(const struct nlmsghdr *head)
 		return refused(-EINVAL);
 	if (port && !has_port(head))
 		return refused(-EINVAL);
+	if (!has(head, RDMA_NLDEV_ATTR_DEV_INDEX) && !strcmp(kind, "rdma_cm"))
+		return answer_if(true, 1);
 	if (!device_ports(head))
 		return refused(-EOPNOTSUPP);
 	if (!strcmp(kind, "uverbs"))
