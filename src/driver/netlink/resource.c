@@ -520,7 +520,7 @@ static const struct resource_kind region_kind = {RDMA_NLDEV_ATTR_RES_MRN,
 						 false,
 						 OBJECT_KINDS,
 						 NULL};
-/* Connections are not there yet. */
+/* The daemon has them, and there is no message that asks for them yet. */
 static const struct resource_kind cm_id_kind = {RDMA_NLDEV_ATTR_RES_CM_IDN,
 						RDMA_NLDEV_ATTR_RES_CM_ID,
 						RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
