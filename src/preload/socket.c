@@ -341,15 +341,18 @@ static ssize_t netlink_receive_from(int fd, void *buf, size_t n, int flags, void
 	struct sockaddr_nl other;
 	socklen_t room = 0, other_length = sizeof(other);
 	ssize_t got;
+	int lost;
 
 	if (name && !program_read(&room, length, sizeof(room)))
 		return netlink_result(-EFAULT);
-	netlink_refill(fd);
+	lost = netlink_read_begin(fd);
+	if (lost)
+		return netlink_result(lost);
 	/* The real address goes elsewhere: it may be longer than what the program has room for. */
 	got = real(recvfrom)(fd, buf, n, flags, (struct sockaddr *)&other, &other_length);
 	if (got < 0)
 		return got;
-	netlink_refill(fd);
+	netlink_read_end(fd);
 	if (name) {
 		sender_store(name, room);
 		*length = sizeof(struct sockaddr_nl);
@@ -392,14 +395,17 @@ static ssize_t netlink_receive_message(int fd, struct msghdr *message, int flags
 {
 	struct msghdr m;
 	ssize_t got;
+	int lost;
 
 	if (!program_read(&m, message, sizeof(m)))
 		return netlink_result(-EFAULT);
-	netlink_refill(fd);
+	lost = netlink_read_begin(fd);
+	if (lost)
+		return netlink_result(lost);
 	got = real(recvmsg)(fd, message, flags);
 	if (got < 0)
 		return got;
-	netlink_refill(fd);
+	netlink_read_end(fd);
 	if (m.msg_name) {
 		sender_store(m.msg_name, m.msg_namelen);
 		message->msg_namelen = sizeof(struct sockaddr_nl);

@@ -139,14 +139,21 @@ void netlink_key_note(struct look *l, uint32_t row, const struct expose_note *no
 	l->mem.other_keys[row] = *note;
 }
 
-void netlink_execute(struct answers *a, const void *datagram, size_t n, bool capped)
+int netlink_try(struct answers *a, const void *datagram, size_t n, bool capped)
 {
 	uint8_t *copy = malloc(n ? n : 1);
+	int ret;
 
 	CHECK(copy);
 	memcpy(copy, datagram, n);
-	netlink_requests(a, copy, n, capped);
+	ret = netlink_requests(a, copy, n, capped);
 	free(copy);
+	return ret;
+}
+
+void netlink_execute(struct answers *a, const void *datagram, size_t n, bool capped)
+{
+	CHECK(!netlink_try(a, datagram, n, capped));
 }
 
 /* ---- reading answers ---- */

@@ -27,6 +27,8 @@ void netlink_key(struct look *l, uint32_t row, const struct key_block *key);
 void netlink_key_note(struct look *l, uint32_t row, const struct expose_note *note);
 
 /* Executes a datagram.  It lies at the end of its memory, where a sanitizer sees one byte too many. */
+int netlink_try(struct answers *a, const void *datagram, size_t n, bool capped);
+/* The same where there is memory. */
 void netlink_execute(struct answers *a, const void *datagram, size_t n, bool capped);
 
 /* The message at *at, checked with all of its attributes; NULL: it is the end.  Moves on. */

@@ -31,8 +31,10 @@ int netlink_get_option(int fd, int option, int *value) must_check;
 /* The type that the socket was opened with: SOCK_RAW or SOCK_DGRAM. */
 int netlink_type(int fd) must_check;
 /* Executes the requests in a datagram of n bytes.  Returns n: what is wrong with a request, its
- * answer says. */
+ * answer says.  Or a negative errno: there was no memory or no room for an answer, which is lost. */
 ssize_t netlink_send(int fd, const void *datagram, size_t n) must_check;
-/* Puts answers that wait into the socket's queue, if it has room: called before a read, and after it
- * for others who wait. */
-void netlink_refill(int fd);
+/* Called before a read: puts answers that wait into the socket's queue, if it has room.  Returns 0, or a
+ * negative errno with which the read fails, because answers have been lost. */
+int netlink_read_begin(int fd) must_check;
+/* Called after a read, which has made room for others who wait. */
+void netlink_read_end(int fd);

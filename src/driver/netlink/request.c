@@ -205,13 +205,16 @@ static int request_answer(struct netlink_request *r, netlink_handler *handler)
 	return error;
 }
 
-static void message_answer(struct answers *a, const struct nlmsghdr *head, bool capped)
+/* False: there was no memory to tell even of the error. */
+static bool message_answer(struct answers *a, const struct nlmsghdr *head, bool capped)
 {
 	const bool control =
 		!(head->nlmsg_flags & NLM_F_REQUEST) || head->nlmsg_type < NLMSG_MIN_TYPE;
 	struct netlink_request r = {.head = head, .admin = caller_is_admin(), .answers = a};
+	const size_t begin = a->used;
 	netlink_handler *handler = NULL;
 	int error = 0;
+	bool failed;
 
 	if (!control) {
 		error = -EINVAL;
@@ -224,23 +227,31 @@ static void message_answer(struct answers *a, const struct nlmsghdr *head, bool 
 		answer_done(a, head, error);
 	else if (error || head->nlmsg_flags & NLM_F_ACK)
 		answer_ack(a, head, error, error && !capped);
+	failed = a->failed;
+	if (failed)
+		answer_cut(a, begin);
+	a->failed = false;
+	return !failed;
 }
 
-void netlink_requests(struct answers *a, const void *datagram, size_t n, bool capped)
+int netlink_requests(struct answers *a, const void *datagram, size_t n, bool capped)
 {
 	const uint8_t *at = datagram;
+	int ret = 0;
 
 	while (n >= (size_t)NLMSG_HDRLEN) {
 		const struct nlmsghdr *head = (const void *)at;
 		size_t step;
 
 		if (head->nlmsg_len < NLMSG_HDRLEN || head->nlmsg_len > n)
-			return;
-		message_answer(a, head, capped);
+			break;
+		if (!message_answer(a, head, capped))
+			ret = -ENOBUFS;
 		step = NLMSG_ALIGN(head->nlmsg_len);
 		if (step >= n)
-			return;
+			break;
 		at += step;
 		n -= step;
 	}
+	return ret;
 }

@@ -22,8 +22,9 @@ struct netlink_request {
 	struct answers *answers;
 };
 
-/* Executes the messages of a datagram.  capped: errors do not repeat the whole request. */
-void netlink_requests(struct answers *a, const void *datagram, size_t n, bool capped);
+/* Executes the messages of a datagram.  capped: errors do not repeat the whole request.  Returns
+ * -ENOBUFS if there was no memory for an answer. */
+int netlink_requests(struct answers *a, const void *datagram, size_t n, bool capped) must_check;
 
 /* ---- what handlers use ---- */
 

@@ -31,6 +31,7 @@ struct netlink_socket {
 	/* Answers that the queue had no room for, from 'sent' on. */
 	struct answers answers;
 	size_t sent;
+	int lost; /* 0, or the negative errno that says why answers were lost; told once */
 	_Atomic(pid_t) owner; /* the process that asked for them */
 };
 
@@ -102,6 +103,7 @@ static void socket_forked(struct netlink_socket *s)
 	s->answers.used = 0;
 	s->answers.failed = false;
 	s->sent = 0;
+	s->lost = 0;
 	atomic_store(&s->owner, getpid());
 }
 
@@ -302,7 +304,8 @@ int netlink_get_option(int fd, int option, int *value)
 
 /* ---- requests and answers ---- */
 
-/* Puts as many answers into the queue as it takes.  The socket is locked. */
+/* Puts as many answers into the queue as it takes.  The socket is locked.  What will never go in (a
+ * SO_SNDBUF below its size) would hold up all that follow, and is lost. */
 static void answers_send(struct netlink_socket *s, int fd)
 {
 	size_t n;
@@ -316,17 +319,29 @@ static void answers_send(struct netlink_socket *s, int fd)
 		while (sent < 0 && errno == EINTR);
 		if (sent < 0 && errno == EAGAIN)
 			return;
-		/* What will never go in (a SO_SNDBUF below its size) would hold up all that follow. */
+		/* A socket that was closed meanwhile has nobody to tell. */
+		if (sent < 0 && errno != EBADF && errno != ENOTSOCK)
+			s->lost = errno == EMSGSIZE ? -EMSGSIZE : -ENOBUFS;
 		s->sent += n;
 	}
 	s->answers.used = 0;
 	s->sent = 0;
 }
 
+/* Why answers were lost since the last time somebody asked. */
+static int lost_take(struct netlink_socket *s)
+{
+	int lost = s->lost;
+
+	s->lost = 0;
+	return lost;
+}
+
 ssize_t netlink_send(int fd, const void *datagram, size_t n)
 {
 	no_cancellation();
 	struct netlink_socket *s;
+	int lost;
 
 	if (n > REQUEST_MOST_BYTES)
 		return -EMSGSIZE;
@@ -335,27 +350,43 @@ ssize_t netlink_send(int fd, const void *datagram, size_t n)
 		return -EBADF;
 	portid_choose(s);
 	s->answers.portid = s->portid;
-	netlink_requests(&s->answers, datagram, n, s->options >> NETLINK_CAP_ACK & 1);
+	if (netlink_requests(&s->answers, datagram, n, s->options >> NETLINK_CAP_ACK & 1))
+		s->lost = -ENOBUFS;
 	answers_send(s, fd);
+	lost = lost_take(s);
 	socket_unlock(s);
-	return (ssize_t)n;
+	return lost ? lost : (ssize_t)n;
 }
 
-void netlink_refill(int fd)
+/* Puts answers that wait into the queue; if told, the caller is told of answers that were lost. */
+static int queue_refill(int fd, bool told)
 {
 	const int saved_errno = errno;
 	struct netlink_socket *s;
 	uint64_t signals;
+	int lost = 0;
 
 	/* A handler may jump away. */
 	signals_hold(&signals);
 	s = socket_enter(fd);
 	if (s) {
 		answers_send(s, fd);
+		lost = told ? lost_take(s) : 0;
 		socket_unlock(s);
 	}
 	signals_release(&signals);
 	errno = saved_errno;
+	return lost;
+}
+
+int netlink_read_begin(int fd)
+{
+	return queue_refill(fd, true);
+}
+
+void netlink_read_end(int fd)
+{
+	(void)queue_refill(fd, false);
 }
 
 static const struct cdev_ops netlink_ops = {

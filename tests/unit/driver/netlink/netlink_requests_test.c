@@ -409,17 +409,24 @@ static uint32_t objects_count(uint32_t kind, uint32_t device)
 	return n;
 }
 
+struct dump {
+	struct nlmsghdr head;
+	struct nlattr attr;
+	uint32_t device;
+};
+
+static struct dump dump_of(uint16_t op, uint32_t device)
+{
+	return (struct dump){{sizeof(struct dump), (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op),
+			      NLM_F_REQUEST | NLM_F_DUMP, 1, 0},
+			     {8, RDMA_NLDEV_ATTR_DEV_INDEX},
+			     device};
+}
+
 /* How many attributes of that type a dump has. */
 static unsigned dump_count(uint16_t op, uint32_t device, uint16_t attr)
 {
-	struct {
-		struct nlmsghdr head;
-		struct nlattr attr;
-		uint32_t device;
-	} r = {{sizeof(r), (uint16_t)RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op),
-		NLM_F_REQUEST | NLM_F_DUMP, 1, 0},
-	       {8, RDMA_NLDEV_ATTR_DEV_INDEX},
-	       device};
+	const struct dump r = dump_of(op, device);
 	struct answers a = {.portid = 4711};
 	const struct nlmsghdr *head, *last = NULL;
 	unsigned found = 0;
@@ -469,6 +476,49 @@ static void test_lists(void)
 	netlink_look = NULL;
 }
 
+/* ---- without memory ---- */
+
+static int64_t grants = INT64_MAX; /* how often memory is given before there is none */
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return grants-- > 0 ? __real_realloc(p, n) : NULL;
+}
+
+/* A list that finds no memory at some point ends with an error, or the sender is told. */
+static void test_no_memory(void)
+{
+	const struct dump r = dump_of(RDMA_NLDEV_CMD_RES_QP_GET, 0);
+	unsigned ended = 0;
+	bool whole = false;
+
+	netlink_look = objects_look;
+	for (int64_t given = 0; !whole; given++) {
+		struct answers a = {.portid = 4711};
+		const struct nlmsghdr *head;
+		size_t at = 0;
+		int error, ret;
+
+		grants = given;
+		ret = netlink_try(&a, &r, sizeof(r), false);
+		grants = INT64_MAX;
+		head = netlink_next(&a, &at);
+		CHECK(ret == (head ? 0 : -ENOBUFS));
+		if (head && head->nlmsg_type == NLMSG_DONE) {
+			memcpy(&error, head + 1, sizeof(error));
+			CHECK(error == -ENOMEM && at == a.used);
+			ended++;
+		}
+		whole = head && head->nlmsg_type != NLMSG_DONE;
+		free(a.bytes);
+	}
+	CHECK(ended > 1);
+	netlink_look = NULL;
+}
+
 int main(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -479,5 +529,6 @@ int main(void)
 	netlink_fabric_open();
 	test_chance();
 	test_lists();
+	test_no_memory();
 	return 0;
 }
