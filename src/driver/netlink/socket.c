@@ -81,13 +81,18 @@ static struct netlink_socket *netlink_get_socket(int fd)
 
 bool netlink_is(int fd)
 {
-	struct netlink_socket *s;
+	struct netlink_socket *s = NULL;
+	uint64_t signals;
 
-	if (likely(!cdev_table_load(fd)) || !cdev_table_is_true(fd))
+	if (likely(!cdev_table_load(fd)))
 		return false;
-	s = netlink_get_socket(fd);
+	/* A handler that jumped away would leave the file in use for ever. */
+	signals_hold(&signals);
+	if (cdev_table_is_true(fd))
+		s = netlink_get_socket(fd);
 	if (s)
 		cdev_put(&s->cdev);
+	signals_release(&signals);
 	return s;
 }
 
