@@ -39,10 +39,8 @@ static const struct {
 	int (*open)(const char *name, int flags);
 	bool waits; /* waits for other programs; its open says when it may be cancelled */
 } openers[] = {
-	{"uverbs", uverbs_file_open, false},
-	{"umad", umad_device_open, false},
-	{"issm", issm_device_open, true},
-	{"uio", uio_file_open, false},
+	{"uverbs", uverbs_file_open, false}, {"umad", umad_device_open, false},
+	{"issm", issm_device_open, true},    {"uio", uio_file_open, false},
 	{"rdma_cm", ucma_file_open, false},
 };
 

@@ -32,10 +32,8 @@
 /* Directories that have the machine's devices, too: the tree must be there before they are looked
  * into. */
 static const char *const shared[] = {
-	"/sys/bus/pci/devices",
-	"/sys/bus/pci/drivers/mlx5_core",
-	"/sys/class/misc",
-	"/sys/class/net",
+	"/sys/bus/pci/devices", "/sys/bus/pci/drivers/mlx5_core",
+	"/sys/class/misc",	"/sys/class/net",
 	"/sys/dev/char",
 };
 
