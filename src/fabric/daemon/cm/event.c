@@ -7,6 +7,8 @@
 
 #include "fabric/daemon/cm/id.h"
 
+#define EVENTS_MOST (2 * CM_IDS) /* that wait in one file */
+
 struct cm_event *cm_event_make(struct cm_id *id, enum cm_event_type type, int status)
 {
 	struct cm_event *e = calloc(1, sizeof(*e));
@@ -33,8 +35,9 @@ void cm_event_queue(struct cm_event *e)
 {
 	struct cm_file *f = e->id->file;
 
-	/* The peer may give up before the program has accepted. */
-	if (!e->id->uid && e->body.event != CM_CONNECT_REQUEST) {
+	/* The peer may give up before the program has accepted; and a program that reads nothing has no
+	 * more than so many.  Requests have ids of their own, of which there are few enough. */
+	if (e->body.event != CM_CONNECT_REQUEST && (!e->id->uid || f->nevents >= EVENTS_MOST)) {
 		free(e);
 		return;
 	}
@@ -143,6 +146,8 @@ uint32_t cm_events_move(struct cm_id *id, struct cm_file *to)
 			continue;
 		}
 		e = event_unlink(f, at);
+		if (e->fresh)
+			e->fresh->file = to;
 		*to->events_end = e;
 		to->events_end = &e->next;
 		to->nevents++;
