@@ -60,9 +60,12 @@ static int ucma_ask(struct msg *m)
 	no_cancellation();
 	const struct fabric_environment *env = fabric_environment();
 	int fds[MSG_MAX_FDS], ret;
+	uint64_t signals;
 
 	if (!env)
 		return -ENODEV;
+	/* No handler may jump away from the lock. */
+	signals_hold(&signals);
 	ucma_link_lock();
 	if (hidden_ours(&ucma_link.sock)) {
 		ret = link_call(ucma_link.sock.fd, m, MSG_CM_CALL, fds);
@@ -76,6 +79,7 @@ static int ucma_ask(struct msg *m)
 	if (ret == -ECONNRESET || ret == -EPIPE || ret == -ETIMEDOUT || ret == -EBADMSG)
 		hidden_close(&ucma_link.sock);
 	pthread_mutex_unlock(&ucma_link.lock);
+	signals_release(&signals);
 	switch (ret) {
 	case -ECONNRESET:
 	case -ECONNREFUSED:
