@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
@@ -265,6 +266,24 @@ static int command_load(struct ucma_call *c, const uint8_t *buf)
 	return response_is_there(c) ? 0 : -EFAULT;
 }
 
+/* May the caller bind to privileged ports?  The daemon cannot know. */
+static bool may_bind_low(uint32_t command)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	switch (command) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+	case RDMA_USER_CM_CMD_BIND:
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		return !syscall(SYS_capget, &head, data) &&
+		       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
+	default:
+		return false;
+	}
+}
+
 static ssize_t ucma_write(struct cdev_file *f, int fd, const void *buf, size_t count)
 {
 	struct ucma_call c = {.file = ucma_file_of(f), .fd = fd};
@@ -280,6 +299,7 @@ static ssize_t ucma_write(struct cdev_file *f, int fd, const void *buf, size_t c
 	if (!c.command->in)
 		return -ENOSYS;
 	c.m.cm_call.token = c.file->token;
+	c.m.cm_call.privileged = may_bind_low(c.head.cmd);
 	ret = command_load(&c, (const uint8_t *)buf + sizeof(c.head));
 	if (!ret)
 		ret = ucma_execute(&c);

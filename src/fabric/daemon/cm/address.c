@@ -285,7 +285,7 @@ void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
 
 /* ---- port numbers ---- */
 
-#define PRIVILEGED_PORTS 1024u
+#define PRIVILEGED_PORTS 1024u /* unless the kernel says otherwise */
 
 /* The numbers that the kernel gives out by itself. */
 static void local_range(uint32_t *low, uint32_t *high)
@@ -301,6 +301,18 @@ static void local_range(uint32_t *low, uint32_t *high)
 		*high = 60999;
 	}
 	fclose(f);
+}
+
+static uint32_t privileged_ports(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
+	uint32_t n = PRIVILEGED_PORTS;
+
+	if (f && fscanf(f, "%u", &n) != 1)
+		n = PRIVILEGED_PORTS;
+	if (f)
+		fclose(f);
+	return n;
 }
 
 int cm_port_check(const struct cm_id *id, bool reuse)
@@ -345,7 +357,7 @@ int cm_port_take(struct cm_id *id, bool privileged)
 {
 	if (!id->src.port)
 		return port_choose(id);
-	if (id->src.port < PRIVILEGED_PORTS && !privileged)
+	if (!privileged && id->src.port < privileged_ports())
 		return -EACCES;
 	return cm_port_check(id, id->reuse);
 }
@@ -517,7 +529,8 @@ static int group_resolve(struct cm_id *id)
 	return id->row == SUBNET_NONE ? -ENODEV : 0;
 }
 
-int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst)
+int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst,
+	       bool privileged)
 {
 	int ret = 0;
 
@@ -529,7 +542,7 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 						   .sid = dst->sid & SPACE_MASK,
 						   .sid_mask = dst->family == CM_AF_IB ? SPACE_MASK
 										       : 0};
-		ret = cm_bind(id, &from, true);
+		ret = cm_bind(id, &from, privileged);
 	}
 	if (ret)
 		return ret;

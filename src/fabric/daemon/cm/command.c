@@ -137,7 +137,7 @@ static int call_bind_ip(const struct call *call)
 	if (ret)
 		return -EINVAL;
 	ret = id_get(call, c.id, &id);
-	return ret ? ret : cm_bind(id, &a, true);
+	return ret ? ret : cm_bind(id, &a, call->m->privileged);
 }
 
 static int call_bind(const struct call *call)
@@ -153,7 +153,7 @@ static int call_bind(const struct call *call)
 	if (ret)
 		return ret;
 	ret = id_get(call, c.id, &id);
-	return ret ? ret : cm_bind(id, &a, true);
+	return ret ? ret : cm_bind(id, &a, call->m->privileged);
 }
 
 static int call_resolve_ip(const struct call *call)
@@ -168,7 +168,7 @@ static int call_resolve_ip(const struct call *call)
 	if ((c.src_addr.sin6_family && cm_address_read(&c.src_addr, sizeof(c.src_addr), &src)) ||
 	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst))
 		return -EINVAL;
-	return cm_resolve(id, &src, &dst);
+	return cm_resolve(id, &src, &dst, call->m->privileged);
 }
 
 static int call_resolve_addr(const struct call *call)
@@ -183,7 +183,7 @@ static int call_resolve_addr(const struct call *call)
 	    cm_address_read(&c.dst_addr, c.dst_size, &dst))
 		return -EINVAL;
 	ret = id_get(call, c.id, &id);
-	return ret ? ret : cm_resolve(id, &src, &dst);
+	return ret ? ret : cm_resolve(id, &src, &dst, call->m->privileged);
 }
 
 static int call_resolve_route(const struct call *call)

@@ -207,8 +207,8 @@ int cm_port_check(const struct cm_id *id, bool reuse) must_check;
 int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged) must_check;
 /* Finds where dst is and where from it can be reached; src AF_UNSPEC: from anywhere.  The id hears the
  * result by an event.  0 or a negative errno. */
-int cm_resolve(struct cm_id *id, const struct cm_address *src,
-	       const struct cm_address *dst) must_check;
+int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst,
+	       bool privileged) must_check;
 /* Finds the path between the id's ports; false: there is none. */
 bool cm_path_find(struct cm_id *id) must_check;
 
