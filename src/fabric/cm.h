@@ -42,3 +42,22 @@ struct msg_cm_call_reply {
 	uint32_t length;
 	uint8_t bytes[CM_MOST_OUT];
 };
+
+/* For people: the first id from that number on. */
+#define CM_NO_ID UINT32_MAX
+struct msg_cm_id {
+	uint32_t number;
+	uint32_t reserved;
+};
+struct msg_cm_id_reply {
+	uint32_t number; /* CM_NO_ID: there is none, and all else is 0 */
+	int32_t pid;	 /* of the process that opened its file */
+	uint32_t host;	 /* index of its host */
+	uint32_t row;	 /* of the port that it is bound to; SUBNET_NONE: none */
+	uint32_t qpn;	 /* 0: none */
+	uint16_t space;	 /* of enum rdma_ucm_port_space */
+	uint8_t qp_type;
+	uint8_t state;	  /* as the kernel numbers them: 0 IDLE to 10 DESTROYING */
+	uint8_t src[128]; /* socket addresses; of family 0: none */
+	uint8_t dst[128];
+};

@@ -72,6 +72,8 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 			 [MSG_REPLY] = {BODY(msg_cm_open_reply), 1}},
 	[MSG_CM_CALL] = {[MSG_REQUEST] = {BODY(msg_cm_call), 0},
 			 [MSG_REPLY] = {BODY(msg_cm_call_reply), 0}},
+	[MSG_CM_ID] =
+		{[MSG_REQUEST] = {BODY(msg_cm_id), 0}, [MSG_REPLY] = {BODY(msg_cm_id_reply), 0}},
 };
 
 enum msg_kind msg_kind(const struct msg *m)
@@ -124,6 +126,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_UMAD_ADOPT] = "UMAD_ADOPT",
 		[MSG_CM_OPEN] = "CM_OPEN",
 		[MSG_CM_CALL] = "CM_CALL",
+		[MSG_CM_ID] = "CM_ID",
 	};
 
 	return (unsigned)type < MSG_TYPES ? names[type] : "unknown";

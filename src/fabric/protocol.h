@@ -20,7 +20,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 20u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 21u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -87,6 +87,7 @@ enum msg_type {
 	/* For files of rdma_cm; fabric/cm.h. */
 	MSG_CM_OPEN,
 	MSG_CM_CALL,
+	MSG_CM_ID, /* read about one of the ids of all programs */
 	MSG_TYPES,
 };
 /* For traces. */
@@ -303,6 +304,8 @@ struct msg {
 		struct msg_cm_open_reply cm_open_reply;
 		struct msg_cm_call cm_call;
 		struct msg_cm_call_reply cm_call_reply;
+		struct msg_cm_id cm_id;
+		struct msg_cm_id_reply cm_id_reply;
 	};
 };
 

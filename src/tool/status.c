@@ -4,6 +4,7 @@
  * it reads the figures.  It checks what a program has written, or makes it printable, before it
  * shows it.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include "adapter/qp/qp_state.h"
 #include "base/compiler.h"
 #include "fabric/client/link.h"
+#include "fabric/client/view.h"
 #include "prm/wqe.h"
 #include "tool/reach.h"
 
@@ -27,7 +29,9 @@ struct status_program {
 	const char *host;
 	const char *state;
 	char command[32];
-	uint32_t only_qp; /* shows only this one; 0: shows all */
+	uint32_t only_qp;		      /* shows only this one; 0: shows all */
+	const struct msg_cm_id_reply *cm_ids; /* of all programs */
+	uint32_t ncm_ids;
 };
 
 /* ---- a process as the system describes it; reading that waits for nobody ---- */
@@ -517,6 +521,114 @@ static void status_objects_json(const struct status_program *p, struct json *j)
 	status_keys_json(p, j);
 }
 
+/* ---- ids of the communication manager ---- */
+
+static const char *cm_state_name(uint8_t state)
+{
+	/* As rdma(8) names them. */
+	static const char *const names[] = {
+		"IDLE",	   "ADDR_QUERY", "ADDR_RESOLVED", "ROUTE_QUERY", "ROUTE_RESOLVED",
+		"CONNECT", "DISCONNECT", "ADDR_BOUND",	  "LISTEN",	 "DEVICE_REMOVAL",
+	};
+
+	return state < array_size(names) ? names[state] : "UNKNOWN";
+}
+
+static const char *cm_space_name(uint16_t space)
+{
+	switch (space) {
+	case 0x106:
+		return "TCP";
+	case 0x111:
+		return "UDP";
+	case 0x13f:
+		return "IB";
+	case 0x2:
+		return "IPoIB";
+	default:
+		return "UNKNOWN";
+	}
+}
+
+/* The address as text; "-": there is none. */
+static const char *cm_address_text(const uint8_t address[128], char *buf, size_t size)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+
+	memcpy(&in, address, sizeof(in));
+	memcpy(&in6, address, sizeof(in6));
+	if (in.sin_family == AF_INET)
+		snprintf(buf, size, "%s:%u", inet_ntop(AF_INET, &in.sin_addr, host, sizeof(host)),
+			 ntohs(in.sin_port));
+	else if (in.sin_family == AF_INET6)
+		snprintf(buf, size, "[%s]:%u",
+			 inet_ntop(AF_INET6, &in6.sin6_addr, host, sizeof(host)),
+			 ntohs(in6.sin6_port));
+	else if (in.sin_family)
+		snprintf(buf, size, "GID %s", inet_ntop(AF_INET6, address + 8, host, sizeof(host)));
+	else
+		snprintf(buf, size, "-");
+	return buf;
+}
+
+static const char *cm_device(const struct status_program *p, const struct msg_cm_id_reply *id)
+{
+	return id->row < p->view->subnet.nports ? subnet_node_of(&p->view->subnet, id->row)->name
+						: "-";
+}
+
+static void status_cm_ids_print(const struct status_program *p)
+{
+	char src[80], dst[80];
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->ncm_ids && !p->only_qp; i++) {
+		const struct msg_cm_id_reply *id = &p->cm_ids[i];
+
+		if (id->pid != p->pid)
+			continue;
+		if (!any)
+			printf("  %-6s  %-5s  %-14s  %-6s  %-22s  %-22s  %s\n", "id", "space",
+			       "state", "device", "source", "destination", "QP");
+		any = true;
+		printf("  %-6u  %-5s  %-14s  %-6s  %-22s  %-22s  ", id->number,
+		       cm_space_name(id->space), cm_state_name(id->state), cm_device(p, id),
+		       cm_address_text(id->src, src, sizeof(src)),
+		       cm_address_text(id->dst, dst, sizeof(dst)));
+		if (id->qpn)
+			printf("0x%06x\n", id->qpn);
+		else
+			printf("-\n");
+	}
+}
+
+static void status_cm_ids_json(const struct status_program *p, struct json *j)
+{
+	char text[80];
+
+	json_open(j, "connections", '[');
+	for (uint32_t i = 0; i < p->ncm_ids && !p->only_qp; i++) {
+		const struct msg_cm_id_reply *id = &p->cm_ids[i];
+
+		if (id->pid != p->pid)
+			continue;
+		json_open(j, NULL, '{');
+		json_number(j, "id", id->number);
+		json_string(j, "space", cm_space_name(id->space));
+		json_string(j, "state", cm_state_name(id->state));
+		if (id->row < p->view->subnet.nports)
+			json_string(j, "device", cm_device(p, id));
+		json_string(j, "source", cm_address_text(id->src, text, sizeof(text)));
+		json_string(j, "destination", cm_address_text(id->dst, text, sizeof(text)));
+		if (id->qpn)
+			json_number(j, "qpn", id->qpn);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 /* ---- the command ---- */
 
 /* What the user asked for. */
@@ -586,6 +698,7 @@ static void program_print(const struct status_program *p)
 		printf("  %s\n", trouble);
 	if (p->process)
 		status_objects_print(p);
+	status_cm_ids_print(p);
 }
 
 static void program_json(const struct status_program *p, struct json *j)
@@ -601,16 +714,22 @@ static void program_json(const struct status_program *p, struct json *j)
 		json_string(j, "trouble", trouble);
 	if (p->process)
 		status_objects_json(p, j);
+	status_cm_ids_json(p, j);
 	json_close(j, '}');
 }
 
-static void programs_show(struct view *v, const struct reach *r, struct wanted *w, struct json *j)
+static void programs_show(struct view *v, const struct reach *r, struct wanted *w, struct json *j,
+			  const struct msg_cm_id_reply *ids, uint32_t nids)
 {
 	int fds[MSG_MAX_FDS];
 
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++) {
 		struct msg m = {.index.index = i};
-		struct status_program p = {.view = v, .reach = r, .process = reach_find(r, i)};
+		struct status_program p = {.view = v,
+					   .reach = r,
+					   .process = reach_find(r, i),
+					   .cm_ids = ids,
+					   .ncm_ids = nids};
 		struct msg_host_reply host;
 
 		if (link_call(v->sock, &m, MSG_SLOT, fds) || !m.slot_reply.used ||
@@ -632,6 +751,8 @@ static int status_show(const struct session *s, struct view *v, struct wanted *w
 {
 	struct reach *r = malloc(sizeof(*r));
 	struct json json = {stdout, true}, *j = s->json ? &json : NULL;
+	struct msg_cm_id_reply *ids;
+	uint32_t nids;
 
 	if (!r || !reach_open(v, r)) {
 		tool_error(s->command, "the programs of fabric '%s' cannot be looked at",
@@ -639,17 +760,21 @@ static int status_show(const struct session *s, struct view *v, struct wanted *w
 		free(r);
 		return EXIT_OURS;
 	}
+	/* Without the daemon there are none; it has just answered. */
+	if (fabric_cm_ids(s->dir, &ids, &nids))
+		nids = 0;
 	if (j) {
 		json_open(j, NULL, '{');
 		json_string(j, "fabric", s->fabric);
 		json_open(j, "programs", '[');
 	}
-	programs_show(v, r, w, j);
+	programs_show(v, r, w, j, ids, nids);
 	if (j) {
 		json_close(j, ']');
 		json_close(j, '}');
 		putchar('\n');
 	}
+	free(ids);
 	reach_close(r);
 	free(r);
 	if (w->found)

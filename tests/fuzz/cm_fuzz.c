@@ -31,7 +31,7 @@ void target_init(void)
 static void files_open(void)
 {
 	for (uint32_t i = 0; i < FILES; i++)
-		MUST(!cm_file_open(&cm, i % 2, &tokens[i], &fds[i]));
+		MUST(!cm_file_open(&cm, i % 2, 1, &tokens[i], &fds[i]));
 }
 
 static void everything_open(void)

@@ -86,6 +86,11 @@ void answer_string(struct answers *a, uint16_t type, const char *value)
 	answer_attr(a, type, value, strlen(value) + 1);
 }
 
+void answer_binary(struct answers *a, uint16_t type, const void *value, size_t n)
+{
+	answer_attr(a, type, value, n);
+}
+
 size_t answer_nest(struct answers *a, uint16_t type)
 {
 	const size_t begin = a->used;

@@ -36,6 +36,7 @@ void answer_u8(struct answers *a, uint16_t type, uint8_t value);
 void answer_u32(struct answers *a, uint16_t type, uint32_t value);
 void answer_u64(struct answers *a, uint16_t type, uint64_t value);
 void answer_string(struct answers *a, uint16_t type, const char *value);
+void answer_binary(struct answers *a, uint16_t type, const void *value, size_t n);
 /* Begins an attribute with attributes in it.  Returns where it begins, for answer_nest_end. */
 size_t answer_nest(struct answers *a, uint16_t type);
 void answer_nest_end(struct answers *a, size_t begin);

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "driver/netlink/request.h"
 #include "exposure/look.h"
+#include "fabric/client/link.h"
 
 /* How long a dump waits for all programs that hold up who reads them, and for one at least. */
 #define LOOKS_MS      1000
@@ -19,6 +21,8 @@
 /* Types of ibverbs that have no name among ours. */
 #define QPT_DRIVER 0xffu
 enum srq_type { SRQ_BASIC, SRQ_XRC };
+
+#define CM_STATE_LISTEN 8u
 
 /* A list may fill a datagram with this, and a queue pair more. */
 #define LIST_BYTES 2800u
@@ -56,6 +60,8 @@ struct resources {
 	uint64_t notes_mask;	    /* how many there is room for, a power of two, less one */
 	struct srq_user *srq_users; /* sorted */
 	size_t nsrq_users, srq_room;
+	struct msg_cm_id_reply *cm_ids;
+	uint32_t ncm_ids;
 };
 
 /* The processes of the host that are programs. */
@@ -74,6 +80,7 @@ static void resources_close(struct resources *all)
 		free(all->processes[i].rows);
 		free(all->processes[i].keys);
 	}
+	free(all->cm_ids);
 	free(all->srq_users);
 	free(all->notes);
 	free(all);
@@ -466,6 +473,34 @@ static void region_answer(const struct wanted *w, const struct seen_process *p,
 	answer_u32(a, RDMA_NLDEV_ATTR_RES_PID, (uint32_t)p->slot->pid);
 }
 
+static void sockaddr_answer(struct answers *a, uint16_t type, const uint8_t address[128])
+{
+	sa_family_t family;
+
+	memcpy(&family, address, sizeof(family));
+	if (family)
+		answer_binary(a, type, address, 128);
+}
+
+static void cm_id_answer(const struct wanted *w, const struct msg_cm_id_reply *id)
+{
+	struct answers *a = w->r->answers;
+
+	if (id->row != SUBNET_NONE)
+		answer_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX,
+			   w->r->view->segments.subnet.ports[id->row].number);
+	if (id->qpn) {
+		answer_u32(a, RDMA_NLDEV_ATTR_RES_LQPN, id->qpn);
+		answer_u8(a, RDMA_NLDEV_ATTR_RES_TYPE, qp_type(id->qp_type));
+	}
+	answer_u32(a, RDMA_NLDEV_ATTR_RES_PS, id->space);
+	answer_u8(a, RDMA_NLDEV_ATTR_RES_STATE, id->state);
+	sockaddr_answer(a, RDMA_NLDEV_ATTR_RES_SRC_ADDR, id->src);
+	sockaddr_answer(a, RDMA_NLDEV_ATTR_RES_DST_ADDR, id->dst);
+	answer_u32(a, RDMA_NLDEV_ATTR_RES_CM_IDN, id->number);
+	answer_u32(a, RDMA_NLDEV_ATTR_RES_PID, (uint32_t)id->pid);
+}
+
 /* ---- lists ---- */
 
 /* A kind of object as requests name it. */
@@ -520,7 +555,7 @@ static const struct resource_kind region_kind = {RDMA_NLDEV_ATTR_RES_MRN,
 						 false,
 						 OBJECT_KINDS,
 						 NULL};
-/* The daemon has them, and there is no message that asks for them yet. */
+/* The daemon has them. */
 static const struct resource_kind cm_id_kind = {RDMA_NLDEV_ATTR_RES_CM_IDN,
 						RDMA_NLDEV_ATTR_RES_CM_ID,
 						RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY,
@@ -575,9 +610,30 @@ static bool regions_each(const struct wanted *w, const struct seen_process *p, r
 	return true;
 }
 
+/* Ids of the host's programs.  One that listens at any address is at each device, as in the kernel. */
+static void cm_ids_each(const struct wanted *w, resource_fn *fn, void *user)
+{
+	for (uint32_t i = 0; i < w->all->ncm_ids; i++) {
+		const struct msg_cm_id_reply *id = &w->all->cm_ids[i];
+		const bool bound = id->row != SUBNET_NONE;
+
+		if (id->host != w->r->view->host ||
+		    (bound && id->row >= w->r->view->segments.subnet.nports) ||
+		    (bound ? !is_wanted(w, id->row, id->number)
+			   : id->state != CM_STATE_LISTEN || (w->one && id->number != w->number)))
+			continue;
+		if (!fn(user, w, NULL, i, NULL))
+			return;
+	}
+}
+
 static void resources_each(const struct wanted *w, const struct resource_kind *kind,
 			   resource_fn *fn, void *user)
 {
+	if (kind == &cm_id_kind) {
+		cm_ids_each(w, fn, user);
+		return;
+	}
 	for (uint32_t i = 0; i < w->all->n; i++) {
 		const struct seen_process *p = &w->all->processes[i];
 
@@ -593,7 +649,9 @@ static void resource_answer(const struct wanted *w, const struct resource_kind *
 {
 	if (region)
 		region_answer(w, p, region);
-	else if (kind->answer)
+	else if (kind == &cm_id_kind)
+		cm_id_answer(w, &w->all->cm_ids[row]);
+	else
 		kind->answer(w, p, row);
 }
 
@@ -610,7 +668,12 @@ static int wanted_read(const struct netlink_request *r, struct wanted *w)
 
 static int wanted_open(struct wanted *w)
 {
+	const struct fabric_environment *env = fabric_environment();
+
 	w->all = resources_open(w->r);
+	/* Without the daemon there are none. */
+	if (w->all && env && fabric_cm_ids(env->dir, &w->all->cm_ids, &w->all->ncm_ids))
+		w->all->ncm_ids = 0;
 	if (w->all && objects_note(w->all))
 		return 0;
 	if (w->all)

@@ -3,6 +3,7 @@
 #include "fabric/client/view.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,4 +35,51 @@ int fabric_view_open(struct fabric_view *v)
 void fabric_view_close(struct fabric_view *v)
 {
 	client_segments_unmap(&v->segments);
+}
+
+/* Adds an id to a list; false: there is no memory. */
+static bool cm_id_add(struct msg_cm_id_reply **ids, uint32_t *n, uint32_t *room,
+		      const struct msg_cm_id_reply *id)
+{
+	if (*n == *room) {
+		const uint32_t more = *room ? 2 * *room : 64;
+		struct msg_cm_id_reply *grown = realloc(*ids, more * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		*ids = grown;
+		*room = more;
+	}
+	(*ids)[(*n)++] = *id;
+	return true;
+}
+
+int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n)
+{
+	int fds[MSG_MAX_FDS], sock, ret = 0;
+	uint32_t room = 0, from = 0;
+	struct msg m = {0};
+
+	*ids = NULL;
+	*n = 0;
+	sock = link_open(dir, NULL, &m, MSG_CM_ID, fds);
+	if (sock < 0)
+		return sock;
+	/* Numbers rise, so this ends. */
+	while (!ret && m.cm_id_reply.number != CM_NO_ID && m.cm_id_reply.number >= from) {
+		from = m.cm_id_reply.number + 1;
+		if (!cm_id_add(ids, n, &room, &m.cm_id_reply)) {
+			ret = -ENOMEM;
+			break;
+		}
+		m = (struct msg){.cm_id.number = from};
+		ret = link_call(sock, &m, MSG_CM_ID, fds);
+	}
+	close(sock);
+	if (ret) {
+		free(*ids);
+		*ids = NULL;
+		*n = 0;
+	}
+	return ret;
 }

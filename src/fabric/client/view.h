@@ -20,3 +20,7 @@ struct fabric_view {
  * negative errno: -ENODEV if the process is on no fabric, or as link_open. */
 int fabric_view_open(struct fabric_view *v) must_check;
 void fabric_view_close(struct fabric_view *v);
+
+/* Reads all ids of the communication manager (fabric/cm.h) of the fabric in that directory; the caller
+ * frees the list.  0 or a negative errno. */
+int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n) must_check;

@@ -424,17 +424,25 @@ static int answer_cm_open(struct server *s, struct conn *c, struct msg *m, struc
 	int64_t host;
 	int ret;
 
-	(void)c;
 	request_terminate(m->cm_open.host, sizeof(m->cm_open.host));
 	host = fabric_find_host(f, m->cm_open.host);
 	if (host < 0)
 		return (int)host;
-	ret = cm_file_open(&f->cm, (uint32_t)host, &token, &a->fds[0]);
+	ret = cm_file_open(&f->cm, (uint32_t)host, c->pid, &token, &a->fds[0]);
 	if (ret)
 		return ret;
 	m->cm_open_reply.token = token;
 	a->n = 1;
 	a->given = true;
+	return 0;
+}
+
+static int answer_cm_id(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	const uint32_t number = m->cm_id.number;
+
+	(void)c, (void)a;
+	cm_describe(&s->fabric->cm, number, &m->cm_id_reply);
 	return 0;
 }
 
@@ -696,6 +704,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_ADOPT] = answer_umad_adopt,
 	[MSG_CM_OPEN] = answer_cm_open,
 	[MSG_CM_CALL] = answer_cm_call,
+	[MSG_CM_ID] = answer_cm_id,
 };
 
 /* A process may tell this of its own ports only. */

@@ -33,8 +33,10 @@ struct cm {
 
 void cm_open(struct cm *c, struct mad_fabric *mad);
 void cm_close(struct cm *c);
-/* Makes a file for a program on that host; the caller closes *fd after it has sent it.  0 or a negative
- * errno. */
-int cm_file_open(struct cm *c, uint32_t host, uint64_t *token, int *fd) must_check;
+/* Makes a file for a program, the process pid, on that host; the caller closes *fd after it has sent
+ * it.  0 or a negative errno. */
+int cm_file_open(struct cm *c, uint32_t host, int32_t pid, uint64_t *token, int *fd) must_check;
+/* Describes the first id from that number on. */
+void cm_describe(const struct cm *c, uint32_t number, struct msg_cm_id_reply *out);
 /* Executes a command.  Returns 0 with an answer, or a negative errno as write(2) gives it. */
 int cm_call(struct cm *c, const struct msg_cm_call *m, struct msg_cm_call_reply *reply) must_check;

@@ -76,7 +76,7 @@ static void file_ready(struct loop *l, struct source *src, uint32_t events)
 	cm_file_tell(f);
 }
 
-int cm_file_open(struct cm *c, uint32_t host, uint64_t *token, int *fd)
+int cm_file_open(struct cm *c, uint32_t host, int32_t pid, uint64_t *token, int *fd)
 {
 	struct cm_file *f = calloc(1, sizeof(*f));
 	int pair[2], ret;
@@ -87,8 +87,11 @@ int cm_file_open(struct cm *c, uint32_t host, uint64_t *token, int *fd)
 		ret = -errno;
 		goto free_file;
 	}
-	*f = (struct cm_file){
-		.sock = {file_ready, pair[0]}, .grave.bury = file_free, .cm = c, .host = host};
+	*f = (struct cm_file){.sock = {file_ready, pair[0]},
+			      .grave.bury = file_free,
+			      .cm = c,
+			      .host = host,
+			      .pid = pid};
 	f->events_end = &f->events;
 	ret = loop_watch(c->mad->loop, &f->sock, EPOLLIN);
 	if (ret)

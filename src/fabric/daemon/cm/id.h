@@ -93,6 +93,7 @@ struct cm_file {
 	struct cm_file *next, **prev;
 	uint64_t token;
 	uint32_t host;
+	int32_t pid; /* the process that opened it */
 	struct cm_event *events, **events_end;
 	uint32_t nevents;
 	uint32_t owed; /* bytes for the program's socket that found no room */

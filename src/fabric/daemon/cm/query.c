@@ -304,3 +304,26 @@ int cm_qp_attr(struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
 		return -EINVAL;
 	return 0;
 }
+
+/* ---- what people ask of all ids ---- */
+
+void cm_describe(const struct cm *c, uint32_t number, struct msg_cm_id_reply *out)
+{
+	const struct cm_id *id = number < CM_IDS ? cm_id_next(c, number) : NULL;
+
+	*out = (struct msg_cm_id_reply){.number = CM_NO_ID};
+	if (!id)
+		return;
+	*out = (struct msg_cm_id_reply){
+		.number = id->number,
+		.pid = id->file->pid,
+		.host = id->file->host,
+		.row = id->row,
+		.qpn = id->qpn,
+		.space = id->ps,
+		.qp_type = id->qp_type,
+		.state = (uint8_t)id->state,
+	};
+	(void)cm_address_write(&id->src, out->src);
+	(void)cm_address_write(&id->dst, out->dst);
+}
