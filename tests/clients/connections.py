@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that connect by rdma_cm: librdmacm's own, perftest, qperf, libfabric; between two hosts."""
+import json
 import os
 import re
 import shutil
@@ -158,6 +159,34 @@ def lossy(session):
         session.tool("fabric", "down")
 
 
+def calls(session):
+    """Sizes and errors of bare calls, as the kernel's."""
+    for address in SERVER.values():
+        session.run_ok(str(session.build / "tests/clients/ucma"), address)
+
+
+def listed(session):
+    """The tool and rdma list the ids of both programs; none is left when they have ended."""
+    server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
+    client = None
+    try:
+        time.sleep(LISTENS)
+        client = session.background("rping", "-c", "-v", "-a", "198.18.0.2", run_options=("--host", "host2"))
+        expect(within(20, lambda: "rdma-ping-3" in client.stdout.readline()), "no ping")
+        shown = {p["pid"]: p["connections"] for p in json.loads(session.tool("status", "--json").out)["programs"]}
+        states = sorted((c["state"], c["source"].split(":")[0]) for c in shown[server.pid])
+        expect(states == [("CONNECT", "198.18.0.2"), ("LISTEN", "198.18.0.2")], shown)
+        (one,) = shown[client.pid]
+        expect(one["state"] == "CONNECT" and one["destination"] == "198.18.0.2:7174" and one["qpn"], shown)
+        text = session.run_ok("rdma", "res", "show", "cm_id").out
+        expect(f"pid {server.pid}" in text and "state LISTEN ps TCP" in text and "src-addr 198.18.0.2:7174" in text, text)
+    finally:
+        for program in (server, client):
+            if program and program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
+
+
 def cases():
     yield from ((f"rdma_cm: {name}", test) for name, test in (
         ("rping ib", rping(SERVER["ib"])), ("rping roce", rping(SERVER["roce"])),
@@ -179,4 +208,4 @@ def cases():
         ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
-        ("lost messages", lossy)))
+        ("lost messages", lossy), ("bare calls", calls), ("ids of programs", listed)))
