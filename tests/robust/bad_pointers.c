@@ -39,7 +39,7 @@
 
 #define PAGE 4096u
 
-static int fd, dir_fd, null_fd, local, set, watches;
+static int fd, dir_fd, null_fd, local, set, watches, talk[2];
 static struct stat st;
 static struct statx sx;
 static char buf[PATH_MAX];
@@ -72,6 +72,9 @@ struct call {
 #define OPENED(pointer) ((pointer) ? 0l : -1l)
 /* Without a time a call would wait for ever. */
 #define TIME(p) ((p) ? (p) : &at_once)
+/* The datagram that waits stays for the other calls. */
+#define PEEK	     (MSG_DONTWAIT | MSG_PEEK)
+#define MESSAGE(...) ((struct msghdr){__VA_ARGS__})
 
 CALL(path_flags, F(int, name, p, O_RDONLY))
 CALL(path_creat, F(int, name, p, O_WRONLY | O_CREAT | O_TRUNC, 0600))
@@ -123,6 +126,30 @@ CALL(times_times, F(int, name, fd, p))
 CALL(fd_xattr_name, F(int, name, fd, p, "", 0ul, 0))
 CALL(fd_xattr_value, F(int, name, fd, "user.x", p, 1ul, 0))
 CALL(bind_address, F(int, name, local, p, (socklen_t)sizeof(struct sockaddr_un)))
+CALL(peer_address, F(int, name, talk[0], p, &(socklen_t){sizeof(struct sockaddr_un)}))
+CALL(peer_length, F(int, name, talk[0], buf, p))
+CALL(option_value, F(int, name, talk[0], SOL_SOCKET, SO_TYPE, p, &(socklen_t){4}))
+CALL(option_length, F(int, name, talk[0], SOL_SOCKET, SO_TYPE, buf, p))
+CALL(option_set, F(int, name, talk[0], SOL_SOCKET, SO_PASSCRED, p, (socklen_t)4))
+CALL(send_buf, F(ssize_t, name, talk[0], p, 10ul, PEEK, NULL, 0))
+CALL(send_address, F(ssize_t, name, talk[0], buf, 10ul, PEEK, p, (socklen_t)10))
+CALL(receive_buf, F(ssize_t, name, talk[0], p, 10ul, PEEK, NULL, NULL))
+CALL(receive_address, F(ssize_t, name, talk[0], buf, 10ul, PEEK, p, &(socklen_t){10}))
+CALL(receive_length, F(ssize_t, name, talk[0], buf, 10ul, PEEK, &st, p))
+CALL(receive_chk_buf, F(ssize_t, name, talk[0], p, 10ul, 10ul, PEEK, NULL, NULL))
+CALL(message_message, F(ssize_t, name, talk[0], p, PEEK))
+CALL(message_name, F(ssize_t, name, talk[0], &MESSAGE(.msg_name = p, .msg_namelen = 10), PEEK))
+CALL(message_vector, F(ssize_t, name, talk[0], &MESSAGE(.msg_iov = p, .msg_iovlen = 1), PEEK))
+CALL(message_buf,
+     F(ssize_t, name, talk[0], &MESSAGE(.msg_iov = &(struct iovec){p, 10}, .msg_iovlen = 1), PEEK))
+CALL(message_control,
+     F(ssize_t, name, talk[0], &MESSAGE(.msg_control = p, .msg_controllen = 64), PEEK))
+CALL(messages_messages, F(int, name, talk[0], p, 1u, PEEK, &at_once))
+CALL(messages_buf,
+     F(int, name, talk[0],
+       &((struct mmsghdr){MESSAGE(.msg_iov = &(struct iovec){p, 10}, .msg_iovlen = 1), 0}), 1u,
+       PEEK, &at_once))
+CALL(messages_time, F(int, name, talk[0], &((struct mmsghdr){0}), 1u, PEEK, TIME(p)))
 CALL(entries_buf, F(ssize_t, name, dir_fd, p, 100ul, &(long){0}))
 CALL(entries_place, F(ssize_t, name, dir_fd, buf, sizeof(buf), p))
 CALL(spawn_open_actions, F(int, name, p, 3, "/", O_RDONLY, 0))
@@ -330,6 +357,38 @@ static const struct call calls[] = {
 	{"fsetxattr", fd_xattr_value},
 	{"fremovexattr", fd_xattr_name},
 	{"bind", bind_address},
+	{"connect", bind_address},
+	{"getsockname", peer_address},
+	{"getsockname", peer_length},
+	{"getpeername", peer_address},
+	{"getpeername", peer_length},
+	{"getsockopt", option_value},
+	{"getsockopt", option_length},
+	{"setsockopt", option_set},
+	{"send", send_buf},
+	{"sendto", send_buf},
+	{"sendto", send_address},
+	{"sendmsg", message_message},
+	{"sendmsg", message_name},
+	{"sendmsg", message_vector},
+	{"sendmsg", message_buf},
+	{"sendmsg", message_control},
+	{"sendmmsg", messages_messages},
+	{"sendmmsg", messages_buf},
+	{"recv", receive_buf},
+	{"recvfrom", receive_buf},
+	{"recvfrom", receive_address},
+	{"recvfrom", receive_length},
+	{"__recv_chk", receive_chk_buf},
+	{"__recvfrom_chk", receive_chk_buf},
+	{"recvmsg", message_message},
+	{"recvmsg", message_name},
+	{"recvmsg", message_vector},
+	{"recvmsg", message_buf},
+	{"recvmsg", message_control},
+	{"recvmmsg", messages_messages},
+	{"recvmmsg", messages_buf},
+	{"recvmmsg", messages_time},
 	{"getdents64", entries_buf},
 	{"getdirentries", entries_buf},
 	{"getdirentries", entries_place},
@@ -531,7 +590,8 @@ int main(int argc, char **argv)
 	local = socket(AF_UNIX, SOCK_STREAM, 0);
 	set = epoll_create1(0);
 	watches = inotify_init1(IN_CLOEXEC);
-	if (fd < 0 || dir_fd < 0 || null_fd < 0 || local < 0 || set < 0 || watches < 0)
+	if (fd < 0 || dir_fd < 0 || null_fd < 0 || local < 0 || set < 0 || watches < 0 ||
+	    socketpair(AF_UNIX, SOCK_DGRAM, 0, talk) || send(talk[1], "a datagram", 10, 0) != 10)
 		give_up("a file");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		for (size_t k = 0; k < sizeof(pointers) / sizeof(pointers[0]); k++) {
