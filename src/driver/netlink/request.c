@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "driver/runtime/process.h"
+
 /* What takes a command: without NLM_F_DUMP, and with it. */
 struct netlink_command {
 	netlink_handler *get, *dump;
@@ -181,9 +183,11 @@ static int request_execute(struct netlink_request *r, netlink_handler *handler)
 
 	attrs_list(r);
 	error = fabric_view_open(&view);
-	if (error)
+	if (error) {
+		process_warn_missing(error);
 		/* As if the devices had just been removed. */
 		return error == -ENOMEM || error == -EMFILE ? error : -EINVAL;
+	}
 	r->view = &view;
 	error = handler(r);
 	fabric_view_close(&view);

@@ -380,8 +380,7 @@ static int hcas_create(struct process *p)
 	return n ? 0 : -ENODEV;
 }
 
-/* Warns once in a process, because programs that look for devices look many times. */
-static void fabric_missing_warn(int error)
+void process_warn_missing(int error)
 {
 	static _Atomic(bool) said;
 	const struct fabric_environment *env = fabric_environment();
@@ -456,7 +455,7 @@ free_running:
 	if (what)
 		process_warn(what, ret);
 	else
-		fabric_missing_warn(ret);
+		process_warn_missing(ret);
 	pthread_mutex_destroy(&r->host_lock);
 	free(r);
 	return ret;
@@ -514,7 +513,7 @@ int process_ensure_fabric(void)
 	ssize_t n = fabric_read_attr(".", text, sizeof(text));
 
 	if (n < 0 || !env || !env->host[0])
-		fabric_missing_warn((int)n);
+		process_warn_missing((int)n);
 	/* -ENOENT means that this is no live attribute; but it is an answer, so the daemon is
 	 * there. */
 	return n < 0 && n != -ENOENT ? (int)n : 0;

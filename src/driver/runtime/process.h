@@ -51,6 +51,9 @@ int process_get(struct process **out) must_check;
 /* Explains the error in the log, because the program gets only a number, from a call that it does
  * not know of.  what: the part of the device that cannot be had. */
 void process_warn(const char *what, int error);
+/* Says why there are no devices.  Once in a process, because programs that look for devices look many
+ * times. */
+void process_warn_missing(int error);
 /* Drops a reference.  The last one takes everything down and waits for the control thread, so the
  * caller must hold no lock that the listener for port events takes. */
 void process_put(struct process *p);
