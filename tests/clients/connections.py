@@ -111,6 +111,16 @@ def fi_pingpong(link, provider, kind, *options):
     return test
 
 
+def fio(verb, depth):
+    """fio's engine rdma.  Its server gives 0 as the number of RNR retries, so sends need receives that wait."""
+    def test(session):
+        argv = ("fio", "--thread", "--name=job", "--ioengine=rdma", "--port=7480", "--bs=64k", "--size=16m")
+        result = pair(session, (*argv, "--rw=read", "--iodepth=32"),
+                      (*argv, "--rw=write", f"--iodepth={depth}", f"--verb={verb}", "--hostname=198.18.0.2"))
+        expect("err= 0" in result.out and "issued rwts: total=0,256,0,0 short=0,0,0,0" in result.out, result.text())
+    return test
+
+
 def nobody(session):
     """What is not there is said, and soon."""
     for address, said, limit in (("198.18.0.2", "REJECTED, error 8", 5), ("198.18.77.1", "ADDR_ERROR, error -110", 10)):
@@ -207,5 +217,6 @@ def cases():
         ("ib_send_bw roce UD", perftest("roce", "ib_send_bw", "-n", "200", "-c", "UD")),
         ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
+        *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
         ("lost messages", lossy), ("bare calls", calls), ("ids of programs", listed)))
