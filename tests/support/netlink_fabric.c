@@ -14,6 +14,7 @@
 int __wrap_fabric_view_open(struct fabric_view *v);
 void __wrap_fabric_view_close(struct fabric_view *v);
 int __wrap_fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]);
+int __wrap_fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n);
 struct look *__wrap_look_at(const struct slot *s, int milliseconds);
 void __wrap_look_free(struct look *l);
 
@@ -36,6 +37,33 @@ int __wrap_fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
 	CHECK(row < NETLINK_PORTS);
 	for (unsigned i = 0; i < PORT_COUNTERS; i++)
 		totals[i] = i;
+	return 0;
+}
+
+/* Connected at each device, listening everywhere, not yet bound, another host's, and of a port that is not
+ * there. */
+int __wrap_fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n)
+{
+	static const struct msg_cm_id_reply all[] = {
+		{.number = 60000,
+		 .row = 1,
+		 .qpn = 7,
+		 .qp_type = 2,
+		 .state = 5,
+		 .src = {2},
+		 .dst = {10}},
+		{.number = 60001, .row = 2, .state = 8, .src = {2}},
+		{.number = 60002, .row = SUBNET_NONE, .state = 8, .src = {2}},
+		{.number = 60003, .row = SUBNET_NONE},
+		{.number = 60004, .row = 0, .host = 1, .state = 8},
+		{.number = 60005, .row = NETLINK_PORTS, .state = 255},
+	};
+
+	CHECK(!dir);
+	*ids = malloc(sizeof(all));
+	CHECK(*ids);
+	memcpy(*ids, all, sizeof(all));
+	*n = sizeof(all) / sizeof(all[0]);
 	return 0;
 }
 
@@ -167,6 +195,8 @@ static bool is_nest(uint16_t type)
 	case RDMA_NLDEV_ATTR_RES_QP_ENTRY:
 	case RDMA_NLDEV_ATTR_RES_CQ:
 	case RDMA_NLDEV_ATTR_RES_CQ_ENTRY:
+	case RDMA_NLDEV_ATTR_RES_CM_ID:
+	case RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY:
 	case RDMA_NLDEV_ATTR_RES_MR:
 	case RDMA_NLDEV_ATTR_RES_MR_ENTRY:
 	case RDMA_NLDEV_ATTR_RES_PD:
@@ -216,11 +246,12 @@ unsigned netlink_attrs(const struct nlmsghdr *head, uint16_t type)
 
 const struct nlmsghdr *netlink_next(const struct answers *a, size_t *at)
 {
-	const struct nlmsghdr *head = (const void *)(a->bytes + *at);
+	const struct nlmsghdr *head;
 
 	CHECK(*at <= a->used && !a->failed);
 	if (*at == a->used)
 		return NULL;
+	head = (const void *)(a->bytes + *at);
 	CHECK(a->used - *at >= sizeof(*head) && head->nlmsg_len >= sizeof(*head) &&
 	      (size_t)NLMSG_ALIGN(head->nlmsg_len) <= a->used - *at);
 	CHECK(head->nlmsg_pid == a->portid);

@@ -2,7 +2,7 @@
 /*
  * A fabric for RDMA netlink, in memory: a host with an InfiniBand device of two ports and an Ethernet
  * device of one, and programs whose exposures the test writes.  The test links with --wrap for
- * fabric_view_open, fabric_view_close, fabric_port_counters, look_at and look_free.
+ * fabric_view_open, fabric_view_close, fabric_port_counters, fabric_cm_ids, look_at and look_free.
  */
 #pragma once
 

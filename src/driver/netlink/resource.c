@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "driver/netlink/request.h"
 #include "exposure/look.h"
-#include "fabric/client/link.h"
+#include "fabric/client/view.h"
 
 /* How long a dump waits for all programs that hold up who reads them, and for one at least. */
 #define LOOKS_MS      1000
@@ -668,11 +668,9 @@ static int wanted_read(const struct netlink_request *r, struct wanted *w)
 
 static int wanted_open(struct wanted *w)
 {
-	const struct fabric_environment *env = fabric_environment();
-
 	w->all = resources_open(w->r);
 	/* Without the daemon there are none. */
-	if (w->all && env && fabric_cm_ids(env->dir, &w->all->cm_ids, &w->all->ncm_ids))
+	if (w->all && fabric_cm_ids(NULL, &w->all->cm_ids, &w->all->ncm_ids))
 		w->all->ncm_ids = 0;
 	if (w->all && objects_note(w->all))
 		return 0;

@@ -56,12 +56,17 @@ static bool cm_id_add(struct msg_cm_id_reply **ids, uint32_t *n, uint32_t *room,
 
 int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n)
 {
+	const struct fabric_environment *env = fabric_environment();
 	int fds[MSG_MAX_FDS], sock, ret = 0;
 	uint32_t room = 0, from = 0;
 	struct msg m = {0};
 
 	*ids = NULL;
 	*n = 0;
+	if (!dir && !env)
+		return -ENODEV;
+	if (!dir)
+		dir = env->dir;
 	sock = link_open(dir, NULL, &m, MSG_CM_ID, fds);
 	if (sock < 0)
 		return sock;

@@ -21,6 +21,6 @@ struct fabric_view {
 int fabric_view_open(struct fabric_view *v) must_check;
 void fabric_view_close(struct fabric_view *v);
 
-/* Reads all ids of the communication manager (fabric/cm.h) of the fabric in that directory; the caller
- * frees the list.  0 or a negative errno. */
+/* Reads all ids of the communication manager (fabric/cm.h) of the fabric in that directory, NULL: of
+ * the process's own; the caller frees the list.  0 or a negative errno. */
 int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n) must_check;

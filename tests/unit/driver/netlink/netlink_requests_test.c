@@ -473,6 +473,10 @@ static void test_lists(void)
 	for (uint32_t device = 0; device < DEVICES; device++)
 		CHECK(dump_count(RDMA_NLDEV_CMD_RES_MR_GET, device, RDMA_NLDEV_ATTR_RES_MR_ENTRY) ==
 		      objects_count(OBJECT_PD, device));
+	/* Each device has an id of its own, and the one that listens everywhere. */
+	for (uint32_t device = 0; device < DEVICES; device++)
+		CHECK(dump_count(RDMA_NLDEV_CMD_RES_CM_ID_GET, device,
+				 RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY) == 2);
 	netlink_look = NULL;
 }
 
