@@ -666,11 +666,13 @@ static int wanted_read(const struct netlink_request *r, struct wanted *w)
 	return 0;
 }
 
-static int wanted_open(struct wanted *w)
+/* kind: what is wanted, NULL: all. */
+static int wanted_open(struct wanted *w, const struct resource_kind *kind)
 {
 	w->all = resources_open(w->r);
 	/* Without the daemon there are none. */
-	if (w->all && fabric_cm_ids(NULL, &w->all->cm_ids, &w->all->ncm_ids))
+	if (w->all && (!kind || kind == &cm_id_kind) &&
+	    fabric_cm_ids(NULL, &w->all->cm_ids, &w->all->ncm_ids))
 		w->all->ncm_ids = 0;
 	if (w->all && objects_note(w->all))
 		return 0;
@@ -710,7 +712,7 @@ static int resource_get(const struct netlink_request *r, const struct resource_k
 	if (!request_u32(r, kind->number, &w.number) ||
 	    kind->by_port != request_has(r, RDMA_NLDEV_ATTR_PORT_INDEX))
 		return -EINVAL;
-	ret = wanted_open(&w);
+	ret = wanted_open(&w, kind);
 	if (ret)
 		return ret;
 	resources_each(&w, kind, one_found, &one);
@@ -762,7 +764,7 @@ static int resource_dump(const struct netlink_request *r, const struct resource_
 	int ret = wanted_read(r, &w);
 
 	if (!ret)
-		ret = wanted_open(&w);
+		ret = wanted_open(&w, kind);
 	if (ret)
 		return ret;
 	resources_each(&w, kind, list_add, &list);
@@ -832,7 +834,7 @@ int netlink_summary(const struct netlink_request *r)
 	int ret = wanted_read(r, &w);
 
 	if (!ret)
-		ret = wanted_open(&w);
+		ret = wanted_open(&w, NULL);
 	if (ret)
 		return ret;
 	w.row = SUBNET_NONE;
@@ -844,7 +846,7 @@ int netlink_summary(const struct netlink_request *r)
 int netlink_summary_dump(const struct netlink_request *r)
 {
 	struct wanted w = {.r = r, .row = SUBNET_NONE};
-	int ret = wanted_open(&w);
+	int ret = wanted_open(&w, NULL);
 
 	if (ret)
 		return ret;
