@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdnoreturn.h>
@@ -32,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/text.h"
 #include "fabric/client/client.h"
 #include "fabric/client/link.h"
@@ -259,15 +259,6 @@ static bool map_write(const char *path, const char *fmt, unsigned id)
 	return ok;
 }
 
-static bool may_mount(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	return !syscall(SYS_capget, &header, data) &&
-	       data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN);
-}
-
 /* Who may not mount gets a user namespace, in which the user stays the same. */
 static void user_namespace_enter(struct mount_view *v)
 {
@@ -365,7 +356,7 @@ static void view_make(struct mount_view *v)
 {
 	int fuse, server;
 
-	if (!may_mount())
+	if (!capability_is_effective(CAP_SYS_ADMIN))
 		user_namespace_enter(v);
 	if (v->failed)
 		return;

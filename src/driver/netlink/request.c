@@ -3,11 +3,9 @@
 #include "driver/netlink/request.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/capability.h"
 #include "driver/runtime/process.h"
 
 /* What takes a command: without NLM_F_DUMP, and with it. */
@@ -150,14 +148,6 @@ size_t device_answer_begin(const struct netlink_request *r, const struct subnet_
 
 /* ---- execution ---- */
 
-static bool caller_is_admin(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_NET_ADMIN;
-}
-
 /* The handler of a request; NULL: nothing takes it.  Sets *error where that is not -EINVAL. */
 static netlink_handler *handler_of(const struct netlink_request *r, int *error)
 {
@@ -214,7 +204,8 @@ static bool message_answer(struct answers *a, const struct nlmsghdr *head, bool 
 {
 	const bool control =
 		!(head->nlmsg_flags & NLM_F_REQUEST) || head->nlmsg_type < NLMSG_MIN_TYPE;
-	struct netlink_request r = {.head = head, .admin = caller_is_admin(), .answers = a};
+	struct netlink_request r = {
+		.head = head, .admin = capability_is_effective(CAP_NET_ADMIN), .answers = a};
 	const size_t begin = a->used;
 	netlink_handler *handler = NULL;
 	int error = 0;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/capability.h"
 #include "base/descriptor.h"
 #include "base/thread.h"
 #include "driver/file/cdev_file.h"
@@ -269,16 +269,12 @@ static int command_load(struct ucma_call *c, const uint8_t *buf)
 /* May the caller bind to privileged ports?  The daemon cannot know. */
 static bool may_bind_low(uint32_t command)
 {
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
 	switch (command) {
 	case RDMA_USER_CM_CMD_BIND_IP:
 	case RDMA_USER_CM_CMD_BIND:
 	case RDMA_USER_CM_CMD_RESOLVE_IP:
 	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
-		return !syscall(SYS_capget, &head, data) &&
-		       data[0].effective & 1u << CAP_NET_BIND_SERVICE;
+		return capability_is_effective(CAP_NET_BIND_SERVICE);
 	default:
 		return false;
 	}

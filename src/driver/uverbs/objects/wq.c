@@ -4,17 +4,16 @@
  * may use raw packet QPs at all.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "adapter/ste/icm.h"
+#include "base/capability.h"
 #include "base/log.h"
 #include "driver/uverbs/core/file.h"
 #include "driver/uverbs/objects/objects.h"
@@ -379,12 +378,7 @@ static int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
 
 bool uverbs_may_raw(void)
 {
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	if (geteuid() == 0)
-		return true;
-	return syscall(SYS_capget, &head, data) == 0 && data[0].effective & 1u << CAP_NET_RAW;
+	return geteuid() == 0 || capability_is_effective(CAP_NET_RAW);
 }
 
 static int rss_attr_decode(const struct mlx5_ib_create_qp_rss *uhw, uint32_t log_size,
