@@ -70,11 +70,6 @@ static void attr_fstat(struct cdev_file *f, struct stat *st)
 	*st = attr_file_of(f)->look;
 }
 
-static void attr_last_close(struct cdev_file *f)
-{
-	(void)f;
-}
-
 static void attr_release(struct cdev_file *f)
 {
 	free(attr_file_of(f));
@@ -83,14 +78,12 @@ static void attr_release(struct cdev_file *f)
 static const struct cdev_ops attr_ops = {
 	.fstat = attr_fstat,
 	.before_read = attr_before_read,
-	.last_close = attr_last_close,
 	.release = attr_release,
 };
 
 /* The daemon reads what is written. */
 static const struct cdev_ops written_ops = {
 	.fstat = attr_fstat,
-	.last_close = attr_last_close,
 	.release = attr_release,
 };
 

@@ -44,6 +44,7 @@ struct cdev_ops {
 	int (*map)(struct cdev_file *f, size_t len, off_t offset);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
+	/* No descriptor is left.  May be missing. */
 	void (*last_close)(struct cdev_file *f);
 	void (*release)(struct cdev_file *f);
 	/* A child of a fork goes on using the file, because its device is another process. */

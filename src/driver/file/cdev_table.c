@@ -89,7 +89,8 @@ static void cdev_descriptor_put(struct cdev_file *f)
 	 * memory stays, because threads that do not exist here may hold locks in it. */
 	if (atomic_load_explicit(&f->foreign, memory_order_relaxed))
 		return;
-	f->ops->last_close(f);
+	if (f->ops->last_close)
+		f->ops->last_close(f);
 	cdev_put(f);
 }
 

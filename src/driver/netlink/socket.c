@@ -44,11 +44,6 @@ static struct netlink_socket *netlink_socket_of(struct cdev_file *f)
 	return container_of(f, struct netlink_socket, cdev);
 }
 
-static void netlink_last_close(struct cdev_file *f)
-{
-	(void)f;
-}
-
 /* The process one of whose sockets has the number of the process as its port: a child of fork has
  * another.  And how often another socket has been given a port. */
 static _Atomic(uint32_t) pid_given;
@@ -395,7 +390,6 @@ void netlink_read_end(int fd)
 }
 
 static const struct cdev_ops netlink_ops = {
-	.last_close = netlink_last_close,
 	.release = netlink_release,
 	.shared = true,
 };

@@ -325,12 +325,6 @@ static void ucma_fstat(struct cdev_file *f, struct stat *st)
 	st->st_blocks = 0;
 }
 
-/* The daemon sees the end of the socket when the last process closes it. */
-static void ucma_last_close(struct cdev_file *f)
-{
-	(void)f;
-}
-
 static void ucma_release(struct cdev_file *f)
 {
 	free(ucma_file_of(f));
@@ -341,7 +335,7 @@ static const struct cdev_ops ucma_ops = {
 	.read = ucma_read,
 	.write = ucma_write,
 	.fstat = ucma_fstat,
-	.last_close = ucma_last_close,
+	/* No last_close: the daemon sees the end of the socket when the last process closes it. */
 	.release = ucma_release,
 	.shared = true,
 };

@@ -431,11 +431,6 @@ static void issm_fstat(struct cdev_file *f, struct stat *st)
 	st->st_blocks = 0;
 }
 
-static void issm_last_close(struct cdev_file *f)
-{
-	(void)f;
-}
-
 static void issm_release(struct cdev_file *f)
 {
 	free(container_of(f, struct issm_device, cdev));
@@ -446,7 +441,6 @@ static const struct cdev_ops issm_ops = {
 	.read = issm_read,
 	.write = issm_write,
 	.fstat = issm_fstat,
-	.last_close = issm_last_close,
 	.release = issm_release,
 	.shared = true,
 };
