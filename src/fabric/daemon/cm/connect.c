@@ -163,19 +163,15 @@ static void parameters_take(struct cm_id *id, const struct rdma_ucm_conn_param *
 	id->rnr_retries = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7;
 }
 
-/* Asks for a service of datagrams. */
-static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+/* Sends the id's message, a request whose private data, of so many bytes, is there. */
+static int request_send(struct cm_id *id, size_t at, uint32_t room,
+			const struct rdma_ucm_conn_param *p)
 {
-	uint8_t *mad = id->message;
+	const uint32_t head = ip_cm_bytes(id);
 	int ret;
 
-	cm_message_begin(id, mad, CM_SIDR_REQ);
-	prm_set(mad, CM_REMOTE_ID, 0);
-	prm_set(mad, SIDR_REQ_PKEY, id->path.pkey);
-	prm_set(mad, SIDR_REQ_SERVICE_ID, service_of(id, id->dst.port));
-	ip_cm_put(id, mad + SIDR_REQ_AT_PRIVATE);
-	ret = private_put(mad + SIDR_REQ_AT_PRIVATE + ip_cm_bytes(id),
-			  SIDR_REQ_PRIVATE_BYTES - ip_cm_bytes(id), p->private_data,
+	ip_cm_put(id, id->message + at);
+	ret = private_put(id->message + at + head, room - head, p->private_data,
 			  p->private_data_len);
 	if (ret)
 		return ret;
@@ -185,10 +181,21 @@ static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	return 0;
 }
 
+/* Asks for a service of datagrams. */
+static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
+{
+	uint8_t *mad = id->message;
+
+	cm_message_begin(id, mad, CM_SIDR_REQ);
+	prm_set(mad, CM_REMOTE_ID, 0);
+	prm_set(mad, SIDR_REQ_PKEY, id->path.pkey);
+	prm_set(mad, SIDR_REQ_SERVICE_ID, service_of(id, id->dst.port));
+	return request_send(id, SIDR_REQ_AT_PRIVATE, SIDR_REQ_PRIVATE_BYTES, p);
+}
+
 int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 {
 	uint8_t *mad = id->message;
-	int ret;
 
 	if (id->state != CM_ROUTE_IS_RESOLVED)
 		return -EINVAL;
@@ -212,16 +219,7 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	prm_set(mad, REQ_CM_RETRIES, CM_RETRIES);
 	prm_set(mad, REQ_SRQ, id->srq);
 	req_path_put(id, mad);
-	ip_cm_put(id, mad + REQ_AT_PRIVATE);
-	ret = private_put(mad + REQ_AT_PRIVATE + ip_cm_bytes(id),
-			  REQ_PRIVATE_BYTES - ip_cm_bytes(id), p->private_data,
-			  p->private_data_len);
-	if (ret)
-		return ret;
-	id->state = CM_CONNECT;
-	id->connection = CONN_REQ_SENT;
-	repeat_begin(id);
-	return 0;
+	return request_send(id, REQ_AT_PRIVATE, REQ_PRIVATE_BYTES, p);
 }
 
 /* The answer of a program to a request for a service of datagrams; p NULL: it has nothing to say. */
@@ -648,20 +646,31 @@ static void ends_set(struct cm_id *id, const struct cm_id *listener, const struc
 	memcpy(id->dst.ip, &id->path.dgid, 16);
 }
 
+/* Fills an id with what it has by any request to the listener. */
+static void requested_begin(struct cm_id *id, const struct mad_packet *p,
+			    const struct cm_id *listener, uint64_t guid)
+{
+	id->requested = true;
+	id->ps = listener->ps;
+	id->space = listener->space;
+	id->qp_type = listener->qp_type;
+	id->row = net_end_port(id->cm->mad->net, p->row);
+	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
+	id->remote_guid = guid;
+	id->state = CM_CONNECT;
+	id->connection = CONN_REQ_RECEIVED;
+}
+
 /* Fills an id from a request. */
 static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm_id *listener)
 {
 	const uint8_t *mad = p->mad;
 	const struct subnet *s = subnet_of(id->cm);
 
-	id->requested = true;
-	id->ps = listener->ps;
-	id->space = listener->space;
-	id->qp_type = prm_get(mad, REQ_TRANSPORT) == 1 ? IB_QPT_UC : listener->qp_type;
-	id->row = net_end_port(id->cm->mad->net, p->row);
+	requested_begin(id, p, listener, prm_get(mad, REQ_CA_GUID));
+	if (prm_get(mad, REQ_TRANSPORT) == 1)
+		id->qp_type = IB_QPT_UC;
 	id->tos = listener->tos;
-	id->remote_id = prm_get32(mad, CM_LOCAL_ID);
-	id->remote_guid = prm_get(mad, REQ_CA_GUID);
 	id->remote_qpn = prm_get32(mad, REQ_QPN);
 	id->remote_psn = prm_get32(mad, REQ_PSN);
 	id->psn = cm_random(id->cm) & 0xffffff;
@@ -690,8 +699,16 @@ static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm
 		id->path.slid = id->path.dlid = 0;
 		id->path.hop_limit = id->path.hop_limit ? id->path.hop_limit : 64;
 	}
-	id->state = CM_CONNECT;
-	id->connection = CONN_REQ_RECEIVED;
+}
+
+/* The listener's program gets the new id with the event. */
+static void request_tell(struct cm_event *e, struct cm_id *listener, struct cm_id *id)
+{
+	e->fresh = id;
+	e->body.id = id->number;
+	listener->backlog--;
+	id->listener = listener;
+	cm_event_queue(e);
 }
 
 static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const uint8_t *mad)
@@ -703,8 +720,6 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 		cm_id_free(id);
 		return;
 	}
-	e->fresh = id;
-	e->body.id = id->number;
 	conn = &e->body.param.conn;
 	conn->qp_num = id->remote_qpn;
 	conn->responder_resources = id->responder_resources;
@@ -716,9 +731,7 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 	conn->private_data_len = (uint8_t)(REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
 	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + ip_cm_bytes(listener),
 	       conn->private_data_len);
-	listener->backlog--;
-	id->listener = listener;
-	cm_event_queue(e);
+	request_tell(e, listener, id);
 }
 
 static void mra_send(struct cm_id *id, enum cm_answered what)
@@ -805,14 +818,15 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 {
 	const uint64_t service = prm_get(p->mad, SIDR_REQ_SERVICE_ID);
 	const uint8_t *private = p->mad + SIDR_REQ_AT_PRIVATE;
+	/* Requests name no adapter; their ports do as well. */
+	const uint64_t guid = p->slid | mad_gid_hash(&p->sgid);
 	struct cm_address src = {0}, dst = {0};
 	struct cm_id *id, *listener;
 	struct rdma_ucm_ud_param *ud;
 	struct cm_event *e;
 	bool served;
 
-	/* Requests name no adapter; their ports do as well. */
-	id = id_of_request(c, p->slid | mad_gid_hash(&p->sgid), prm_get32(p->mad, CM_LOCAL_ID));
+	id = id_of_request(c, guid, prm_get32(p->mad, CM_LOCAL_ID));
 	if (id) {
 		if (id->connection == CONN_ESTABLISHED)
 			cm_message_send(id, id->message);
@@ -834,25 +848,13 @@ static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 			cm_id_free(id);
 		return;
 	}
-	id->requested = true;
-	id->ps = listener->ps;
-	id->space = listener->space;
-	id->qp_type = listener->qp_type;
-	id->row = net_end_port(c->mad->net, p->row);
-	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
-	id->remote_guid = p->slid | mad_gid_hash(&p->sgid);
-	id->state = CM_CONNECT;
-	id->connection = CONN_REQ_RECEIVED;
+	requested_begin(id, p, listener, guid);
 	sidr_path_take(id, p);
 	ends_set(id, listener, &dst, &src);
-	e->fresh = id;
-	e->body.id = id->number;
 	ud = &e->body.param.ud;
 	ud->private_data_len = (uint8_t)(SIDR_REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
 	memcpy(ud->private_data, private + ip_cm_bytes(listener), ud->private_data_len);
-	listener->backlog--;
-	id->listener = listener;
-	cm_event_queue(e);
+	request_tell(e, listener, id);
 }
 
 static void take_sidr_rep(struct cm *c, const struct mad_packet *p)
@@ -889,10 +891,7 @@ static void take_rep(struct cm_id *id, const struct mad_packet *p)
 
 	if (id->connection == CONN_ESTABLISHED && !id->requested) {
 		/* Our answer was lost. */
-		uint8_t rtu[MAD_BYTES];
-
-		cm_message_begin(id, rtu, CM_RTU);
-		cm_message_send(id, rtu);
+		rtu_send(id);
 		return;
 	}
 	if (id->connection == CONN_REP_RECEIVED)
