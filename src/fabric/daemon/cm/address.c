@@ -155,15 +155,10 @@ static void address_normalize(struct cm_address *a)
 
 /* ---- ports ---- */
 
-static const struct subnet *subnet_of(const struct cm *c)
-{
-	return c->mad->net->subnet;
-}
-
 /* The row of a port of a host by its index there, or SUBNET_NONE. */
 static uint32_t host_port(const struct cm *c, uint32_t host, uint32_t index)
 {
-	const struct subnet *s = subnet_of(c);
+	const struct subnet *s = cm_subnet(c);
 
 	for (uint32_t n = 0; n < s->nnodes; n++) {
 		const struct subnet_node *node = &s->nodes[n];
@@ -206,7 +201,7 @@ static uint32_t host_first_active(const struct cm *c, uint32_t host)
 	uint32_t row, first = host_port(c, host, 0);
 
 	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++)
-		if (subnet_port_active(subnet_of(c), row))
+		if (subnet_port_active(cm_subnet(c), row))
 			return row;
 	return first;
 }
@@ -216,7 +211,7 @@ static uint32_t host_last_ethernet(const struct cm *c, uint32_t host)
 	uint32_t row, last = SUBNET_NONE;
 
 	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++)
-		if (subnet_of(c)->ports[row].ethernet)
+		if (cm_subnet(c)->ports[row].ethernet)
 			last = row;
 	return last;
 }
@@ -250,13 +245,13 @@ uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_addr
 		memcpy(gid.raw + 12, ip, 4);
 	else
 		memcpy(gid.raw, a->ip, 16);
-	return subnet_port_by_gid(subnet_of(c), &gid);
+	return subnet_port_by_gid(cm_subnet(c), &gid);
 }
 
 void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
 			struct cm_address *out)
 {
-	const struct subnet *s = subnet_of(c);
+	const struct subnet *s = cm_subnet(c);
 	const struct subnet_port *p = &s->ports[row];
 	const uint32_t host = s->nodes[p->node].host;
 	struct subnet_gid_entry e;
@@ -391,7 +386,7 @@ static void service_complete(struct cm_id *id, struct cm_address *a)
 
 int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 {
-	const struct subnet *s = subnet_of(id->cm);
+	const struct subnet *s = cm_subnet(id->cm);
 	bool machine;
 	int ret;
 
@@ -427,7 +422,7 @@ undo:
 /* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
 static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
 {
-	const struct subnet *s = subnet_of(c);
+	const struct subnet *s = cm_subnet(c);
 	union ib_gid found = {.half = {0, 0}};
 	struct subnet_gid_entry e;
 	bool any = false;
@@ -470,7 +465,7 @@ static uint32_t machine_target(const struct cm_id *id, const struct cm_address *
 /* A port of the host from which that one can be reached, with the same index if there is one. */
 static uint32_t source_for(const struct cm *c, uint32_t host, uint32_t to)
 {
-	const struct subnet *s = subnet_of(c);
+	const struct subnet *s = cm_subnet(c);
 	uint32_t row, found = SUBNET_NONE;
 
 	if (s->nodes[s->ports[to].node].host == host)
@@ -489,7 +484,7 @@ static uint32_t source_for(const struct cm *c, uint32_t host, uint32_t to)
 /* Resolves; the id's addresses are set.  Returns 0, or the status of ADDR_ERROR. */
 static int target_find(struct cm_id *id)
 {
-	const struct subnet *s = subnet_of(id->cm);
+	const struct subnet *s = cm_subnet(id->cm);
 	bool machine;
 	uint32_t to = cm_address_port(id->cm, id->file->host, &id->dst, &machine);
 
@@ -509,9 +504,9 @@ union ib_gid cm_port_gid(const struct cm_id *id)
 {
 	struct subnet_gid_entry e = {0};
 
-	if (subnet_of(id->cm)->ports[id->row].ethernet)
+	if (cm_subnet(id->cm)->ports[id->row].ethernet)
 		return gid_of_address(id->cm, id->row, &id->src);
-	(void)subnet_gid(subnet_of(id->cm), id->row, 0, &e);
+	(void)subnet_gid(cm_subnet(id->cm), id->row, 0, &e);
 	return e.gid;
 }
 
@@ -523,8 +518,8 @@ static int group_resolve(struct cm_id *id)
 	for (uint32_t i = 0;
 	     id->row == SUBNET_NONE && (row = host_port(id->cm, id->file->host, i)) != SUBNET_NONE;
 	     i++)
-		if (subnet_of(id->cm)->ports[row].ethernet &&
-		    subnet_port_active(subnet_of(id->cm), row))
+		if (cm_subnet(id->cm)->ports[row].ethernet &&
+		    subnet_port_active(cm_subnet(id->cm), row))
 			id->row = row;
 	return id->row == SUBNET_NONE ? -ENODEV : 0;
 }
@@ -609,7 +604,7 @@ static uint8_t mtu_of(const struct subnet_port *p)
 
 bool cm_path_find(struct cm_id *id)
 {
-	const struct subnet *s = subnet_of(id->cm);
+	const struct subnet *s = cm_subnet(id->cm);
 	const struct subnet_port *from, *to;
 	struct subnet_gid_entry e;
 

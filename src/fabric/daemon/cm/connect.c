@@ -9,26 +9,18 @@
 
 #include "fabric/daemon/cm/id.h"
 
-#define RESPONSE_TIMEOUT 20u /* of 4.096 us << n: 4.3 s */
 #define MRA_TIMEOUT_CODE 24u /* the time that a side asks for whose program has not decided yet */
 #define CM_RETRIES	 15u
 #define NS_OF(code)	 (4096ull << (code))
 
-#define SERVICE_PORT_MASK 0xffffu
-
-static const struct subnet *subnet_of(const struct cm *c)
-{
-	return c->mad->net->subnet;
-}
-
 static uint64_t guid_of(const struct cm_id *id)
 {
-	return subnet_node_of(subnet_of(id->cm), id->row)->guid;
+	return subnet_node_of(cm_subnet(id->cm), id->row)->guid;
 }
 
 /* ---- messages that are repeated ---- */
 
-static void repeat_stop(struct cm_id *id)
+void cm_repeat_stop(struct cm_id *id)
 {
 	loop_timer_cancel(id->cm->mad->loop, &id->timer);
 }
@@ -46,7 +38,7 @@ static void timer_arm(struct cm_id *id, uint64_t ns)
 /* Sends the id's message, and again until something stops that. */
 static void repeat_begin(struct cm_id *id)
 {
-	id->repeat_ns = 2 * NS_OF(id->path.life) + NS_OF(RESPONSE_TIMEOUT);
+	id->repeat_ns = 2 * NS_OF(id->path.life) + NS_OF(CM_RESPONSE_TIMEOUT);
 	id->repeats = CM_RETRIES;
 	cm_message_send(id, id->message);
 	timer_arm(id, id->repeat_ns);
@@ -55,7 +47,7 @@ static void repeat_begin(struct cm_id *id)
 /* For how long a number is not used again. */
 static void time_wait_begin(struct cm_id *id)
 {
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->connection = CONN_TIME_WAIT;
 	timer_arm(id, 2 * NS_OF(id->path.life + 1u));
 }
@@ -100,41 +92,10 @@ static void connection_timer(struct loop *l, struct loop_timer *t)
 
 /* ---- what programs ask for ---- */
 
-/* Copies private data of the program to a place that has so much room.  0 or -EINVAL. */
-static int private_put(uint8_t *at, uint32_t room, const uint8_t *data, uint32_t length)
-{
-	if (length > room)
-		return -EINVAL;
-	if (length)
-		memcpy(at, data, length);
-	return 0;
-}
-
-static uint64_t service_of(const struct cm_id *id, uint16_t port)
-{
-	return (uint64_t)id->space << 16 | port;
-}
-
-/* How much of the private data is the head that names the ends; they are GIDs for ids of InfiniBand. */
-static uint32_t ip_cm_bytes(const struct cm_id *id)
-{
-	return id->src.family == CM_AF_IB ? 0 : IP_CM_BYTES;
-}
-
-static void ip_cm_put(const struct cm_id *id, uint8_t *at)
-{
-	if (!ip_cm_bytes(id))
-		return;
-	prm_set(at, IP_CM_IP_VERSION, id->src.family == AF_INET ? 4 : 6);
-	prm_set(at, IP_CM_PORT, id->src.port);
-	memcpy(at + IP_CM_AT_SOURCE, id->src.ip, 16);
-	memcpy(at + IP_CM_AT_TARGET, id->dst.ip, 16);
-}
-
 static void req_path_put(const struct cm_id *id, uint8_t *mad)
 {
 	const struct cm_path *path = &id->path;
-	const bool ethernet = subnet_of(id->cm)->ports[id->row].ethernet;
+	const bool ethernet = cm_subnet(id->cm)->ports[id->row].ethernet;
 
 	prm_set(mad, REQ_PKEY, path->pkey);
 	prm_set(mad, REQ_MTU, path->mtu);
@@ -163,34 +124,20 @@ static void parameters_take(struct cm_id *id, const struct rdma_ucm_conn_param *
 	id->rnr_retries = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7;
 }
 
-/* Sends the id's message, a request whose private data, of so many bytes, is there. */
-static int request_send(struct cm_id *id, size_t at, uint32_t room,
-			const struct rdma_ucm_conn_param *p)
+int cm_request_send(struct cm_id *id, size_t at, uint32_t room, const struct rdma_ucm_conn_param *p)
 {
-	const uint32_t head = ip_cm_bytes(id);
+	const uint32_t head = cm_head_bytes(id);
 	int ret;
 
-	ip_cm_put(id, id->message + at);
-	ret = private_put(id->message + at + head, room - head, p->private_data,
-			  p->private_data_len);
+	cm_head_put(id, id->message + at);
+	ret = cm_private_put(id->message + at + head, room - head, p->private_data,
+			     p->private_data_len);
 	if (ret)
 		return ret;
 	id->state = CM_CONNECT;
 	id->connection = CONN_REQ_SENT;
 	repeat_begin(id);
 	return 0;
-}
-
-/* Asks for a service of datagrams. */
-static int sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
-{
-	uint8_t *mad = id->message;
-
-	cm_message_begin(id, mad, CM_SIDR_REQ);
-	prm_set(mad, CM_REMOTE_ID, 0);
-	prm_set(mad, SIDR_REQ_PKEY, id->path.pkey);
-	prm_set(mad, SIDR_REQ_SERVICE_ID, service_of(id, id->dst.port));
-	return request_send(id, SIDR_REQ_AT_PRIVATE, SIDR_REQ_PRIVATE_BYTES, p);
 }
 
 int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
@@ -200,53 +147,26 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	if (id->state != CM_ROUTE_IS_RESOLVED)
 		return -EINVAL;
 	if (id->qp_type == IB_QPT_UD)
-		return sidr_connect(id, p);
+		return cm_sidr_connect(id, p);
 	parameters_take(id, p);
 	id->psn = cm_random(id->cm) & 0xffffff;
 	cm_message_begin(id, mad, CM_REQ);
-	prm_set(mad, REQ_SERVICE_ID, service_of(id, id->dst.port));
+	prm_set(mad, REQ_SERVICE_ID, cm_service_of(id, id->dst.port));
 	prm_set(mad, REQ_CA_GUID, guid_of(id));
 	prm_set(mad, REQ_QPN, id->qpn);
 	prm_set(mad, REQ_RESPONDER, id->responder_resources);
 	prm_set(mad, REQ_INITIATOR, id->initiator_depth);
-	prm_set(mad, REQ_REMOTE_TIMEOUT, RESPONSE_TIMEOUT);
+	prm_set(mad, REQ_REMOTE_TIMEOUT, CM_RESPONSE_TIMEOUT);
 	prm_set(mad, REQ_TRANSPORT, id->qp_type == IB_QPT_UC);
 	prm_set(mad, REQ_FLOW_CONTROL, id->flow_control != 0);
 	prm_set(mad, REQ_PSN, id->psn);
-	prm_set(mad, REQ_LOCAL_TIMEOUT, RESPONSE_TIMEOUT);
+	prm_set(mad, REQ_LOCAL_TIMEOUT, CM_RESPONSE_TIMEOUT);
 	prm_set(mad, REQ_RETRIES, id->retries);
 	prm_set(mad, REQ_RNR_RETRIES, id->rnr_retries);
 	prm_set(mad, REQ_CM_RETRIES, CM_RETRIES);
 	prm_set(mad, REQ_SRQ, id->srq);
 	req_path_put(id, mad);
-	return request_send(id, REQ_AT_PRIVATE, REQ_PRIVATE_BYTES, p);
-}
-
-/* The answer of a program to a request for a service of datagrams; p NULL: it has nothing to say. */
-static int sidr_answer(struct cm_id *id, enum cm_sidr_status status,
-		       const struct rdma_ucm_conn_param *p)
-{
-	uint8_t mad[MAD_BYTES];
-
-	cm_message_begin(id, mad, CM_SIDR_REP);
-	prm_set(mad, CM_LOCAL_ID, id->remote_id);
-	prm_set(mad, CM_REMOTE_ID, 0);
-	prm_set(mad, SIDR_REP_STATUS, status);
-	prm_set(mad, SIDR_REP_SERVICE_ID, service_of(id, id->src.port));
-	if (p && private_put(mad + SIDR_REP_AT_PRIVATE, SIDR_REP_PRIVATE_BYTES, p->private_data,
-			     p->private_data_len))
-		return -EINVAL;
-	if (p && !status) {
-		id->qpn = p->qp_num & IB_QPN_MASK;
-		id->qkey = p->qkey ? p->qkey : CM_UDP_QKEY;
-		prm_set(mad, SIDR_REP_QPN, id->qpn);
-		prm_set(mad, SIDR_REP_QKEY, id->qkey);
-	}
-	/* It may ask again, if this is lost. */
-	memcpy(id->message, mad, MAD_BYTES);
-	id->connection = status ? CONN_NONE : CONN_ESTABLISHED;
-	cm_message_send(id, mad);
-	return 0;
+	return cm_request_send(id, REQ_AT_PRIVATE, REQ_PRIVATE_BYTES, p);
 }
 
 /* The answer of a program to a request: a REP. */
@@ -258,7 +178,7 @@ static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	if (id->connection != CONN_REQ_RECEIVED)
 		return -EINVAL;
 	if (id->qp_type == IB_QPT_UD)
-		return sidr_answer(id, CM_SIDR_SUCCESS, p);
+		return cm_sidr_answer(id, CM_SIDR_SUCCESS, p);
 	parameters_take(id, p);
 	cm_message_begin(id, mad, CM_REP);
 	prm_set(mad, REP_QPN, id->qpn);
@@ -271,8 +191,8 @@ static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	prm_set(mad, REP_RNR_RETRIES, id->rnr_retries);
 	prm_set(mad, REP_SRQ, id->srq);
 	prm_set(mad, REP_CA_GUID, guid_of(id));
-	ret = private_put(mad + REP_AT_PRIVATE, REP_PRIVATE_BYTES, p->private_data,
-			  p->private_data_len);
+	ret = cm_private_put(mad + REP_AT_PRIVATE, REP_PRIVATE_BYTES, p->private_data,
+			     p->private_data_len);
 	if (ret)
 		return ret;
 	id->connection = CONN_REP_SENT;
@@ -326,12 +246,12 @@ int cm_reject(struct cm_id *id, const uint8_t *data, uint8_t length, uint16_t re
 
 		if (length)
 			memcpy(p.private_data, data, length);
-		return sidr_answer(id, CM_SIDR_REJECT, &p);
+		return cm_sidr_answer(id, CM_SIDR_REJECT, &p);
 	}
 	rej_make(id, mad, reason);
-	if (private_put(mad + REJ_AT_PRIVATE, REJ_PRIVATE_BYTES, data, length))
+	if (cm_private_put(mad + REJ_AT_PRIVATE, REJ_PRIVATE_BYTES, data, length))
 		return -EINVAL;
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->connection = CONN_NONE;
 	cm_message_send(id, mad);
 	return 0;
@@ -389,7 +309,7 @@ int cm_notify(struct cm_id *id, uint32_t event)
 		return 0;
 	if (id->connection != CONN_REP_SENT && id->connection != CONN_REP_WAITS)
 		return -EINVAL;
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->connection = CONN_ESTABLISHED;
 	cm_event_tell(id, CM_ESTABLISHED, 0);
 	return 0;
@@ -399,9 +319,9 @@ void cm_connection_end(struct cm_id *id)
 {
 	uint8_t mad[MAD_BYTES];
 
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	if (id->qp_type == IB_QPT_UD) {
-		if (id->connection == CONN_REQ_RECEIVED && sidr_answer(id, CM_SIDR_REJECT, NULL))
+		if (id->connection == CONN_REQ_RECEIVED && cm_sidr_answer(id, CM_SIDR_REJECT, NULL))
 			return;
 		id->connection = CONN_NONE;
 		return;
@@ -453,22 +373,6 @@ static struct cm_id *id_of(const struct cm *c, const struct mad_packet *p)
 		       : NULL;
 }
 
-/* The number of a port for what has no adapter's number. */
-static uint64_t mad_gid_hash(const union ib_gid *gid)
-{
-	return gid->half[0] * 31 + gid->half[1];
-}
-
-/* The id of a request that has come before. */
-static struct cm_id *id_of_request(const struct cm *c, uint64_t guid, uint32_t remote_id)
-{
-	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
-		if (id->requested && id->connection != CONN_NONE && id->remote_guid == guid &&
-		    id->remote_id == remote_id)
-			return id;
-	return NULL;
-}
-
 /* Refuses a request of which no id knows. */
 static void request_refuse(struct cm *c, const struct mad_packet *p, uint16_t reason)
 {
@@ -482,192 +386,13 @@ static void request_refuse(struct cm *c, const struct mad_packet *p, uint16_t re
 	cm_message_answer(c, p, mad);
 }
 
-/* What the head of the private data says of the two ends; false: it says nothing that we know. */
-static bool ip_cm_read(const uint8_t *at, uint16_t port, struct cm_address *src,
-		       struct cm_address *dst)
-{
-	const uint32_t version = prm_get32(at, IP_CM_IP_VERSION);
-
-	if (prm_get(at, IP_CM_VERSION) || (version != 4 && version != 6))
-		return false;
-	*src = *dst = (struct cm_address){.family = version == 4 ? AF_INET : AF_INET6};
-	src->port = (uint16_t)prm_get(at, IP_CM_PORT);
-	dst->port = port;
-	memcpy(src->ip, at + IP_CM_AT_SOURCE, 16);
-	memcpy(dst->ip, at + IP_CM_AT_TARGET, 16);
-	return true;
-}
-
-/* Does the listener take requests to that address? */
-static bool listener_takes(const struct cm_id *id, const struct cm_address *to)
-{
-	/* Its GID is that of the port, which is the right one. */
-	if (id->src.family == CM_AF_IB)
-		return true;
-	if (to->family == AF_UNSPEC)
-		return false;
-	if (cm_address_is_any(&id->src))
-		return !id->afonly || id->src.family == to->family;
-	return cm_address_equal(&id->src, to);
-}
-
-/* Finds who listens; *service: somebody does, if not to that address. */
-static struct cm_id *listener_find(const struct cm *c, const struct mad_packet *p, uint64_t wanted,
-				   const struct cm_address *to, bool *service)
-{
-	const uint32_t row = net_end_port(c->mad->net, p->row);
-	const uint32_t host = subnet_node_of(subnet_of(c), row)->host;
-
-	*service = false;
-	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1)) {
-		if (!id->listens || id->file->host != host ||
-		    service_of(id, id->src.port) != wanted ||
-		    (id->row != SUBNET_NONE && id->row != row))
-			continue;
-		*service = true;
-		if (listener_takes(id, to))
-			return id;
-	}
-	return NULL;
-}
-
-/* ---- requests that come before their service ---- */
-
-/*
- * A server that is connected twice may stop listening and listen again in between (perftest does).  On
- * hardware its client meanwhile makes memory regions and queues, which takes milliseconds; here that
- * takes no time, and it would find nobody in half of the runs of `ib_send_bw -R`.  So a request is not
- * refused at once.
- */
-#define EARLY_NS   50000000u
-#define EARLY_MOST 1024u
-
-struct cm_early {
-	struct cm_early *next, **prev;
-	struct cm *cm;
-	struct loop_timer timer;
-	struct mad_packet packet;
-};
-
-static void early_unlink(struct cm_early *e)
-{
-	loop_timer_cancel(e->cm->mad->loop, &e->timer);
-	*e->prev = e->next;
-	if (e->next)
-		e->next->prev = e->prev;
-	e->cm->nearly--;
-}
-
-static void take_req(struct cm *c, const struct mad_packet *p, bool early);
-static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early);
-
-static bool early_is_served(const struct cm_early *e)
-{
-	const struct cm_address nobody = {0};
-	bool served;
-
-	/* It has one place in both kinds of requests. */
-	(void)listener_find(e->cm, &e->packet, prm_get(e->packet.mad, REQ_SERVICE_ID), &nobody,
-			    &served);
-	return served;
-}
-
-/* The request is taken or refused. */
-static void early_take(struct cm_early *e)
-{
-	early_unlink(e);
-	if (mad_get16(e->packet.mad, MAD_AT_ATTRIBUTE) == CM_REQ)
-		take_req(e->cm, &e->packet, false);
-	else
-		take_sidr_req(e->cm, &e->packet, false);
-	free(e);
-}
-
-static void early_is_over(struct loop *l, struct loop_timer *t)
-{
-	(void)l;
-	early_take(container_of(t, struct cm_early, timer));
-}
-
-/* False: no memory, or too many wait. */
-static bool early_keep(struct cm *c, const struct mad_packet *p)
-{
-	struct cm_early *e = c->nearly < EARLY_MOST ? malloc(sizeof(*e)) : NULL;
-
-	if (!e)
-		return false;
-	*e = (struct cm_early){.cm = c, .timer.fire = early_is_over, .packet = *p};
-	e->next = c->early;
-	e->prev = &c->early;
-	if (e->next)
-		e->next->prev = &e->next;
-	c->early = e;
-	c->nearly++;
-	loop_timer_arm(c->mad->loop, &e->timer, loop_now(c->mad->loop) + EARLY_NS);
-	return true;
-}
-
-void cm_early_retry(struct cm *c)
-{
-	struct cm_early *e = c->early, *next;
-
-	for (; e; e = next) {
-		next = e->next;
-		if (early_is_served(e))
-			early_take(e);
-	}
-}
-
-void cm_early_drop(struct cm *c)
-{
-	struct cm_early *e = c->early, *next;
-
-	for (; e; e = next) {
-		next = e->next;
-		loop_timer_cancel(c->mad->loop, &e->timer);
-		free(e);
-	}
-	c->early = NULL;
-	c->nearly = 0;
-}
-
-/* Sets the addresses of a request's id: what the request says, or the GIDs of its path. */
-static void ends_set(struct cm_id *id, const struct cm_id *listener, const struct cm_address *own,
-		     const struct cm_address *peer)
-{
-	id->src = *own;
-	id->dst = *peer;
-	if (listener->src.family != CM_AF_IB)
-		return;
-	id->src = listener->src;
-	id->dst = (struct cm_address){.family = CM_AF_IB};
-	id->src.pkey = id->dst.pkey = id->path.pkey;
-	memcpy(id->src.ip, &id->path.sgid, 16);
-	memcpy(id->dst.ip, &id->path.dgid, 16);
-}
-
-/* Fills an id with what it has by any request to the listener. */
-static void requested_begin(struct cm_id *id, const struct mad_packet *p,
-			    const struct cm_id *listener, uint64_t guid)
-{
-	id->requested = true;
-	id->ps = listener->ps;
-	id->space = listener->space;
-	id->qp_type = listener->qp_type;
-	id->row = net_end_port(id->cm->mad->net, p->row);
-	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
-	id->remote_guid = guid;
-	id->state = CM_CONNECT;
-	id->connection = CONN_REQ_RECEIVED;
-}
-
 /* Fills an id from a request. */
 static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm_id *listener)
 {
 	const uint8_t *mad = p->mad;
-	const struct subnet *s = subnet_of(id->cm);
+	const struct subnet *s = cm_subnet(id->cm);
 
-	requested_begin(id, p, listener, prm_get(mad, REQ_CA_GUID));
+	cm_requested_begin(id, p, listener, prm_get(mad, REQ_CA_GUID));
 	if (prm_get(mad, REQ_TRANSPORT) == 1)
 		id->qp_type = IB_QPT_UC;
 	id->tos = listener->tos;
@@ -701,16 +426,6 @@ static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm
 	}
 }
 
-/* The listener's program gets the new id with the event. */
-static void request_tell(struct cm_event *e, struct cm_id *listener, struct cm_id *id)
-{
-	e->fresh = id;
-	e->body.id = id->number;
-	listener->backlog--;
-	id->listener = listener;
-	cm_event_queue(e);
-}
-
 static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const uint8_t *mad)
 {
 	struct cm_event *e = cm_event_make(listener, CM_CONNECT_REQUEST, 0);
@@ -728,10 +443,10 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 	conn->retry_count = id->retries;
 	conn->rnr_retry_count = id->rnr_retries;
 	conn->srq = (uint8_t)prm_get(mad, REQ_SRQ);
-	conn->private_data_len = (uint8_t)(REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
-	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + ip_cm_bytes(listener),
+	conn->private_data_len = (uint8_t)(REQ_PRIVATE_BYTES - cm_head_bytes(listener));
+	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + cm_head_bytes(listener),
 	       conn->private_data_len);
-	request_tell(e, listener, id);
+	cm_request_tell(e, listener, id);
 }
 
 static void mra_send(struct cm_id *id, enum cm_answered what)
@@ -744,25 +459,24 @@ static void mra_send(struct cm_id *id, enum cm_answered what)
 	cm_message_send(id, mad);
 }
 
-static void take_req(struct cm *c, const struct mad_packet *p, bool early)
+void cm_take_req(struct cm *c, const struct mad_packet *p, bool early)
 {
 	const uint64_t service = prm_get(p->mad, REQ_SERVICE_ID);
 	struct cm_id *id, *listener;
 	struct cm_address src, dst;
 	bool served;
 
-	id = id_of_request(c, prm_get(p->mad, REQ_CA_GUID), prm_get32(p->mad, CM_LOCAL_ID));
+	id = cm_id_of_request(c, prm_get(p->mad, REQ_CA_GUID), prm_get32(p->mad, CM_LOCAL_ID));
 	if (id) {
 		/* The peer has not seen that we have it. */
 		if (id->connection == CONN_REQ_RECEIVED)
 			mra_send(id, CM_ANSWERS_REQ);
 		return;
 	}
-	if (!ip_cm_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & SERVICE_PORT_MASK), &src,
-			&dst))
+	if (!cm_head_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & CM_PORT_MASK), &src, &dst))
 		src = dst = (struct cm_address){0};
-	listener = listener_find(c, p, service, &dst, &served);
-	if (!served && early && early_keep(c, p))
+	listener = cm_listener_find(c, p, service, &dst, &served);
+	if (!served && early && cm_early_keep(c, p))
 		return;
 	if (!listener) {
 		request_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
@@ -773,114 +487,8 @@ static void take_req(struct cm *c, const struct mad_packet *p, bool early)
 	if (!id)
 		return;
 	request_take(id, p, listener);
-	ends_set(id, listener, &dst, &src);
+	cm_ends_set(id, listener, &dst, &src);
 	connect_request_tell(listener, id, p->mad);
-}
-
-/* ---- services of datagrams ---- */
-
-static void sidr_refuse(struct cm *c, const struct mad_packet *p, enum cm_sidr_status status)
-{
-	uint8_t mad[MAD_BYTES] = {0};
-
-	memcpy(mad, p->mad, MAD_HEADER_BYTES);
-	mad_put16(mad, MAD_AT_ATTRIBUTE, CM_SIDR_REP);
-	prm_set(mad, CM_LOCAL_ID, prm_get32(p->mad, CM_LOCAL_ID));
-	prm_set(mad, SIDR_REP_STATUS, status);
-	prm_set(mad, SIDR_REP_SERVICE_ID, prm_get(p->mad, SIDR_REQ_SERVICE_ID));
-	cm_message_answer(c, p, mad);
-}
-
-/* Where the requester is, by its packet. */
-static void sidr_path_take(struct cm_id *id, const struct mad_packet *p)
-{
-	const struct subnet_port *port = &subnet_of(id->cm)->ports[id->row];
-
-	id->path = (struct cm_path){
-		.there = true,
-		.slid = p->dlid,
-		.dlid = p->slid,
-		.pkey = (uint16_t)prm_get(p->mad, SIDR_REQ_PKEY),
-		.mtu = IB_MTU_4096,
-		.life = RESPONSE_TIMEOUT - 2,
-		.sl = p->sl,
-		.hop_limit = p->grh ? 64 : 0,
-		.traffic_class = p->traffic_class,
-		.flow_label = p->flow_label,
-		.sgid = p->dgid,
-		.dgid = p->sgid,
-	};
-	if (port->ethernet)
-		id->path.slid = id->path.dlid = 0;
-}
-
-static void take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
-{
-	const uint64_t service = prm_get(p->mad, SIDR_REQ_SERVICE_ID);
-	const uint8_t *private = p->mad + SIDR_REQ_AT_PRIVATE;
-	/* Requests name no adapter; their ports do as well. */
-	const uint64_t guid = p->slid | mad_gid_hash(&p->sgid);
-	struct cm_address src = {0}, dst = {0};
-	struct cm_id *id, *listener;
-	struct rdma_ucm_ud_param *ud;
-	struct cm_event *e;
-	bool served;
-
-	id = id_of_request(c, guid, prm_get32(p->mad, CM_LOCAL_ID));
-	if (id) {
-		if (id->connection == CONN_ESTABLISHED)
-			cm_message_send(id, id->message);
-		return;
-	}
-	if (!ip_cm_read(private, (uint16_t)(service & SERVICE_PORT_MASK), &src, &dst))
-		src = dst = (struct cm_address){0};
-	listener = listener_find(c, p, service, &dst, &served);
-	if (!served && early && early_keep(c, p))
-		return;
-	if (!listener) {
-		sidr_refuse(c, p, served ? CM_SIDR_REJECT : CM_SIDR_UNSUPPORTED);
-		return;
-	}
-	id = listener->backlog > 0 ? cm_id_make(listener->file) : NULL;
-	e = id ? cm_event_make(listener, CM_CONNECT_REQUEST, 0) : NULL;
-	if (!e) {
-		if (id)
-			cm_id_free(id);
-		return;
-	}
-	requested_begin(id, p, listener, guid);
-	sidr_path_take(id, p);
-	ends_set(id, listener, &dst, &src);
-	ud = &e->body.param.ud;
-	ud->private_data_len = (uint8_t)(SIDR_REQ_PRIVATE_BYTES - ip_cm_bytes(listener));
-	memcpy(ud->private_data, private + ip_cm_bytes(listener), ud->private_data_len);
-	request_tell(e, listener, id);
-}
-
-static void take_sidr_rep(struct cm *c, const struct mad_packet *p)
-{
-	const uint32_t named = prm_get32(p->mad, CM_LOCAL_ID);
-	struct cm_id *id = cm_id_find(c, named & (CM_IDS - 1));
-	const uint32_t status = prm_get32(p->mad, SIDR_REP_STATUS);
-	struct rdma_ucm_ud_param *ud;
-	struct cm_event *e;
-
-	if (!id || id->local_id != named || id->connection != CONN_REQ_SENT ||
-	    id->qp_type != IB_QPT_UD || id->row != net_end_port(c->mad->net, p->row))
-		return;
-	repeat_stop(id);
-	id->connection = CONN_NONE;
-	e = cm_event_make(id, status ? CM_UNREACHABLE : CM_ESTABLISHED, (int)status);
-	if (!e)
-		return;
-	id->remote_qpn = prm_get32(p->mad, SIDR_REP_QPN);
-	ud = &e->body.param.ud;
-	ud->qp_num = id->remote_qpn;
-	ud->qkey = prm_get32(p->mad, SIDR_REP_QKEY);
-	cm_ah_attr(id, &ud->ah_attr);
-	ud->private_data_len = SIDR_REP_PRIVATE_BYTES;
-	memcpy(ud->private_data, p->mad + SIDR_REP_AT_PRIVATE, SIDR_REP_PRIVATE_BYTES);
-	cm_event_queue(e);
 }
 
 static void take_rep(struct cm_id *id, const struct mad_packet *p)
@@ -898,7 +506,7 @@ static void take_rep(struct cm_id *id, const struct mad_packet *p)
 		mra_send(id, CM_ANSWERS_REP);
 	if (id->connection != CONN_REQ_SENT && id->connection != CONN_REQ_WAITS)
 		return;
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->remote_id = prm_get32(mad, CM_LOCAL_ID);
 	id->remote_guid = prm_get(mad, REP_CA_GUID);
 	id->remote_qpn = prm_get32(mad, REP_QPN);
@@ -926,7 +534,7 @@ static void take_rtu(struct cm_id *id)
 {
 	if (id->connection != CONN_REP_SENT && id->connection != CONN_REP_WAITS)
 		return;
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->connection = CONN_ESTABLISHED;
 	cm_event_tell(id, CM_ESTABLISHED, 0);
 }
@@ -967,7 +575,7 @@ static void take_rej(struct cm_id *id, const struct mad_packet *p)
 	default:
 		return;
 	}
-	repeat_stop(id);
+	cm_repeat_stop(id);
 	id->connection = CONN_NONE;
 	id->state = CM_DISCONNECT;
 	e = cm_event_make(id, CM_REJECTED, (int)prm_get(p->mad, REJ_REASON));
@@ -1000,7 +608,7 @@ static void take_dreq(struct cm_id *id, const struct mad_packet *p)
 	case CONN_REP_WAITS:
 	case CONN_ESTABLISHED:
 	case CONN_DREQ_SENT:
-		repeat_stop(id);
+		cm_repeat_stop(id);
 		id->connection = CONN_DREQ_RECEIVED;
 		id->state = CM_DISCONNECT;
 		cm_event_tell(id, CM_DISCONNECTED, 0);
@@ -1029,14 +637,14 @@ void cm_take(struct cm *c, const struct mad_packet *p)
 	if (p->mad[MAD_AT_CLASS_VERSION] != CM_CLASS_VERSION)
 		return;
 	if (attribute == CM_REQ) {
-		take_req(c, p, true);
+		cm_take_req(c, p, true);
 		return;
 	}
 	if (attribute == CM_SIDR_REQ || attribute == CM_SIDR_REP) {
 		if (attribute == CM_SIDR_REQ)
-			take_sidr_req(c, p, true);
+			cm_take_sidr_req(c, p, true);
 		else
-			take_sidr_rep(c, p);
+			cm_take_sidr_rep(c, p);
 		return;
 	}
 	id = id_of(c, p);

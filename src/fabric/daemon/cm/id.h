@@ -56,7 +56,10 @@ enum cm_connection {
 	CONN_TIME_WAIT,
 };
 
-#define CM_AF_IB 27u /* in no header of libc's */
+#define CM_AF_IB	    27u		/* in no header of libc's */
+#define CM_PORT_MASK	    0xffffu	/* of a service ID: its port */
+#define CM_RESPONSE_TIMEOUT 20u		/* of 4.096 us << n: 4.3 s */
+#define CM_UDP_QKEY	    0x01234567u /* RDMA_UDP_QKEY: the Q_Key of datagrams */
 
 struct cm_address {
 	sa_family_t family; /* AF_UNSPEC: none */
@@ -143,6 +146,11 @@ struct cm_id {
 	uint64_t repeat_ns;
 	uint32_t repeats; /* how many are left */
 };
+
+static inline const struct subnet *cm_subnet(const struct cm *c)
+{
+	return c->mad->net->subnet;
+}
 
 /* ---- id.c ---- */
 
@@ -235,6 +243,48 @@ void cm_message_send(const struct cm_id *id, const uint8_t mad[MAD_BYTES]);
 /* Answers a message of which no id knows. */
 void cm_message_answer(struct cm *c, const struct mad_packet *to, const uint8_t mad[MAD_BYTES]);
 
+/* Copies private data of the program to a place that has so much room.  0 or -EINVAL. */
+int cm_private_put(uint8_t *at, uint32_t room, const uint8_t *data, uint32_t length) must_check;
+uint64_t cm_service_of(const struct cm_id *id, uint16_t port);
+/* How much of the private data is the head that names the ends; they are GIDs for ids of InfiniBand. */
+uint32_t cm_head_bytes(const struct cm_id *id);
+void cm_head_put(const struct cm_id *id, uint8_t *at);
+/* What the head of the private data says of the two ends; false: it says nothing that we know. */
+bool cm_head_read(const uint8_t *at, uint16_t port, struct cm_address *src,
+		  struct cm_address *dst) must_check;
+
+/* ---- listen.c ---- */
+
+/* Finds who listens; *service: somebody does, if not to that address. */
+struct cm_id *cm_listener_find(const struct cm *c, const struct mad_packet *p, uint64_t wanted,
+			       const struct cm_address *to, bool *service);
+/* The id of a request that has come before. */
+struct cm_id *cm_id_of_request(const struct cm *c, uint64_t guid, uint32_t remote_id);
+/* Fills an id with what it has by any request to the listener. */
+void cm_requested_begin(struct cm_id *id, const struct mad_packet *p, const struct cm_id *listener,
+			uint64_t guid);
+/* Sets the addresses of a request's id: what the request says, or the GIDs of its path. */
+void cm_ends_set(struct cm_id *id, const struct cm_id *listener, const struct cm_address *own,
+		 const struct cm_address *peer);
+/* The listener's program gets the new id with the event. */
+void cm_request_tell(struct cm_event *e, struct cm_id *listener, struct cm_id *id);
+/* Keeps a request for a service that nobody offers yet.  False: no memory, or too many wait. */
+bool cm_early_keep(struct cm *c, const struct mad_packet *p) must_check;
+/* Somebody listens now: looks again at requests that came too early. */
+void cm_early_retry(struct cm *c);
+void cm_early_drop(struct cm *c);
+
+/* ---- sidr.c ---- */
+
+/* Asks for a service of datagrams. */
+int cm_sidr_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p) must_check;
+/* The answer of a program to a request for one; p NULL: it has nothing to say. */
+int cm_sidr_answer(struct cm_id *id, enum cm_sidr_status status,
+		   const struct rdma_ucm_conn_param *p) must_check;
+/* early: a request that nobody serves may wait. */
+void cm_take_sidr_req(struct cm *c, const struct mad_packet *p, bool early);
+void cm_take_sidr_rep(struct cm *c, const struct mad_packet *p);
+
 /* ---- connect.c ---- */
 
 int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p) must_check;
@@ -246,15 +296,16 @@ int cm_disconnect(struct cm_id *id) must_check;
 int cm_notify(struct cm_id *id, uint32_t event) must_check;
 /* Ends the connection because its id ends. */
 void cm_connection_end(struct cm_id *id);
-/* Somebody listens now: looks again at requests that came too early. */
-void cm_early_retry(struct cm *c);
-void cm_early_drop(struct cm *c);
+/* Sends the id's message, a request whose private data, of so many bytes, is there. */
+int cm_request_send(struct cm_id *id, size_t at, uint32_t room,
+		    const struct rdma_ucm_conn_param *p) must_check;
+/* The answer that the id's message waits for is there. */
+void cm_repeat_stop(struct cm_id *id);
+void cm_take_req(struct cm *c, const struct mad_packet *p, bool early);
 /* Takes a message that has come to a port. */
 void cm_take(struct cm *c, const struct mad_packet *p);
 
 /* ---- query.c: what programs ask of an id ---- */
-
-#define CM_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY: the Q_Key of datagrams */
 
 /* The address vector towards the peer. */
 void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Messages on their way to the peer's port. */
+/* What messages of all kinds have, and their way to the peer's port. */
+#include <errno.h>
 #include <string.h>
 
 #include "fabric/daemon/cm/id.h"
@@ -55,4 +56,49 @@ void cm_message_answer(struct cm *c, const struct mad_packet *to, const uint8_t 
 	memcpy(p->mad, mad, MAD_BYTES);
 	mad_turn(c->mad, p);
 	mad_emit(c->mad, p);
+}
+
+/* ---- private data ---- */
+
+int cm_private_put(uint8_t *at, uint32_t room, const uint8_t *data, uint32_t length)
+{
+	if (length > room)
+		return -EINVAL;
+	if (length)
+		memcpy(at, data, length);
+	return 0;
+}
+
+uint64_t cm_service_of(const struct cm_id *id, uint16_t port)
+{
+	return (uint64_t)id->space << 16 | port;
+}
+
+uint32_t cm_head_bytes(const struct cm_id *id)
+{
+	return id->src.family == CM_AF_IB ? 0 : IP_CM_BYTES;
+}
+
+void cm_head_put(const struct cm_id *id, uint8_t *at)
+{
+	if (!cm_head_bytes(id))
+		return;
+	prm_set(at, IP_CM_IP_VERSION, id->src.family == AF_INET ? 4 : 6);
+	prm_set(at, IP_CM_PORT, id->src.port);
+	memcpy(at + IP_CM_AT_SOURCE, id->src.ip, 16);
+	memcpy(at + IP_CM_AT_TARGET, id->dst.ip, 16);
+}
+
+bool cm_head_read(const uint8_t *at, uint16_t port, struct cm_address *src, struct cm_address *dst)
+{
+	const uint32_t version = prm_get32(at, IP_CM_IP_VERSION);
+
+	if (prm_get(at, IP_CM_VERSION) || (version != 4 && version != 6))
+		return false;
+	*src = *dst = (struct cm_address){.family = version == 4 ? AF_INET : AF_INET6};
+	src->port = (uint16_t)prm_get(at, IP_CM_PORT);
+	dst->port = port;
+	memcpy(src->ip, at + IP_CM_AT_SOURCE, 16);
+	memcpy(dst->ip, at + IP_CM_AT_TARGET, 16);
+	return true;
 }
