@@ -31,6 +31,7 @@ enum cm_attribute {
 #define CM_LOCAL_ID  CM_FIELD(0, 0, 32)
 #define CM_REMOTE_ID CM_FIELD(4, 0, 32)
 
+#define REQ_VENDOR_ID	   CM_FIELD(5, 0, 24) /* of an enhanced connection (ECE) */
 #define REQ_SERVICE_ID	   CM_FIELD(8, 0, 64)
 #define REQ_CA_GUID	   CM_FIELD(16, 0, 64)
 #define REQ_QKEY	   CM_FIELD(28, 0, 32)
@@ -63,19 +64,22 @@ enum cm_attribute {
 #define REQ_AT_PRIVATE	   (MAD_HEADER_BYTES + 140u)
 #define REQ_PRIVATE_BYTES  92u
 
-#define REP_QKEY	  CM_FIELD(8, 0, 32)
-#define REP_QPN		  CM_FIELD(12, 0, 24)
-#define REP_PSN		  CM_FIELD(20, 0, 24)
-#define REP_RESPONDER	  CM_FIELD(24, 0, 8)
-#define REP_INITIATOR	  CM_FIELD(25, 0, 8)
-#define REP_ACK_DELAY	  CM_FIELD(26, 0, 5)
-#define REP_FAILOVER	  CM_FIELD(26, 5, 2)
-#define REP_FLOW_CONTROL  CM_FIELD(26, 7, 1)
-#define REP_RNR_RETRIES	  CM_FIELD(27, 0, 3)
-#define REP_SRQ		  CM_FIELD(27, 3, 1)
-#define REP_CA_GUID	  CM_FIELD(28, 0, 64)
-#define REP_AT_PRIVATE	  (MAD_HEADER_BYTES + 36u)
-#define REP_PRIVATE_BYTES 196u
+#define REP_QKEY	   CM_FIELD(8, 0, 32)
+#define REP_QPN		   CM_FIELD(12, 0, 24)
+#define REP_VENDOR_ID_HIGH CM_FIELD(15, 0, 8)
+#define REP_VENDOR_ID_MID  CM_FIELD(19, 0, 8)
+#define REP_PSN		   CM_FIELD(20, 0, 24)
+#define REP_VENDOR_ID_LOW  CM_FIELD(23, 0, 8)
+#define REP_RESPONDER	   CM_FIELD(24, 0, 8)
+#define REP_INITIATOR	   CM_FIELD(25, 0, 8)
+#define REP_ACK_DELAY	   CM_FIELD(26, 0, 5)
+#define REP_FAILOVER	   CM_FIELD(26, 5, 2)
+#define REP_FLOW_CONTROL   CM_FIELD(26, 7, 1)
+#define REP_RNR_RETRIES	   CM_FIELD(27, 0, 3)
+#define REP_SRQ		   CM_FIELD(27, 3, 1)
+#define REP_CA_GUID	   CM_FIELD(28, 0, 64)
+#define REP_AT_PRIVATE	   (MAD_HEADER_BYTES + 36u)
+#define REP_PRIVATE_BYTES  196u
 
 #define RTU_AT_PRIVATE	  (MAD_HEADER_BYTES + 8u)
 #define RTU_PRIVATE_BYTES 224u

@@ -234,7 +234,10 @@ static int call_connect(const struct call *call)
 	if (call->m->in < offsetof(struct rdma_ucm_connect, ece) || !c.conn_param.valid)
 		return -EINVAL;
 	ret = id_get_bound(call, c.id, &id);
-	return ret ? ret : cm_connect(id, &c.conn_param);
+	if (ret)
+		return ret;
+	id->ece = c.ece;
+	return cm_connect(id, &c.conn_param);
 }
 
 static int call_listen(const struct call *call)
@@ -271,6 +274,7 @@ static int call_accept(const struct call *call)
 	uint64_t uid;
 	int ret;
 
+	id->ece = c.ece;
 	if (call->m->in < offsetof(struct rdma_ucm_accept, ece))
 		return -EINVAL;
 	ret = id_get_bound(call, c.id, &id);

@@ -151,6 +151,8 @@ int cm_connect(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 	parameters_take(id, p);
 	id->psn = cm_random(id->cm) & 0xffffff;
 	cm_message_begin(id, mad, CM_REQ);
+	mad_put32(mad, MAD_AT_MODIFIER, id->ece.attr_mod);
+	prm_set(mad, REQ_VENDOR_ID, id->ece.vendor_id & 0xffffff);
 	prm_set(mad, REQ_SERVICE_ID, cm_service_of(id, id->dst.port));
 	prm_set(mad, REQ_CA_GUID, guid_of(id));
 	prm_set(mad, REQ_QPN, id->qpn);
@@ -181,6 +183,10 @@ static int request_accept(struct cm_id *id, const struct rdma_ucm_conn_param *p)
 		return cm_sidr_answer(id, CM_SIDR_SUCCESS, p);
 	parameters_take(id, p);
 	cm_message_begin(id, mad, CM_REP);
+	mad_put32(mad, MAD_AT_MODIFIER, id->ece.attr_mod);
+	prm_set(mad, REP_VENDOR_ID_HIGH, id->ece.vendor_id >> 16 & 0xff);
+	prm_set(mad, REP_VENDOR_ID_MID, id->ece.vendor_id >> 8 & 0xff);
+	prm_set(mad, REP_VENDOR_ID_LOW, id->ece.vendor_id & 0xff);
 	prm_set(mad, REP_QPN, id->qpn);
 	prm_set(mad, REP_PSN, id->psn);
 	prm_set(mad, REP_RESPONDER, id->responder_resources);
@@ -444,6 +450,8 @@ static void connect_request_tell(struct cm_id *listener, struct cm_id *id, const
 	conn->rnr_retry_count = id->rnr_retries;
 	conn->srq = (uint8_t)prm_get(mad, REQ_SRQ);
 	conn->private_data_len = (uint8_t)(REQ_PRIVATE_BYTES - cm_head_bytes(listener));
+	e->body.ece.vendor_id = prm_get32(mad, REQ_VENDOR_ID);
+	e->body.ece.attr_mod = mad_get32(mad, MAD_AT_MODIFIER);
 	memcpy(conn->private_data, mad + REQ_AT_PRIVATE + cm_head_bytes(listener),
 	       conn->private_data_len);
 	cm_request_tell(e, listener, id);
@@ -526,6 +534,10 @@ static void take_rep(struct cm_id *id, const struct mad_packet *p)
 	conn->rnr_retry_count = id->rnr_retries;
 	conn->srq = (uint8_t)prm_get(mad, REP_SRQ);
 	conn->private_data_len = REP_PRIVATE_BYTES;
+	e->body.ece.vendor_id = prm_get32(mad, REP_VENDOR_ID_HIGH) << 16 |
+				prm_get32(mad, REP_VENDOR_ID_MID) << 8 |
+				prm_get32(mad, REP_VENDOR_ID_LOW);
+	e->body.ece.attr_mod = mad_get32(mad, MAD_AT_MODIFIER);
 	memcpy(conn->private_data, mad + REP_AT_PRIVATE, REP_PRIVATE_BYTES);
 	cm_event_queue(e);
 }

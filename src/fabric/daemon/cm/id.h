@@ -150,6 +150,7 @@ struct cm_id {
 static inline const struct subnet *cm_subnet(const struct cm *c)
 {
 	return c->mad->net->subnet;
+	struct rdma_ucm_ece ece; /* options of an enhanced connection that the program offers */
 }
 
 /* ---- id.c ---- */
