@@ -17,7 +17,8 @@
 #define CM_MAJOR 10u
 #define CM_MINOR 58u
 
-#define CM_MOST_IN  304u /* the largest command and the largest answer that there are */
+/* The largest command, which brings six path records, and the largest answer. */
+#define CM_MOST_IN  512u
 #define CM_MOST_OUT 512u
 
 /* ---- bodies of MSG_CM_* (fabric/protocol.h) ---- */

@@ -80,13 +80,16 @@ enum sa_selector { SA_GREATER, SA_LESS, SA_EXACTLY, SA_LARGEST };
 
 /* Components of a PathRecord that queries look at individually. */
 enum pr_component {
+	PR_COMP_SERVICE_ID = 0, /* and the next one: it has 64 bits */
 	PR_COMP_DGID = 2,
 	PR_COMP_SGID = 3,
 	PR_COMP_DLID = 4,
 	PR_COMP_SLID = 5,
+	PR_COMP_CLASS = 10,
 	PR_COMP_REVERSIBLE = 11,
 	PR_COMP_NUMBER = 12,
 	PR_COMP_PKEY = 13,
+	PR_COMP_QOS_CLASS = 14,
 	PR_COMP_MTU_SEL = 16,
 	PR_COMP_MTU = 17,
 	PR_COMP_RATE_SEL = 18,

@@ -2,10 +2,12 @@
 """Programs that connect by rdma_cm: librdmacm's own, perftest, qperf, libfabric; between two hosts."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from harness import Failure, Skip, expect, story_of, within
@@ -176,6 +178,45 @@ def calls(session):
         session.run_ok(str(session.build / "tests/clients/ucma"), address)
 
 
+def opensm(session):
+    """Paths and groups are those of whoever manages the subnet, here OpenSM."""
+    expect(session.tool("fabric", "up", "--sm", "external").status == 0, "no fabric")
+    place = tempfile.mkdtemp(prefix="opensm-")
+    manager = None
+    try:
+        # Its ports are down, so there is no path yet, and nobody to ask for one.
+        result = session.run("rping", "-c", "-a", "198.18.1.1")
+        expect(result.status != 0, result.text())
+        manager = session.background("opensm", "-d", "2", "-f", f"{place}/log", env={
+            **session.env, "OSM_TMP_DIR": place, "OSM_CACHE_DIR": place})
+        log = pathlib.Path(place, "log")
+        expect(within(30, lambda: log.exists() and "SUBNET UP" in log.read_text(errors="replace")), "no SUBNET UP")
+        session.run_ok(str(session.build / "tests/clients/ucma"), "198.18.0.1")
+        pair(session, ("rping", "-s", "-C", "5", "-a", "198.18.0.1"), ("rping", "-c", "-C", "5", "-a", "198.18.0.1"))
+    finally:
+        if manager and manager.poll() is None:
+            os.killpg(manager.pid, signal.SIGKILL)
+            manager.communicate()
+        session.tool("fabric", "down")
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def lost(session):
+    """Who has joined a group hears that its membership is worth nothing since the port's link was down."""
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    member = session.background(str(session.build / "tests/clients/ucma"), "198.18.0.1", "member")
+    try:
+        expect(member.stdout.readline() == "joined\n", "not joined")
+        expect(session.tool("fabric", "port", "host1/mlx5_0", "down").status == 0, "fabric port")
+        result = session.finish(member)
+        expect(result.status == 0, result.text())
+    finally:
+        if member.poll() is None:
+            os.killpg(member.pid, signal.SIGKILL)
+            member.communicate()
+        session.tool("fabric", "down")
+
+
 def listed(session):
     """The tool and rdma list the ids of both programs; none is left when they have ended."""
     server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
@@ -210,8 +251,9 @@ def cases():
         ("rdma_client", rdmacm("rdma_client", ("rdma_server",), ("rdma_client", "-s", "ADDRESS"), "rdma_client: end 0")),
         ("rstream", rdmacm("rstream", ("rstream", "-S", "4096"), ("rstream", "-s", "ADDRESS", "-S", "4096"), "custom")),
         ("riostream", rdmacm("riostream", ("riostream", "-S", "4096"), ("riostream", "-s", "ADDRESS", "-S", "4096"), "custom")),
-        ("mckey", lambda session: pair(session, ("mckey", "-m", "239.1.2.3", "-b", "198.18.0.2"),
-                                       ("mckey", "-m", "239.1.2.3", "-s", "-b", "198.18.1.2"))),
+        *((f"mckey {link}", lambda session, port=port: pair(session, ("mckey", "-m", "239.1.2.3", "-b", f"198.18.0.{port}"),
+                                                            ("mckey", "-m", "239.1.2.3", "-s", "-b", f"198.18.1.{port}")))
+          for link, port in (("ib", 1), ("roce", 2))),
         ("ib_write_bw ib", perftest("ib", "ib_write_bw", "-n", "200")),
         ("ib_send_lat roce", perftest("roce", "ib_send_lat", "-n", "200")),
         ("ib_read_bw roce, 16 queue pairs", perftest("roce", "ib_read_bw", "-n", "100", "-q", "16")),
@@ -220,4 +262,4 @@ def cases():
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
-        ("lost messages", lossy), ("bare calls", calls), ("ids of programs", listed)))
+        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed)))

@@ -3,13 +3,15 @@
  * ucma: bare writes to /dev/infiniband/rdma_cm, with the sizes and errors of the kernel's ucma.c and
  * cma.c.
  *
- *	ucma ADDRESS    (of a port of this host)
+ *	ucma ADDRESS           (of a port of this host)
+ *	ucma ADDRESS member    joins a group, says so, and waits until it is lost
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/ib_user_sa.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ static struct sockaddr_in here;
 
 struct call {
 	struct rdma_ucm_cmd_hdr head;
-	uint8_t bytes[320];
+	uint8_t bytes[512];
 };
 
 /* Writes a command; 0 or an errno. */
@@ -327,6 +329,206 @@ static void test_queries(void)
 	id_end(id);
 }
 
+/* ---- connections ---- */
+
+/* The next event, which is of that kind and succeeded. */
+static struct rdma_ucm_event_resp event_of(uint32_t kind)
+{
+	struct rdma_ucm_event_resp e;
+
+	CHECK(!event_get(&e));
+	CHECK_SAY(e.event == kind && !e.status, "event %u status %d", e.event, (int)e.status);
+	return e;
+}
+
+struct path {
+	struct rdma_ucm_query_path_resp head;
+	struct ib_path_rec_data record;
+};
+
+static struct path path_query(uint32_t id)
+{
+	struct path p = {{0}};
+	struct rdma_ucm_query q = {
+		.response = (uintptr_t)&p, .id = id, .option = RDMA_USER_CM_QUERY_PATH};
+
+	CHECK(!CALL(QUERY, q, sizeof(p)));
+	CHECK(p.head.num_paths == 1);
+	CHECK(p.record.flags == (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL));
+	return p;
+}
+
+static int path_set(uint32_t id, const void *paths, uint32_t n)
+{
+	struct rdma_ucm_set_option c = {.optval = (uintptr_t)paths,
+					.id = id,
+					.level = RDMA_OPTION_IB,
+					.optname = RDMA_OPTION_IB_PATH,
+					.optlen = n};
+
+	return CALL(SET_OPTION, c, 0);
+}
+
+/* An id whose peer is at this address, and whose path is known. */
+static uint32_t route_make(struct path *p)
+{
+	struct rdma_ucm_resolve_route c = {.timeout_ms = 2000};
+	const uint32_t id = id_make(RDMA_PS_TCP);
+
+	c.id = id;
+	CHECK(!resolve(id, NULL));
+	(void)event_of(0);
+	CHECK(!CALL(RESOLVE_ROUTE, c, 0));
+	(void)event_of(2);
+	*p = path_query(id);
+	CHECK(CALL(RESOLVE_ROUTE, c, 0) == EINVAL);
+	return id;
+}
+
+/* A program that knows its path (by ibacm) brings it. */
+static void test_paths(void)
+{
+	struct path p, q;
+	struct ib_path_rec_data two[6] = {0};
+	uint32_t id = route_make(&p);
+
+	CHECK(path_set(id, &p.record, sizeof(p.record)) == EINVAL); /* it has one */
+	id_end(id);
+	id = id_make(RDMA_PS_TCP);
+	CHECK(path_set(id, &p.record, sizeof(p.record)) == EINVAL); /* no device */
+	CHECK(!resolve(id, NULL));
+	(void)event_of(0);
+	CHECK(path_set(id, &p.record, 0) == EINVAL);
+	CHECK(path_set(id, &p.record, sizeof(p.record) - 1) == EINVAL);
+	CHECK(path_set(id, BAD, sizeof(p.record)) == EFAULT);
+	two[0] = p.record;
+	two[0].flags = IB_PATH_GMP | IB_PATH_PRIMARY;
+	CHECK(path_set(id, two, sizeof(two[0])) == EINVAL);
+	two[5] = p.record;
+	CHECK(!path_set(id, two, sizeof(two)));
+	(void)event_of(2);
+	q = path_query(id);
+	CHECK(!memcmp(&p, &q, sizeof(p)));
+	id_end(id);
+}
+
+/* What enhanced connections ask for comes to the other end, and back. */
+static void test_ece(void)
+{
+	const struct rdma_ucm_conn_param valid = {.valid = 1, .qp_num = 0x123};
+	struct rdma_ucm_connect c = {.conn_param = valid, .ece = {0xabcdef, 0x12345678}};
+	struct rdma_ucm_accept a = {.uid = 78, .conn_param = valid, .ece = {0x13579b, 0x2468}};
+	struct rdma_ucm_event_resp e;
+	const uint32_t listener = id_make(RDMA_PS_TCP);
+	struct path p;
+	uint32_t id;
+
+	CHECK(!bind_to(listener, NULL, 7471) && !listen_on(listener));
+	id = route_make(&p);
+	c.id = id;
+	CHECK(!CALL(CONNECT, c, 0));
+	e = event_of(4);
+	CHECK(e.uid == 77 && e.ece.vendor_id == 0xabcdef && e.ece.attr_mod == 0x12345678);
+	a.id = e.id;
+	CHECK(!CALL(ACCEPT, a, 0));
+	e = event_of(5);
+	CHECK(e.id == id && e.ece.vendor_id == 0x13579b && e.ece.attr_mod == 0x2468);
+	id_end(id);
+	id_end(a.id);
+	id_end(listener);
+}
+
+/* ---- groups ---- */
+
+static int join(uint32_t id, const void *address, uint16_t n, uint16_t flags, uint32_t *group)
+{
+	struct rdma_ucm_create_id_resp r = {UINT32_MAX};
+	struct rdma_ucm_join_mcast c = {.response = (uintptr_t)&r,
+					.uid = 79,
+					.id = id,
+					.addr_size = n,
+					.join_flags = flags};
+	int ret;
+
+	memcpy(&c.addr, address, n);
+	ret = CALL(JOIN_MCAST, c, sizeof(r));
+	*group = r.id;
+	return ret;
+}
+
+static uint32_t leave(uint32_t group)
+{
+	struct rdma_ucm_destroy_id_resp r = {77};
+	struct rdma_ucm_destroy_id c = {.response = (uintptr_t)&r, .id = group};
+
+	CHECK(!CALL(LEAVE_MCAST, c, sizeof(r)));
+	CHECK(CALL(LEAVE_MCAST, c, sizeof(r)) == ENOENT);
+	return r.events_reported;
+}
+
+static void test_groups(bool infiniband)
+{
+	static const uint8_t of_udp[16] = {0xff, 0x12, 0x40, 0x01, 0xff, 0xff, 0, 0,
+					   0,	 0,    0,    0,	   0xf,	 1,    2, 3};
+	static const uint8_t of_ip[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0,
+					  0,	0,    0,    0,	  0xf,	1,    2, 3};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr("239.1.2.3")};
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	uint32_t id = id_make(RDMA_PS_TCP), other, group, second;
+	struct rdma_ucm_event_resp e;
+
+	CHECK(!bind_to(id, NULL, 7475));
+	CHECK(join(id, &to, sizeof(to), 0, &group) == EINVAL); /* it has no datagrams */
+	id_end(id);
+	id = id_make(RDMA_PS_UDP);
+	CHECK(join(id, &to, sizeof(to), 0, &group) == EINVAL); /* no device */
+	CHECK(!bind_to(id, NULL, 7475));
+	CHECK(join(id, &to, sizeof(to), 2, &group) == EINVAL); /* no such flag */
+	CHECK(!join(id, &to, sizeof(to), 0, &group));
+	e = event_of(12);
+	CHECK(e.uid == 79 && e.id == group && e.param.ud.qp_num == 0xffffff);
+	CHECK(e.param.ud.qkey == 0x01234567 && e.param.ud.ah_attr.is_global);
+	if (infiniband)
+		CHECK(e.param.ud.ah_attr.dlid >= 0xc000 &&
+		      !memcmp(e.param.ud.ah_attr.grh.dgid, of_udp, 16));
+	else
+		CHECK(!e.param.ud.ah_attr.dlid && e.param.ud.ah_attr.grh.dgid[12] == 239);
+	/* One id may leave while another stays. */
+	other = id_make(RDMA_PS_UDP);
+	CHECK(!bind_to(other, NULL, 7476) && !join(other, &to, sizeof(to), 0, &second));
+	(void)event_of(12);
+	CHECK(second != group && leave(group) == 1);
+	id_end(id);
+	id_end(other);
+	if (!infiniband)
+		return;
+	/* The subnet administration names a group, and one may leave before it has. */
+	id = id_make(RDMA_PS_UDP);
+	CHECK(!bind_to(id, NULL, 7475) && !join(id, &any, sizeof(any), 0, &group));
+	e = event_of(12);
+	CHECK(e.param.ud.ah_attr.grh.dgid[2] == 0xa0 && e.param.ud.ah_attr.grh.dgid[3] == 0x1b);
+	CHECK(leave(group) == 1);
+	CHECK(!join(id, &any, sizeof(any), 0, &group));
+	(void)leave(group);
+	id_end(id);
+	/* A group of IP over InfiniBand has the broadcast group's Q_Key. */
+	id = id_make(RDMA_PS_IPOIB);
+	CHECK(!bind_to(id, NULL, 7475) && !join(id, &to, sizeof(to), 0, &group));
+	e = event_of(12);
+	CHECK(e.param.ud.qkey == 0x0b1b && !memcmp(e.param.ud.ah_attr.grh.dgid, of_ip, 16));
+	id_end(id);
+}
+
+static bool is_infiniband(void)
+{
+	struct path p;
+	const uint32_t id = route_make(&p);
+	const uint8_t *record = (const uint8_t *)p.record.path_rec;
+
+	id_end(id);
+	return record[40] || record[41]; /* a DLID */
+}
+
 /* A child goes on with its parent's file; a file that is closed takes its ids along. */
 static void test_fork(void)
 {
@@ -346,17 +548,41 @@ static void test_fork(void)
 	close(second);
 }
 
+static void member(void)
+{
+	const struct sockaddr_in to = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = inet_addr("239.1.2.3")};
+	const uint32_t id = id_make(RDMA_PS_UDP);
+	struct rdma_ucm_event_resp e;
+	uint32_t group;
+
+	CHECK(!bind_to(id, NULL, 7475) && !join(id, &to, sizeof(to), 0, &group));
+	(void)event_of(12);
+	puts("joined");
+	fflush(stdout);
+	CHECK(!event_get(&e));
+	CHECK(e.event == 13 && e.uid == 79 && e.id == group && (int)e.status == -ENETRESET);
+	CHECK(leave(group) == 2);
+}
+
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2);
+	CHECK(argc == 2 || (argc == 3 && !strcmp(argv[2], "member")));
 	here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(argv[1])};
 	file = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
 	CHECK(file >= 0);
+	if (argc == 3) {
+		member();
+		return 0;
+	}
 	test_file();
 	test_ids();
 	test_binding();
 	test_events();
 	test_queries();
+	test_paths();
+	test_ece();
+	test_groups(is_infiniband());
 	test_fork();
 	return 0;
 }

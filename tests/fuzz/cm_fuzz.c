@@ -11,15 +11,17 @@
 #include <unistd.h>
 
 #include "fabric/daemon/cm/id.h"
+#include "fabric/daemon/sa/sa.h"
 #include "fuzz.h"
 #include "test_mad.h"
 
 #define FILES	 3u
 #define MOST_OPS 96u
 
-enum op { OP_CALL, OP_CALL_AGAIN, OP_MESSAGE, OP_RUN, OP_CLOSE, OP_COUNT };
+enum op { OP_CALL, OP_CALL_AGAIN, OP_MESSAGE, OP_RUN, OP_CLOSE, OP_LINK, OP_COUNT };
 
 static struct test_mad m;
+static struct sa sa;
 static struct cm cm;
 static uint64_t tokens[FILES];
 static int fds[FILES];
@@ -38,6 +40,9 @@ static void everything_open(void)
 {
 	test_mad_open(&m);
 	test_net_raise(&m.t);
+	net_set_sm(&m.t.net, m.t.h1, 4, 0);
+	net_set_sm(&m.t.net, m.t.h2, 4, 0);
+	MUST(!sa_open(&sa, &m.mad, m.t.h2));
 	cm_open(&cm, &m.mad);
 	cm.random = 7;
 	files_open();
@@ -48,9 +53,14 @@ static void everything_close(void)
 	for (uint32_t i = 0; i < FILES; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	test_mad_run(&m, 100);
+	test_mad_run(&m, 5000);
 	MUST(!cm.nfiles && !cm_id_next(&cm, 0));
+	/* All that was asked for is answered, and the ports have left their groups. */
+	MUST(!cm.sa_requests);
+	for (const struct sa_group *g = sa.groups; g; g = g->next)
+		MUST(!g->nmembers);
 	cm_close(&cm);
+	sa_close(&sa);
 	MUST(!cm.nearly && !m.mad.queued);
 	MUST(!m.loop.ntimers);
 	test_mad_close(&m);
@@ -77,6 +87,7 @@ static const struct {
 	[RDMA_USER_CM_CMD_DESTROY_ID] = {8, 0, 0},
 	[RDMA_USER_CM_CMD_BIND_IP] = {36, 8, 0},
 	[RDMA_USER_CM_CMD_RESOLVE_IP] = {56, 28, 0},
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = {0, 0, 0},
 	[RDMA_USER_CM_CMD_QUERY_ROUTE] = {8, 0, 0},
 	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = {8, 0, 0},
 	[RDMA_USER_CM_CMD_SET_OPTION] = {8, 0, 0},
@@ -136,6 +147,10 @@ static void op_call(struct input *in)
 
 		c.bytes[at] = in_u8(in);
 	}
+	/* Nobody has a file that is closed, though the daemon may not know that yet. */
+	for (uint32_t i = 0; i < FILES; i++)
+		if (fds[i] < 0 && c.token == tokens[i])
+			return;
 	if (!cm_call(&cm, &c, &reply))
 		MUST(reply.length <= sizeof(reply.bytes));
 }
@@ -203,6 +218,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case OP_RUN:
 			test_mad_run(&m, in_u16(&in) % 20000);
 			break;
+		case OP_LINK:
+			net_reregister(&m.t.net, in_u8(&in) & 1 ? m.t.h1 : m.t.h2);
+			break;
 		default: {
 			const uint8_t i = in_u8(&in);
 
@@ -268,6 +286,7 @@ static void put_life(struct seed *s, uint32_t space)
 	put_u8(s, 0);
 	put_call(s, 0, 1, RDMA_USER_CM_CMD_RESOLVE_ROUTE);
 	put_u8(s, 0);
+	put_run(s, 1);
 	put_call(s, 0, 1, RDMA_USER_CM_CMD_CONNECT);
 	put_u8(s, 20);
 	put_u8(s, 0);
@@ -292,8 +311,33 @@ static void put_life(struct seed *s, uint32_t space)
 	put_run(s, 19999);
 }
 
+/* Two ids of a host join a group; one leaves, and then the link is another. */
+static void put_groups(struct seed *s)
+{
+	for (uint32_t id = 0; id < 2; id++) {
+		put_create(s, 0, 1);
+		put_call(s, 0, id, RDMA_USER_CM_CMD_BIND_IP);
+		put_where(s, id, 0);
+		put_u8(s, 0);
+		put_call(s, 0, id, RDMA_USER_CM_CMD_JOIN_IP_MCAST);
+		put_where(s, 0, 5);
+		put_u8(s, 0);
+		put_run(s, 10);
+	}
+	put_call(s, 0, 0, RDMA_USER_CM_CMD_LEAVE_MCAST);
+	put_u8(s, 0);
+	put_run(s, 10);
+	put_u8(s, OP_LINK);
+	put_u8(s, 1);
+	put_run(s, 10);
+	put_call(s, 0, 0, RDMA_USER_CM_CMD_GET_EVENT);
+	put_u8(s, 0);
+}
+
 void target_seeds(struct seed *s)
 {
+	put_groups(s);
+	put_end(s, "groups");
 	put_life(s, 0);
 	put_end(s, "connection");
 	put_life(s, 1);

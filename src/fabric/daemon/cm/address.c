@@ -115,6 +115,11 @@ uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BY
 	}
 }
 
+bool cm_address_is_multicast(const struct cm_address *a)
+{
+	return a->family == AF_INET ? (a->ip[12] & 0xf0) == 0xe0 : a->ip[0] == 0xff;
+}
+
 bool cm_address_equal(const struct cm_address *a, const struct cm_address *b)
 {
 	return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip));
@@ -419,8 +424,7 @@ undo:
 	return ret;
 }
 
-/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
-static union ib_gid gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
+union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
 {
 	const struct subnet *s = cm_subnet(c);
 	union ib_gid found = {.half = {0, 0}};
@@ -505,7 +509,7 @@ union ib_gid cm_port_gid(const struct cm_id *id)
 	struct subnet_gid_entry e = {0};
 
 	if (cm_subnet(id->cm)->ports[id->row].ethernet)
-		return gid_of_address(id->cm, id->row, &id->src);
+		return cm_gid_of_address(id->cm, id->row, &id->src);
 	(void)subnet_gid(cm_subnet(id->cm), id->row, 0, &e);
 	return e.gid;
 }
@@ -567,75 +571,4 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 	id->state = CM_ADDR_IS_RESOLVED;
 	cm_event_tell(id, CM_ADDR_RESOLVED, 0);
 	return 0;
-}
-
-/* ---- paths ---- */
-
-#define LIFE_ROCE 18u /* of 4.096 us << n, as Linux 6.1 takes it */
-#define HOPS_ROCE 64u
-
-static uint8_t rate_of(const struct subnet_port *p)
-{
-	/* Rates of PathRecord in 0.1 Gb/s, by their codes. */
-	static const struct {
-		uint8_t code;
-		uint32_t tenths;
-	} rates[] = {{2, 25},	 {5, 50},    {3, 100},	 {6, 200},   {4, 300},	 {7, 400},
-		     {8, 600},	 {9, 800},   {10, 1200}, {11, 140},  {12, 560},	 {13, 1120},
-		     {14, 1680}, {15, 250},  {16, 1000}, {17, 2000}, {18, 3000}, {19, 280},
-		     {20, 500},	 {21, 4000}, {22, 6000}};
-	const uint64_t tenths = subnet_port_bytes_per_second(p) * 8 / 100000000u;
-	uint8_t code = 2;
-
-	for (size_t i = 0, best = 0; i < array_size(rates); i++)
-		if (rates[i].tenths <= tenths && rates[i].tenths >= best) {
-			best = rates[i].tenths;
-			code = rates[i].code;
-		}
-	return code;
-}
-
-static uint8_t mtu_of(const struct subnet_port *p)
-{
-	const uint32_t mtu = atomic_load_explicit(&p->mtu, memory_order_relaxed);
-
-	return (uint8_t)(mtu ? mtu : IB_MTU_4096);
-}
-
-bool cm_path_find(struct cm_id *id)
-{
-	const struct subnet *s = cm_subnet(id->cm);
-	const struct subnet_port *from, *to;
-	struct subnet_gid_entry e;
-
-	if (id->peer_row == SUBNET_NONE)
-		return false;
-	from = &s->ports[id->row];
-	to = &s->ports[id->peer_row];
-
-	if (!subnet_port_active(s, id->row) || !subnet_port_active(s, id->peer_row))
-		return false;
-	id->path = (struct cm_path){
-		.there = true,
-		.pkey = SUBNET_PKEY_DEFAULT,
-		.mtu = mtu_of(from) < mtu_of(to) ? mtu_of(from) : mtu_of(to),
-		.rate = rate_of(from),
-		.life = LIFE_ROCE,
-		.traffic_class = id->tos,
-	};
-	if (from->ethernet) {
-		id->path.sgid = gid_of_address(id->cm, id->row, &id->src);
-		id->path.dgid = gid_of_address(id->cm, id->peer_row, &id->dst);
-		id->path.hop_limit = HOPS_ROCE;
-		return true;
-	}
-	id->path.slid = (uint16_t)atomic_load_explicit(&from->lid, memory_order_relaxed);
-	id->path.dlid = (uint16_t)atomic_load_explicit(&to->lid, memory_order_relaxed);
-	id->path.sl = (uint8_t)atomic_load_explicit(&from->sm_sl, memory_order_relaxed);
-	if (subnet_gid(s, id->row, 0, &e))
-		id->path.sgid = e.gid;
-	if (subnet_gid(s, id->peer_row, 0, &e))
-		id->path.dgid = e.gid;
-	return id->path.dlid &&
-	       subnet_route(s, id->row, id->path.dlid, id->peer_row) == SUBNET_ARRIVES;
 }

@@ -12,6 +12,8 @@
 struct cm_early;
 struct cm_file;
 struct cm_id;
+struct cm_sa_port;
+struct cm_sa_request;
 
 #define CM_IDS 65536u /* librdmacm finds its ids by tables of so many */
 
@@ -26,6 +28,11 @@ struct cm {
 	uint64_t next_tid;
 	struct cm_early *early; /* requests for services that nobody offers yet */
 	uint32_t nearly;
+	struct cm_sa_port *sa_ports;
+	struct cm_sa_request *sa_requests; /* those that are under way */
+	uint32_t next_sa_number;
+	struct net_listener listener;
+	struct loop_work groups_lost;
 	uint32_t next_group;
 	uint32_t generation; /* of ids, in the numbers of connections */
 	uint32_t random;     /* state of a small generator: PSNs, ports */

@@ -192,17 +192,7 @@ static int call_resolve_route(const struct call *call)
 	struct cm_id *id;
 	int ret = id_get_bound(call, c.id, &id);
 
-	if (ret)
-		return ret;
-	if (id->state != CM_ADDR_IS_RESOLVED)
-		return -EINVAL;
-	if (cm_path_find(id)) {
-		id->state = CM_ROUTE_IS_RESOLVED;
-		cm_event_tell(id, CM_ROUTE_RESOLVED, 0);
-	} else {
-		cm_event_tell(id, CM_ROUTE_ERROR, -ETIMEDOUT);
-	}
-	return 0;
+	return ret ? ret : cm_route_resolve(id, c.timeout_ms);
 }
 
 static int call_query_route(const struct call *call)
@@ -274,7 +264,6 @@ static int call_accept(const struct call *call)
 	uint64_t uid;
 	int ret;
 
-	id->ece = c.ece;
 	if (call->m->in < offsetof(struct rdma_ucm_accept, ece))
 		return -EINVAL;
 	ret = id_get_bound(call, c.id, &id);
@@ -285,6 +274,7 @@ static int call_accept(const struct call *call)
 	/* From now on the program hears of the id. */
 	uid = id->uid;
 	id->uid = c.uid;
+	id->ece = c.ece;
 	ret = cm_accept(id, &c.conn_param);
 	if (ret) {
 		id->uid = uid;
@@ -342,14 +332,14 @@ static int call_notify(const struct call *call)
 /* ---- groups ---- */
 
 static int group_join(const struct call *call, uint32_t number, const struct cm_address *a,
-		      uint64_t uid)
+		      uint64_t uid, bool sends_only)
 {
 	struct rdma_ucm_create_id_resp r;
 	struct cm_id *id;
 	int ret = id_get_bound(call, number, &id);
 
 	if (!ret)
-		ret = cm_join(id, a, uid, &r.id);
+		ret = cm_join(id, a, uid, sends_only, &r.id);
 	return ret ? ret : answer_give(call, &r, sizeof(r));
 }
 
@@ -360,7 +350,7 @@ static int call_join_ip(const struct call *call)
 
 	if (cm_address_read(&c.addr, sizeof(c.addr), &a))
 		return -EINVAL;
-	return group_join(call, c.id, &a, c.uid);
+	return group_join(call, c.id, &a, c.uid, false);
 }
 
 static int call_join(const struct call *call)
@@ -371,7 +361,8 @@ static int call_join(const struct call *call)
 	if (!c.addr_size || c.addr_size > sizeof(c.addr) ||
 	    c.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED || cm_address_read(&c.addr, c.addr_size, &a))
 		return -EINVAL;
-	return group_join(call, c.id, &a, c.uid);
+	return group_join(call, c.id, &a, c.uid,
+			  c.join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
 }
 
 static int call_leave(const struct call *call)
@@ -454,6 +445,24 @@ static int option_of_id(const struct call *call, struct cm_id *id,
 	return ret;
 }
 
+/* Of the paths that the program knows (by ibacm), the one for all purposes. */
+static int option_path(const struct call *call, struct cm_id *id,
+		       const struct rdma_ucm_set_option *c)
+{
+	struct ib_path_rec_data path;
+
+	if (!c->optlen || c->optlen % sizeof(path) || call->m->in < sizeof(*c) + c->optlen)
+		return -EINVAL;
+	for (uint32_t at = 0; at < c->optlen; at += sizeof(path)) {
+		memcpy(&path, call->m->bytes + sizeof(*c) + at, sizeof(path));
+		if (path.flags != CM_PATH_FLAGS)
+			continue;
+		return id->row == SUBNET_NONE ? -EINVAL
+					      : cm_path_set(id, (const uint8_t *)path.path_rec);
+	}
+	return -EINVAL;
+}
+
 static int call_set_option(const struct call *call)
 {
 	const struct rdma_ucm_set_option c = COMMAND_OF(call, rdma_ucm_set_option);
@@ -462,7 +471,14 @@ static int call_set_option(const struct call *call)
 
 	if (ret)
 		return ret;
-	return c.level == RDMA_OPTION_ID ? option_of_id(call, id, &c) : -ENOSYS;
+	switch (c.level) {
+	case RDMA_OPTION_ID:
+		return option_of_id(call, id, &c);
+	case RDMA_OPTION_IB:
+		return c.optname == RDMA_OPTION_IB_PATH ? option_path(call, id, &c) : -ENOSYS;
+	default:
+		return -ENOSYS;
+	}
 }
 
 /* ---- the table ---- */

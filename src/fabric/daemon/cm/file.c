@@ -29,6 +29,7 @@ void cm_id_end(struct cm_id *id)
 	cm_connection_end(id);
 	while (id->groups)
 		cm_leave(id->groups);
+	cm_sa_forget(c, &id->path_request);
 	loop_timer_cancel(c->mad->loop, &id->timer);
 	listener_forget(id);
 	cm_id_free(id);
@@ -131,6 +132,7 @@ void cm_open(struct cm *c, struct mad_fabric *mad)
 	    !c->random)
 		c->random = 0x5ca1ab1e;
 	mad_port_agent(mad, MAD_CLASS_CM, &c->agent);
+	cm_groups_open(c);
 }
 
 void cm_close(struct cm *c)
@@ -138,6 +140,8 @@ void cm_close(struct cm *c)
 	while (c->files)
 		file_end(c->files);
 	cm_early_drop(c);
+	cm_groups_close(c);
+	cm_sa_close(c);
 	free(c->ids);
 	c->ids = NULL;
 }

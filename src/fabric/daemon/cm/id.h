@@ -3,10 +3,12 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <rdma/ib_user_sa.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "fabric/daemon/cm/cm.h"
 #include "prm/cm.h"
+#include "prm/sa.h"
 
 /* Events as librdmacm knows them. */
 enum cm_event_type {
@@ -72,13 +74,30 @@ struct cm_address {
 	uint16_t pkey;
 };
 
+/* A question to the subnet administration. */
+struct cm_sa_request {
+	struct cm_sa_request *next;
+	uint32_t number; /* 0: none is under way */
+	/* Hears the answer once: 0 with the record, -ETIMEDOUT, or -EINVAL: it was refused. */
+	void (*done)(struct cm_sa_request *r, int status, const uint8_t *record);
+};
+
 /* A group that an id has joined. */
 struct cm_group {
 	struct cm_group *next;
-	struct cm_id *id;
+	struct cm_id *id; /* NULL: the program has left before the answer to the request */
+	struct cm *cm;
+	uint32_t row;
 	uint32_t number;
 	uint64_t uid;
 	uint32_t events_taken;
+	/* InfiniBand. */
+	struct cm_sa_request request;
+	uint8_t record[MCM_BYTES]; /* of the membership that is wanted */
+	uint64_t mask;
+	bool member; /* the subnet administration has been asked to add the port */
+	bool lost;   /* the port's link or its subnet manager has changed since */
+	bool told_lost;
 };
 
 struct cm_event {
@@ -105,6 +124,7 @@ struct cm_file {
 /* A path to the peer, as far as connections need it. */
 struct cm_path {
 	bool there;
+	bool group; /* it leads to a group, whose packets have a GRH */
 	union ib_gid sgid, dgid;
 	uint16_t slid, dlid, pkey;
 	uint8_t mtu, rate, life, sl, hop_limit, traffic_class;
@@ -128,7 +148,9 @@ struct cm_id {
 	bool requested;	 /* a request made it, and its port is its listener's */
 	int32_t backlog; /* how many more requests may wait */
 	struct cm_path path;
+	struct cm_sa_request path_request;
 	struct cm_group *groups;
+	struct rdma_ucm_ece ece; /* options of an enhanced connection that the program offers */
 	uint8_t tos, ack_timeout;
 	bool ack_timeout_given;
 
@@ -150,7 +172,6 @@ struct cm_id {
 static inline const struct subnet *cm_subnet(const struct cm *c)
 {
 	return c->mad->net->subnet;
-	struct rdma_ucm_ece ece; /* options of an enhanced connection that the program offers */
 }
 
 /* ---- id.c ---- */
@@ -200,6 +221,7 @@ int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out) m
 /* Writes it; returns how many bytes it has. */
 uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES]);
 bool cm_address_is_any(const struct cm_address *a);
+bool cm_address_is_multicast(const struct cm_address *a);
 /* Are both of one family, and the same but for their ports? */
 bool cm_address_equal(const struct cm_address *a, const struct cm_address *b);
 /* The port of the fabric that an address of a program of that host means; SUBNET_NONE: there is none.
@@ -219,21 +241,56 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged) must_
  * result by an event.  0 or a negative errno. */
 int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst,
 	       bool privileged) must_check;
-/* Finds the path between the id's ports; false: there is none. */
-bool cm_path_find(struct cm_id *id) must_check;
-
+/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
+union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a);
 /* The GID of the id's port that matches its address. */
 union ib_gid cm_port_gid(const struct cm_id *id);
 
+/* ---- route.c ---- */
+
+/* What a path says that is for MADs and data of both directions. */
+#define CM_PATH_FLAGS (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
+
+/* Finds the path, as rdma_resolve_route does: an event says what came of it.  0 or a negative errno. */
+int cm_route_resolve(struct cm_id *id, uint32_t timeout_ms) must_check;
+/* Takes the path record of a program. */
+int cm_path_set(struct cm_id *id, const uint8_t *record) must_check;
+/* Writes the id's path as a path record. */
+void cm_path_write(const struct cm_id *id, uint8_t record[PR_BYTES]);
+
+/* ---- sa_client.c ---- */
+
+struct cm_sa_ask {
+	uint8_t method; /* MAD_GET, MAD_SET or MAD_DELETE */
+	uint16_t attribute;
+	uint64_t mask;
+	const uint8_t *record;
+	uint32_t bytes;
+	uint32_t timeout_ms, retries;
+};
+
+/*
+ * Asks the subnet administration of that port.  r->done hears the answer; r NULL: nobody wants it.
+ * 0; -EAGAIN: the port has no subnet manager; -ENOMEM.
+ */
+int cm_sa_send(struct cm *c, struct cm_sa_request *r, uint32_t row,
+	       const struct cm_sa_ask *ask) must_check;
+/* Is its answer awaited? */
+bool cm_sa_waits(const struct cm_sa_request *r);
+/* r->done hears nothing more; does nothing if nothing is under way. */
+void cm_sa_forget(struct cm *c, struct cm_sa_request *r);
+void cm_sa_close(struct cm *c);
+
 /* ---- multicast.c ---- */
 
-bool cm_address_is_multicast(const struct cm_address *a);
 struct cm_group *cm_group_find(const struct cm *c, uint32_t number);
 /* Joins, as rdma_join_multicast does: an event says what came of it.  0 or a negative errno. */
-int cm_join(struct cm_id *id, const struct cm_address *a, uint64_t uid,
+int cm_join(struct cm_id *id, const struct cm_address *a, uint64_t uid, bool sends_only,
 	    uint32_t *number) must_check;
 /* The caller has dropped the events of the group. */
 void cm_leave(struct cm_group *g);
+void cm_groups_open(struct cm *c);
+void cm_groups_close(struct cm *c);
 
 /* ---- message.c ---- */
 

@@ -8,7 +8,6 @@
 #include "prm/sa.h"
 
 #define NO_DEVICE_INDEX UINT32_MAX
-#define PATH_FLAGS	0x13u /* for MADs, primary, both directions (rdma/ib_user_sa.h) */
 
 static const struct subnet_port *port_of(const struct cm_id *id)
 {
@@ -74,41 +73,16 @@ static int query_addresses(struct cm_id *id, bool gids, struct msg_cm_call_reply
 
 /* ---- paths ---- */
 
-static void path_record_write(const struct cm_id *id, uint8_t record[PR_BYTES])
-{
-	const struct cm_path *p = &id->path;
-
-	memset(record, 0, PR_BYTES);
-	prm_set(record, PR_SERVICE_ID, (uint64_t)id->space << 16 | id->dst.port);
-	memcpy(record + PR_AT_DGID, &p->dgid, 16);
-	memcpy(record + PR_AT_SGID, &p->sgid, 16);
-	prm_set(record, PR_DLID, p->dlid);
-	prm_set(record, PR_SLID, p->slid);
-	prm_set(record, PR_FLOW, p->flow_label);
-	prm_set(record, PR_HOP_LIMIT, p->hop_limit);
-	prm_set(record, PR_CLASS, p->traffic_class);
-	prm_set(record, PR_REVERSIBLE, 1);
-	prm_set(record, PR_NUMBER, 1);
-	prm_set(record, PR_PKEY, p->pkey);
-	prm_set(record, PR_SL, p->sl);
-	prm_set(record, PR_MTU_SEL, SA_EXACTLY);
-	prm_set(record, PR_MTU, p->mtu);
-	prm_set(record, PR_RATE_SEL, SA_EXACTLY);
-	prm_set(record, PR_RATE, p->rate);
-	prm_set(record, PR_LIFE_SEL, SA_EXACTLY);
-	prm_set(record, PR_LIFE, p->life);
-}
-
 static int query_path(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *reply)
 {
 	struct rdma_ucm_query_path_resp head = {.num_paths = id->path.there};
-	struct ib_path_rec_data data = {.flags = PATH_FLAGS};
+	struct ib_path_rec_data data = {.flags = CM_PATH_FLAGS};
 
 	memcpy(reply->bytes, &head, sizeof(head));
 	reply->length = sizeof(head);
 	if (!id->path.there || room < sizeof(head) + sizeof(data))
 		return 0;
-	path_record_write(id, (void *)data.path_rec);
+	cm_path_write(id, (void *)data.path_rec);
 	memcpy(reply->bytes + sizeof(head), &data, sizeof(data));
 	reply->length += (uint32_t)sizeof(data);
 	return 0;
@@ -199,7 +173,7 @@ void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
 	out->sl = p->sl;
 	out->dlid = p->dlid;
 	out->static_rate = p->rate;
-	out->is_global = port_of(id)->ethernet || p->hop_limit > 1;
+	out->is_global = port_of(id)->ethernet || p->hop_limit > 1 || p->group;
 	if (!out->is_global)
 		return;
 	memcpy(out->grh.dgid, &p->dgid, 16);
