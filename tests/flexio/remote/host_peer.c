@@ -149,7 +149,8 @@ void peer_down(struct peer *p)
 	int status;
 
 	fclose(p->to);
-	CHECK(waitpid(p->pid, &status, 0) == p->pid && !status);
+	CHECK(waitpid(p->pid, &status, 0) == p->pid);
+	CHECK_SAY(!status, "0x%x", status);
 	fclose(p->from);
 }
 
@@ -157,7 +158,8 @@ void peer_gone(struct peer *p)
 {
 	int status;
 
-	CHECK(waitpid(p->pid, &status, 0) == p->pid && WIFSIGNALED(status));
+	CHECK(waitpid(p->pid, &status, 0) == p->pid);
+	CHECK_SAY(WIFSIGNALED(status), "0x%x", status);
 	fclose(p->to);
 	fclose(p->from);
 }
