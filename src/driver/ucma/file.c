@@ -21,9 +21,18 @@
 #include "fabric/client/link.h"
 #include "usermem/usermem.h"
 
+/* Who opened a file.  The kernel refuses commands of others, as it refuses a child of fork: it compares
+ * the credentials, which each process has a copy of (ib_safe_file_access). */
+struct ucma_opener {
+	pid_t pid;
+	uid_t uid, euid;
+	gid_t gid, egid;
+};
+
 struct ucma_file {
 	struct cdev_file cdev;
 	uint64_t token;
+	struct ucma_opener opener;
 };
 
 static const struct cdev_ops ucma_ops;
@@ -31,6 +40,19 @@ static const struct cdev_ops ucma_ops;
 static struct ucma_file *ucma_file_of(struct cdev_file *f)
 {
 	return container_of(f, struct ucma_file, cdev);
+}
+
+static struct ucma_opener opener_self(void)
+{
+	return (struct ucma_opener){getpid(), getuid(), geteuid(), getgid(), getegid()};
+}
+
+static bool opener_is_self(const struct ucma_opener *o)
+{
+	const struct ucma_opener self = opener_self();
+
+	return o->pid == self.pid && o->uid == self.uid && o->euid == self.euid &&
+	       o->gid == self.gid && o->egid == self.egid;
 }
 
 /* ---- requests to the daemon ---- */
@@ -285,6 +307,8 @@ static ssize_t ucma_write(struct cdev_file *f, int fd, const void *buf, size_t c
 	struct ucma_call c = {.file = ucma_file_of(f), .fd = fd};
 	int ret;
 
+	if (!opener_is_self(&c.file->opener))
+		return -EACCES;
 	if (count < sizeof(c.head))
 		return -EINVAL;
 	if (user_load(&c.head, buf, sizeof(c.head)))
@@ -369,6 +393,7 @@ int ucma_file_open(const char *name, int flags)
 	if (!f)
 		return -ENOMEM;
 	user_guard();
+	f->opener = opener_self();
 	cdev_file_init(&f->cdev, &ucma_ops);
 	fd = ucma_socket(&f->token);
 	if (fd >= 0)
