@@ -379,15 +379,18 @@ static struct cm_id *id_of(const struct cm *c, const struct mad_packet *p)
 		       : NULL;
 }
 
-/* Refuses a request of which no id knows. */
-static void request_refuse(struct cm *c, const struct mad_packet *p, uint16_t reason)
+/* Refuses a message that no id takes. */
+static void message_refuse(struct cm *c, const struct mad_packet *p, uint16_t reason)
 {
+	const bool req = mad_get16(p->mad, MAD_AT_ATTRIBUTE) == CM_REQ;
 	uint8_t mad[MAD_BYTES] = {0};
 
 	memcpy(mad, p->mad, MAD_HEADER_BYTES);
 	mad_put16(mad, MAD_AT_ATTRIBUTE, CM_REJ);
+	if (!req)
+		prm_set(mad, CM_LOCAL_ID, prm_get32(p->mad, CM_REMOTE_ID));
 	prm_set(mad, CM_REMOTE_ID, prm_get32(p->mad, CM_LOCAL_ID));
-	prm_set(mad, REJ_WHAT, CM_ANSWERS_REQ);
+	prm_set(mad, REJ_WHAT, req ? CM_ANSWERS_REQ : CM_ANSWERS_REP);
 	prm_set(mad, REJ_REASON, reason);
 	cm_message_answer(c, p, mad);
 }
@@ -467,6 +470,19 @@ static void mra_send(struct cm_id *id, enum cm_answered what)
 	cm_message_send(id, mad);
 }
 
+/* The peer has made another connection with a queue pair that one of ours still is with: both are refused. */
+static bool message_is_stale(struct cm *c, const struct mad_packet *p, uint64_t guid, uint32_t qpn)
+{
+	struct cm_id *id = cm_id_stale(c, net_end_port(c->mad->net, p->row), guid, qpn);
+
+	if (!id)
+		return false;
+	message_refuse(c, p, CM_REJECT_STALE);
+	if (id->connection == CONN_ESTABLISHED)
+		dreq_send(id);
+	return true;
+}
+
 void cm_take_req(struct cm *c, const struct mad_packet *p, bool early)
 {
 	const uint64_t service = prm_get(p->mad, REQ_SERVICE_ID);
@@ -481,13 +497,15 @@ void cm_take_req(struct cm *c, const struct mad_packet *p, bool early)
 			mra_send(id, CM_ANSWERS_REQ);
 		return;
 	}
+	if (message_is_stale(c, p, prm_get(p->mad, REQ_CA_GUID), prm_get32(p->mad, REQ_QPN)))
+		return;
 	if (!cm_head_read(p->mad + REQ_AT_PRIVATE, (uint16_t)(service & CM_PORT_MASK), &src, &dst))
 		src = dst = (struct cm_address){0};
 	listener = cm_listener_find(c, p, service, &dst, &served);
 	if (!served && early && cm_early_keep(c, p))
 		return;
 	if (!listener) {
-		request_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
+		message_refuse(c, p, served ? CM_REJECT_CONSUMER : CM_REJECT_NO_SERVICE);
 		return;
 	}
 	/* The peer asks again, and then there may be room. */
@@ -513,6 +531,8 @@ static void take_rep(struct cm_id *id, const struct mad_packet *p)
 	if (id->connection == CONN_REP_RECEIVED)
 		mra_send(id, CM_ANSWERS_REP);
 	if (id->connection != CONN_REQ_SENT && id->connection != CONN_REQ_WAITS)
+		return;
+	if (message_is_stale(id->cm, p, prm_get(mad, REP_CA_GUID), prm_get32(mad, REP_QPN)))
 		return;
 	cm_repeat_stop(id);
 	id->remote_id = prm_get32(mad, CM_LOCAL_ID);

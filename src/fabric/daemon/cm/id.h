@@ -318,6 +318,9 @@ struct cm_id *cm_listener_find(const struct cm *c, const struct mad_packet *p, u
 			       const struct cm_address *to, bool *service);
 /* The id of a request that has come before. */
 struct cm_id *cm_id_of_request(const struct cm *c, uint64_t guid, uint32_t remote_id);
+/* An id of that port's host whose connection is with that queue pair of that adapter; NULL: there is none.
+ * A peer that makes a connection with it again has forgotten that one. */
+struct cm_id *cm_id_stale(const struct cm *c, uint32_t row, uint64_t guid, uint32_t qpn);
 /* Fills an id with what it has by any request to the listener. */
 void cm_requested_begin(struct cm_id *id, const struct mad_packet *p, const struct cm_id *listener,
 			uint64_t guid);

@@ -49,6 +49,19 @@ struct cm_id *cm_id_of_request(const struct cm *c, uint64_t guid, uint32_t remot
 	return NULL;
 }
 
+struct cm_id *cm_id_stale(const struct cm *c, uint32_t row, uint64_t guid, uint32_t qpn)
+{
+	const struct subnet *s = cm_subnet(c);
+	const uint32_t host = subnet_node_of(s, row)->host;
+
+	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+		if (id->connection >= CONN_REQ_RECEIVED && id->connection <= CONN_ESTABLISHED &&
+		    id->qp_type != IB_QPT_UD && id->remote_qpn == qpn && id->remote_guid == guid &&
+		    id->file->host == host)
+			return id;
+	return NULL;
+}
+
 void cm_ends_set(struct cm_id *id, const struct cm_id *listener, const struct cm_address *own,
 		 const struct cm_address *peer)
 {
