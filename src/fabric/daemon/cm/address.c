@@ -47,7 +47,7 @@ static void address_read_ib(const struct sockaddr_ib *ib, struct cm_address *out
 	out->port = (uint16_t)(out->sid & out->sid_mask);
 }
 
-int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out)
+int cm_address_read(const void *sockaddr, size_t room, struct cm_address *out)
 {
 	struct sockaddr_in6 in6 = {0};
 	struct sockaddr_in in = {0};
@@ -55,29 +55,29 @@ int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out)
 	sa_family_t family;
 
 	*out = (struct cm_address){0};
-	if (size < sizeof(family))
+	if (room < sizeof(family))
 		return -EINVAL;
 	memcpy(&family, sockaddr, sizeof(family));
-	if (family == AF_INET && size >= sizeof(in)) {
+	if (family == AF_INET && room >= sizeof(in)) {
 		memcpy(&in, sockaddr, sizeof(in));
 		memcpy(out->ip + 12, &in.sin_addr, 4);
 		out->port = ntohs(in.sin_port);
-	} else if (family == AF_INET6 && size >= sizeof(in6)) {
+	} else if (family == AF_INET6 && room >= sizeof(in6)) {
 		memcpy(&in6, sockaddr, sizeof(in6));
 		memcpy(out->ip, &in6.sin6_addr, 16);
 		out->port = ntohs(in6.sin6_port);
 		out->flow = in6.sin6_flowinfo;
 		out->scope = in6.sin6_scope_id;
-	} else if (family == CM_AF_IB && size >= sizeof(ib)) {
+	} else if (family == CM_AF_IB && room >= sizeof(ib)) {
 		memcpy(&ib, sockaddr, sizeof(ib));
 		address_read_ib(&ib, out);
 	} else {
-		return family == AF_INET || family == AF_INET6 || family == CM_AF_IB
-			       ? -EINVAL
-			       : -EAFNOSUPPORT;
+		return -EINVAL;
 	}
 	out->family = family;
-	return 0;
+	return (int)(family == AF_INET	  ? sizeof(in)
+		     : family == AF_INET6 ? sizeof(in6)
+					  : sizeof(ib));
 }
 
 uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES])
@@ -415,6 +415,7 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 	if (ret)
 		goto undo;
 	service_complete(id, &id->src);
+	id->dst = (struct cm_address){.family = id->src.family};
 	id->state = CM_ADDR_BOUND;
 	return 0;
 

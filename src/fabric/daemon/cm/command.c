@@ -132,9 +132,9 @@ static int call_bind_ip(const struct call *call)
 	const struct rdma_ucm_bind_ip c = COMMAND_OF(call, rdma_ucm_bind_ip);
 	struct cm_address a;
 	struct cm_id *id;
-	int ret = cm_address_read(&c.addr, sizeof(c.addr), &a);
+	int ret;
 
-	if (ret)
+	if (cm_address_read(&c.addr, sizeof(c.addr), &a) < 0)
 		return -EINVAL;
 	ret = id_get(call, c.id, &id);
 	return ret ? ret : cm_bind(id, &a, call->m->privileged);
@@ -147,11 +147,8 @@ static int call_bind(const struct call *call)
 	struct cm_id *id;
 	int ret;
 
-	if (c.reserved || c.addr_size > sizeof(c.addr))
+	if (c.reserved || cm_address_read(&c.addr, sizeof(c.addr), &a) != c.addr_size)
 		return -EINVAL;
-	ret = cm_address_read(&c.addr, c.addr_size, &a);
-	if (ret)
-		return ret;
 	ret = id_get(call, c.id, &id);
 	return ret ? ret : cm_bind(id, &a, call->m->privileged);
 }
@@ -165,8 +162,9 @@ static int call_resolve_ip(const struct call *call)
 
 	if (ret)
 		return ret;
-	if ((c.src_addr.sin6_family && cm_address_read(&c.src_addr, sizeof(c.src_addr), &src)) ||
-	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst))
+	if ((c.src_addr.sin6_family &&
+	     cm_address_read(&c.src_addr, sizeof(c.src_addr), &src) < 0) ||
+	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst) < 0)
 		return -EINVAL;
 	return cm_resolve(id, &src, &dst, call->m->privileged);
 }
@@ -178,9 +176,9 @@ static int call_resolve_addr(const struct call *call)
 	struct cm_id *id;
 	int ret;
 
-	if (c.reserved || c.src_size > sizeof(c.src_addr) || c.dst_size > sizeof(c.dst_addr) ||
-	    (c.src_size && cm_address_read(&c.src_addr, c.src_size, &src)) ||
-	    cm_address_read(&c.dst_addr, c.dst_size, &dst))
+	if (c.reserved ||
+	    (c.src_size && cm_address_read(&c.src_addr, sizeof(c.src_addr), &src) != c.src_size) ||
+	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst) != c.dst_size)
 		return -EINVAL;
 	ret = id_get(call, c.id, &id);
 	return ret ? ret : cm_resolve(id, &src, &dst, call->m->privileged);
@@ -348,7 +346,7 @@ static int call_join_ip(const struct call *call)
 	const struct rdma_ucm_join_ip_mcast c = COMMAND_OF(call, rdma_ucm_join_ip_mcast);
 	struct cm_address a;
 
-	if (cm_address_read(&c.addr, sizeof(c.addr), &a))
+	if (cm_address_read(&c.addr, sizeof(c.addr), &a) < 0)
 		return -EINVAL;
 	return group_join(call, c.id, &a, c.uid, false);
 }
@@ -358,8 +356,8 @@ static int call_join(const struct call *call)
 	const struct rdma_ucm_join_mcast c = COMMAND_OF(call, rdma_ucm_join_mcast);
 	struct cm_address a;
 
-	if (!c.addr_size || c.addr_size > sizeof(c.addr) ||
-	    c.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED || cm_address_read(&c.addr, c.addr_size, &a))
+	if (c.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED ||
+	    cm_address_read(&c.addr, sizeof(c.addr), &a) != c.addr_size)
 		return -EINVAL;
 	return group_join(call, c.id, &a, c.uid,
 			  c.join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);

@@ -216,8 +216,8 @@ void cm_file_tell(struct cm_file *f);
 
 #define CM_SOCKADDR_BYTES 128u
 
-/* Reads a socket address.  0, -EINVAL, or -EAFNOSUPPORT. */
-int cm_address_read(const void *sockaddr, size_t size, struct cm_address *out) must_check;
+/* Reads a socket address that has at most so many bytes.  Returns how many it has, or -EINVAL. */
+int cm_address_read(const void *sockaddr, size_t room, struct cm_address *out) must_check;
 /* Writes it; returns how many bytes it has. */
 uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES]);
 bool cm_address_is_any(const struct cm_address *a);

@@ -5,9 +5,6 @@
 
 #include "base/endian.h"
 #include "fabric/daemon/cm/id.h"
-#include "prm/sa.h"
-
-#define NO_DEVICE_INDEX UINT32_MAX
 
 static const struct subnet_port *port_of(const struct cm_id *id)
 {
@@ -42,9 +39,9 @@ static void device_write(const struct cm_id *id, struct rdma_ucm_query_addr_resp
 {
 	const struct subnet_node *device = device_of(id);
 
-	r->ibdev_index = device ? device->device : NO_DEVICE_INDEX;
 	if (!device)
 		return;
+	r->ibdev_index = device->device;
 	r->node_guid = htobe64(device->guid);
 	r->port_num = (uint8_t)port_of(id)->number;
 	r->pkey = htobe16(id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT);
@@ -138,8 +135,8 @@ int cm_query_route(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *re
 	memcpy(&r.src_addr, address, sizeof(r.src_addr));
 	(void)cm_address_write(&id->dst, address);
 	memcpy(&r.dst_addr, address, sizeof(r.dst_addr));
-	r.ibdev_index = device ? device->device : NO_DEVICE_INDEX;
 	if (device) {
+		r.ibdev_index = device->device;
 		r.node_guid = htobe64(device->guid);
 		r.port_num = (uint8_t)port_of(id)->number;
 		r.num_paths = id->path.there;
@@ -193,6 +190,12 @@ static uint16_t pkey_index(const struct cm_id *id)
 	return 0;
 }
 
+/* Does the id listen, or has it asked for a connection or been asked? */
+static bool has_connection(const struct cm_id *id)
+{
+	return id->state == CM_CONNECT || id->state == CM_DISCONNECT || id->state == CM_LISTEN;
+}
+
 static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT;
@@ -204,7 +207,7 @@ static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 		return;
 	}
 	out->qp_attr_mask |= IB_QP_ACCESS_FLAGS;
-	if (id->connection == CONN_NONE)
+	if (!has_connection(id))
 		return;
 	out->qp_access_flags = IB_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
@@ -239,44 +242,32 @@ static void attr_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 	out->timeout = id->ack_timeout_given ? id->ack_timeout : (uint8_t)(id->path.life + 1);
 }
 
-/* A datagram's queue pair needs no peer. */
-static int attr_of_ud(const struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
-{
-	switch (state) {
-	case IB_QPS_INIT:
-		attr_init(id, out);
-		return 0;
-	case IB_QPS_RTR:
-		out->qp_attr_mask = IB_QP_STATE;
-		return 0;
-	case IB_QPS_RTS:
-		out->qp_attr_mask = IB_QP_STATE | IB_QP_SQ_PSN;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
-
 int cm_qp_attr(struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
 {
 	*out = (struct ib_uverbs_qp_attr){.qp_state = state};
 	if (id->row == SUBNET_NONE)
 		return -EINVAL;
-	if (id->qp_type == IB_QPT_UD)
-		return attr_of_ud(id, state, out);
-	if (state == IB_QPS_INIT) {
+	/* Linux says the same of every state as long as there is no peer, or none is needed. */
+	if (id->qp_type == IB_QPT_UD || !has_connection(id)) {
 		attr_init(id, out);
 		return 0;
 	}
-	if (id->connection < CONN_REQ_RECEIVED || id->connection > CONN_ESTABLISHED)
+	if (id->connection < CONN_REQ_SENT || id->connection > CONN_ESTABLISHED ||
+	    (state != IB_QPS_INIT && id->connection < CONN_REQ_RECEIVED))
 		return -EINVAL;
-	if (state == IB_QPS_RTR)
+	switch (state) {
+	case IB_QPS_INIT:
+		attr_init(id, out);
+		return 0;
+	case IB_QPS_RTR:
 		attr_rtr(id, out);
-	else if (state == IB_QPS_RTS)
+		return 0;
+	case IB_QPS_RTS:
 		attr_rts(id, out);
-	else
+		return 0;
+	default:
 		return -EINVAL;
-	return 0;
+	}
 }
 
 /* ---- what people ask of all ids ---- */
