@@ -185,7 +185,10 @@ static void test_binding(void)
 	CHECK(CALL(BIND, bad, 0) == EINVAL);
 	bad.addr_size = 16;
 	bad.addr.ss_family = AF_UNIX;
-	CHECK(CALL(BIND, bad, 0) == EAFNOSUPPORT);
+	CHECK(CALL(BIND, bad, 0) == EINVAL);
+	bad.addr.ss_family = AF_INET;
+	bad.addr_size = 28;
+	CHECK(CALL(BIND, bad, 0) == EINVAL);
 	CHECK(bind_to(a, "192.0.2.77", 7471) == EADDRNOTAVAIL);
 	CHECK(bind_to(a, "198.18.200.1", 7471) == EADDRNOTAVAIL);
 	CHECK(!bind_to(a, NULL, 7471));
@@ -289,7 +292,7 @@ static void test_events(void)
 	id = id_make(RDMA_PS_TCP);
 	CHECK(!pthread_create(&thread, NULL, event_await, &e));
 	usleep(20000);
-	CHECK(!resolve(id, "198.18.200.1"));
+	CHECK(!resolve(id, "198.18.0.77"));
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(e.id == id && e.event == 1 && (int)e.status == -ETIMEDOUT);
 	id_end(id);
@@ -308,7 +311,7 @@ static void test_queries(void)
 
 	q.id = init.id = id;
 	CHECK(!CALL(QUERY, q, sizeof(a)) && !a.node_guid && !a.port_num);
-	CHECK(a.ibdev_index == UINT32_MAX);
+	CHECK(!a.ibdev_index);
 	q.option = 77;
 	CHECK(CALL(QUERY, q, sizeof(a)) == ENOSYS);
 	q.option = RDMA_USER_CM_QUERY_GID;
@@ -319,13 +322,19 @@ static void test_queries(void)
 	CHECK(!bind_to(id, NULL, 7473));
 	memset(&a, 0xff, sizeof(a));
 	CHECK(!CALL(QUERY, q, 272) && a.node_guid && a.port_num == 1);
-	CHECK(a.src_size == sizeof(here) && !a.dst_size);
-	CHECK(a.ibdev_index == UINT32_MAX); /* there was no room */
+	CHECK(a.src_size == sizeof(here) && a.dst_size == sizeof(here)); /* of all zeroes */
+	CHECK(a.ibdev_index == UINT32_MAX);				 /* there was no room */
 	CHECK(!CALL(INIT_QP_ATTR, init, sizeof(attr)));
 	CHECK(attr.qp_attr_mask == (1 | 8 | 16 | 32) && attr.port_num == 1 &&
 	      !attr.qp_access_flags);
-	init.qp_state = 2;
-	CHECK(CALL(INIT_QP_ATTR, init, sizeof(attr)) == EINVAL); /* nobody is at the other end */
+	init.qp_state = 2; /* of which the same is said, as nobody is at the other end */
+	CHECK(!CALL(INIT_QP_ATTR, init, sizeof(attr)));
+	CHECK(attr.qp_state == 2 && attr.qp_attr_mask == (1 | 8 | 16 | 32));
+	init.qp_state = 7;
+	CHECK(CALL(INIT_QP_ATTR, init, sizeof(attr)) == EINVAL); /* there is no such state */
+	CHECK(!listen_on(id));
+	init.qp_state = 1;
+	CHECK(CALL(INIT_QP_ATTR, init, sizeof(attr)) == EINVAL);
 	id_end(id);
 }
 
@@ -430,11 +439,36 @@ static void test_ece(void)
 	e = event_of(4);
 	CHECK(e.uid == 77 && e.ece.vendor_id == 0xabcdef && e.ece.attr_mod == 0x12345678);
 	a.id = e.id;
+	a.conn_param.qp_num = 0x124;
 	CHECK(!CALL(ACCEPT, a, 0));
 	e = event_of(5);
 	CHECK(e.id == id && e.ece.vendor_id == 0x13579b && e.ece.attr_mod == 0x2468);
 	id_end(id);
 	id_end(a.id);
+	id_end(listener);
+}
+
+/* A queue pair has one connection; here one end of it names the other end's number as its own. */
+static void test_stale(void)
+{
+	const struct rdma_ucm_conn_param valid = {.valid = 1, .qp_num = 0x123};
+	struct rdma_ucm_connect c = {.conn_param = valid};
+	struct rdma_ucm_accept a = {.uid = 78, .conn_param = valid};
+	struct rdma_ucm_event_resp e;
+	const uint32_t listener = id_make(RDMA_PS_TCP);
+	struct path p;
+
+	CHECK(!bind_to(listener, NULL, 7471) && !listen_on(listener));
+	c.id = route_make(&p);
+	CHECK(!CALL(CONNECT, c, 0));
+	e = event_of(4);
+	a.id = e.id;
+	CHECK(!CALL(ACCEPT, a, 0));
+	CHECK(!event_get(&e));
+	CHECK_SAY(e.event == 8 && e.id == a.id && e.status == 10, "event %u status %d", e.event,
+		  (int)e.status);
+	id_end(a.id);
+	id_end(c.id);
 	id_end(listener);
 }
 
@@ -466,8 +500,19 @@ static uint32_t leave(uint32_t group)
 	return r.events_reported;
 }
 
-static void test_groups(bool infiniband)
+static bool is_infiniband(void)
 {
+	struct path p;
+	const uint32_t id = route_make(&p);
+	const uint8_t *record = (const uint8_t *)p.record.path_rec;
+
+	id_end(id);
+	return record[47] <= 1; /* a hop limit: no router is on the way */
+}
+
+static void test_groups(void)
+{
+	const bool infiniband = is_infiniband();
 	static const uint8_t of_udp[16] = {0xff, 0x12, 0x40, 0x01, 0xff, 0xff, 0, 0,
 					   0,	 0,    0,    0,	   0xf,	 1,    2, 3};
 	static const uint8_t of_ip[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0,
@@ -519,17 +564,7 @@ static void test_groups(bool infiniband)
 	id_end(id);
 }
 
-static bool is_infiniband(void)
-{
-	struct path p;
-	const uint32_t id = route_make(&p);
-	const uint8_t *record = (const uint8_t *)p.record.path_rec;
-
-	id_end(id);
-	return record[40] || record[41]; /* a DLID */
-}
-
-/* A child goes on with its parent's file; a file that is closed takes its ids along. */
+/* A child may not use its parent's file, and opens its own; a file that is closed takes its ids along. */
 static void test_fork(void)
 {
 	uint32_t id = id_make(RDMA_PS_TCP);
@@ -538,14 +573,24 @@ static void test_fork(void)
 
 	CHECK(child >= 0 && second >= 0);
 	if (!child) {
-		CHECK(!bind_to(id, NULL, 7474));
+		CHECK(bind_to(id, NULL, 7474) == EACCES);
+		CHECK(write(file, &id, 1) == -1 && errno == EACCES);
+		file = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+		CHECK(file >= 0);
+		CHECK(!bind_to(id_make(RDMA_PS_TCP), NULL, 7474));
 		_exit(0);
 	}
 	CHECK(waitpid(child, &status, 0) == child && !status);
-	CHECK(bind_to(id, NULL, 7474) == EINVAL);
+	CHECK(!bind_to(id, NULL, 7474));
 	id_end(id);
 	(void)id_make_in(second, RDMA_PS_TCP);
 	close(second);
+	if (geteuid())
+		return;
+	/* Nor may somebody else. */
+	CHECK(!setegid(65534));
+	CHECK(bind_to(id, NULL, 7474) == EACCES);
+	CHECK(!setegid(0));
 }
 
 static void member(void)
@@ -565,6 +610,22 @@ static void member(void)
 	CHECK(leave(group) == 2);
 }
 
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{"file", test_file},
+	{"ids", test_ids},
+	{"addresses and options", test_binding},
+	{"events", test_events},
+	{"queries", test_queries},
+	{"paths", test_paths},
+	{"enhanced connections", test_ece},
+	{"stale connections", test_stale},
+	{"groups", test_groups},
+	{"children and users", test_fork},
+};
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2 || (argc == 3 && !strcmp(argv[2], "member")));
@@ -575,14 +636,10 @@ int main(int argc, char **argv)
 		member();
 		return 0;
 	}
-	test_file();
-	test_ids();
-	test_binding();
-	test_events();
-	test_queries();
-	test_paths();
-	test_ece();
-	test_groups(is_infiniband());
-	test_fork();
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		tests[i].run();
+		printf("%s: as expected\n", tests[i].name);
+		fflush(stdout);
+	}
 	return 0;
 }
