@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that connect by rdma_cm: librdmacm's own, perftest, qperf, libfabric; between two hosts."""
+"""Programs that connect by rdma_cm, between two hosts: librdmacm's own, perftest, qperf, libfabric, MPI, UCX, DAPL, storage."""
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,18 @@ from harness import Failure, Skip, expect, story_of, within
 SERVER = {"ib": "198.18.0.1", "roce": "198.18.0.2"}  # ports of host1
 LISTENS = 1.0  # a server of librdmacm says nothing when it listens
 LOSS = 5  # in a hundred
+PINGPONG = pathlib.Path(__file__).resolve().parents[2] / "bench/pingpong.c"
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"{program} is not there")
+
+
+def loopback_form(address):
+    """TCP connects to this form of an address, too."""
+    return address.replace("198.", "127.", 1)
 
 
 def machine_address():
@@ -27,9 +40,7 @@ def machine_address():
 
 def pair(session, server, client, limit=60, good=(0,), server_ends=True):
     """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended."""
-    for program in (server[0], client[0]):
-        if not shutil.which(program):
-            raise Skip(f"{program} is not there")
+    needs(server[0], client[0])
     first = session.background(*server)
     try:
         # The client asks again if it comes too early, or is refused; so does this.
@@ -91,8 +102,7 @@ def rdmacm(name, server, client, said="", server_ends=True):
 
 def perftest(link, program, *options):
     def test(session):
-        # TCP connects to the second form of the address, too.
-        address = SERVER[link].replace("198.", "127.", 1)
+        address = loopback_form(SERVER[link])
         result = pair(session, (program, "-R", "-F", *options), (program, "-R", "-F", *options, address))
         expect(re.search(r"^ *\d+ +\d+ +[\d.]+ ", result.out, re.M), result.text())
     return test
@@ -106,7 +116,7 @@ def qperf(session):
 
 def fi_pingpong(link, provider, kind, *options):
     def test(session):
-        address = SERVER[link].replace("198.", "127.", 1)
+        address = loopback_form(SERVER[link])
         argv = ("fi_pingpong", "-p", provider, "-e", kind, "-I", "20", "-c", *options)
         result = pair(session, argv, (*argv, address))
         expect(re.search(r"^64k +20 +=20 ", result.out, re.M), result.text())
@@ -122,6 +132,31 @@ def fio(verb, depth):
                       (*argv, "--rw=write", f"--iodepth={depth}", f"--verb={verb}", "--hostname=198.18.0.2"))
         expect("err= 0" in result.out and "issued rwts: total=0,256,0,0 short=0,0,0,0" in result.out, result.text())
     return test
+
+
+@contextlib.contextmanager
+def mpi_program():
+    """Two ranks that talk in turns, and check what they get."""
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        program = f"{directory}/pingpong"
+        subprocess.run(["mpicc", "-O2", "-o", program, str(PINGPONG)], check=True)
+        yield program
+
+
+def mpi_over_libfabric(session):
+    """Open MPI by libfabric, whose addresses are those of the machine: both hosts have the same."""
+    needs("mpicc", "mpirun", "ompi_info")
+    if "mtl: ofi" not in subprocess.run(["ompi_info"], capture_output=True, text=True, check=True).stdout:
+        raise Skip("this Open MPI has no libfabric")
+    machine_address()
+    with mpi_program() as program:
+        ranks = []
+        for host in ("host1", "host2"):
+            ranks += [*([":"] if ranks else []), "-np", "1", session.softhca, "run", "--host", host, "--", program, "65536", "20"]
+        result = session.call("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl", "ofi",
+                              "--mca", "btl", "self", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", *ranks,
+                              env=session.env | {"FI_VERBS_DEVICE_NAME": "mlx5_1"}, limit=60)
+    expect(result.status == 0 and "pingpong_mean" in result.out, f"status {result.status}\n{result.text()}")
 
 
 def nobody(session):
@@ -261,5 +296,6 @@ def cases():
         ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
+        ("MPI over libfabric", mpi_over_libfabric),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
         ("lost messages", lossy), ("subnet of OpenSM", opensm), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed)))

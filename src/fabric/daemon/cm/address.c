@@ -125,11 +125,15 @@ bool cm_address_equal(const struct cm_address *a, const struct cm_address *b)
 	return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
 
+static bool is_mapped(const uint8_t ip[16])
+{
+	return !memcmp(ip, mapped, sizeof(mapped));
+}
+
 /* The four bytes of an address of IPv4, also where it comes as one of IPv6; NULL: it is none. */
 static const uint8_t *ipv4_of(const struct cm_address *a)
 {
-	if (a->family == AF_INET ||
-	    (a->family == AF_INET6 && !memcmp(a->ip, mapped, sizeof(mapped))))
+	if (a->family == AF_INET || (a->family == AF_INET6 && is_mapped(a->ip)))
 		return a->ip + 12;
 	return NULL;
 }
@@ -268,7 +272,7 @@ void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
 		return;
 	}
 	for (uint32_t i = 0; p->ethernet && subnet_gid(s, row, i, &e); i++) {
-		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
+		const bool ipv4 = is_mapped(e.gid.raw);
 
 		if (e.type != GID_ROCE_V2 || ipv4 != (family == AF_INET))
 			continue;
@@ -428,24 +432,38 @@ undo:
 union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a)
 {
 	const struct subnet *s = cm_subnet(c);
-	union ib_gid found = {.half = {0, 0}};
+	union ib_gid wanted, found = {.half = {0, 0}};
+	bool any = false, of_kind = false;
 	struct subnet_gid_entry e;
-	bool any = false;
 
+	memcpy(wanted.raw, a->ip, sizeof(wanted.raw));
+	if (a->family == AF_INET)
+		memcpy(wanted.raw, mapped, sizeof(mapped));
 	for (uint32_t i = 0; subnet_gid(s, row, i, &e); i++) {
-		const bool ipv4 = !memcmp(e.gid.raw, mapped, sizeof(mapped));
+		const bool same_kind = is_mapped(e.gid.raw) == is_mapped(wanted.raw);
 
 		if (e.type != GID_ROCE_V2)
 			continue;
-		if (a->family == AF_INET && ipv4 && !memcmp(e.gid.raw + 12, a->ip + 12, 4))
+		if (!memcmp(e.gid.raw, wanted.raw, sizeof(wanted.raw)))
 			return e.gid;
-		if (a->family != AF_INET && !memcmp(e.gid.raw, a->ip, 16))
-			return e.gid;
-		if (!any || (ipv4 && a->family == AF_INET && !found.raw[10]))
+		if (!any || (same_kind && !of_kind))
 			found = e.gid;
 		any = true;
+		of_kind |= same_kind;
 	}
 	return found;
+}
+
+union ib_gid cm_gid_of_peer(const struct cm *c, uint32_t row, const struct cm_address *a,
+			    const union ib_gid *own)
+{
+	const union ib_gid gid = cm_gid_of_address(c, row, a);
+	struct cm_address like = {.family = AF_INET6};
+
+	if (is_mapped(gid.raw) == is_mapped(own->raw))
+		return gid;
+	memcpy(like.ip, own->raw, sizeof(like.ip));
+	return cm_gid_of_address(c, row, &like);
 }
 
 /* ---- targets ---- */

@@ -241,8 +241,13 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged) must_
  * result by an event.  0 or a negative errno. */
 int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst,
 	       bool privileged) must_check;
-/* The GID of a port of RoCE that matches an address of it, or its first of version 2. */
+/* The GID of version 2 of a port of RoCE that matches an address of it; else its first that is an IPv4 address
+ * as that is, or none; else its first. */
 union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a);
+/* The same for the other end of a path: where it can be, the GIDs of both are IPv4 addresses, or both are
+ * none, without which no queue pair takes the path. */
+union ib_gid cm_gid_of_peer(const struct cm *c, uint32_t row, const struct cm_address *a,
+			    const union ib_gid *own);
 /* The GID of the id's port that matches its address. */
 union ib_gid cm_port_gid(const struct cm_id *id);
 

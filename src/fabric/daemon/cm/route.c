@@ -172,9 +172,9 @@ static int path_of_ethernet(struct cm_id *id)
 		.life = LIFE_ROCE,
 		.traffic_class = id->tos,
 		.sgid = cm_port_gid(id),
-		.dgid = cm_gid_of_address(id->cm, id->peer_row, &id->dst),
 		.hop_limit = HOPS_ROCE,
 	};
+	id->path.dgid = cm_gid_of_peer(id->cm, id->peer_row, &id->dst, &id->path.sgid);
 	return 0;
 }
 
