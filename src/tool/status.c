@@ -26,6 +26,7 @@ struct status_program {
 	const struct reach *reach;
 	const struct reach_process *process; /* or NULL */
 	int32_t pid;
+	bool has_device; /* it has one open */
 	const char *host;
 	const char *state;
 	char command[32];
@@ -680,6 +681,8 @@ static bool wanted_select(struct wanted *w, struct status_program *p)
 /* Returns what is wrong with the program itself; NULL: nothing. */
 static const char *program_trouble(const struct status_program *p)
 {
+	if (!p->has_device)
+		return NULL;
 	if (!p->process)
 		return "the daemon knows the process, and nothing more is known of it";
 	if (p->process->look->end == LOOK_HELD_UP)
@@ -718,41 +721,66 @@ static void program_json(const struct status_program *p, struct json *j)
 	json_close(j, '}');
 }
 
-static void programs_show(struct view *v, const struct reach *r, struct wanted *w, struct json *j,
-			  const struct msg_cm_id_reply *ids, uint32_t nids)
+/* What is shown, and how. */
+struct listing {
+	struct view *view;
+	const struct reach *reach;
+	struct wanted *wanted;
+	struct json *json; /* NULL: text */
+	struct msg_cm_id_reply *ids;
+	bool *ids_shown;
+	uint32_t nids;
+};
+
+static void program_show(struct listing *l, struct status_program p, uint32_t host)
+{
+	struct msg_host_reply reply;
+
+	p.view = l->view;
+	p.reach = l->reach;
+	p.cm_ids = l->ids;
+	p.ncm_ids = l->nids;
+
+	for (uint32_t i = 0; i < l->nids; i++)
+		l->ids_shown[i] |= l->ids[i].pid == p.pid;
+	if (!view_host(l->view, host, &reply))
+		return;
+	p.host = reply.name;
+	p.state = program_state(p.pid, p.command, sizeof(p.command));
+	if (!wanted_select(l->wanted, &p))
+		return;
+	if (l->json)
+		program_json(&p, l->json);
+	else
+		program_print(&p);
+}
+
+static void programs_show(struct listing *l)
 {
 	int fds[MSG_MAX_FDS];
 
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++) {
 		struct msg m = {.index.index = i};
-		struct status_program p = {.view = v,
-					   .reach = r,
-					   .process = reach_find(r, i),
-					   .cm_ids = ids,
-					   .ncm_ids = nids};
-		struct msg_host_reply host;
 
-		if (link_call(v->sock, &m, MSG_SLOT, fds) || !m.slot_reply.used ||
-		    !view_host(v, m.slot_reply.host, &host))
-			continue;
-		p.pid = m.slot_reply.pid;
-		p.host = host.name;
-		p.state = program_state(p.pid, p.command, sizeof(p.command));
-		if (!wanted_select(w, &p))
-			continue;
-		if (j)
-			program_json(&p, j);
-		else
-			program_print(&p);
+		if (!link_call(l->view->sock, &m, MSG_SLOT, fds) && m.slot_reply.used)
+			program_show(l,
+				     (struct status_program){.process = reach_find(l->reach, i),
+							     .pid = m.slot_reply.pid,
+							     .has_device = true},
+				     m.slot_reply.host);
 	}
+	/* A program that listens at any address need not have opened a device yet. */
+	for (uint32_t i = 0; i < l->nids; i++)
+		if (!l->ids_shown[i])
+			program_show(l, (struct status_program){.pid = l->ids[i].pid},
+				     l->ids[i].host);
 }
 
 static int status_show(const struct session *s, struct view *v, struct wanted *w)
 {
 	struct reach *r = malloc(sizeof(*r));
 	struct json json = {stdout, true}, *j = s->json ? &json : NULL;
-	struct msg_cm_id_reply *ids;
-	uint32_t nids;
+	struct listing l = {.view = v, .reach = r, .wanted = w, .json = j};
 
 	if (!r || !reach_open(v, r)) {
 		tool_error(s->command, "the programs of fabric '%s' cannot be looked at",
@@ -761,20 +789,24 @@ static int status_show(const struct session *s, struct view *v, struct wanted *w
 		return EXIT_OURS;
 	}
 	/* Without the daemon there are none; it has just answered. */
-	if (fabric_cm_ids(s->dir, &ids, &nids))
-		nids = 0;
+	if (fabric_cm_ids(s->dir, &l.ids, &l.nids))
+		l.nids = 0;
+	l.ids_shown = calloc(l.nids + 1, sizeof(*l.ids_shown));
+	if (!l.ids_shown)
+		l.nids = 0;
 	if (j) {
 		json_open(j, NULL, '{');
 		json_string(j, "fabric", s->fabric);
 		json_open(j, "programs", '[');
 	}
-	programs_show(v, r, w, j, ids, nids);
+	programs_show(&l);
 	if (j) {
 		json_close(j, ']');
 		json_close(j, '}');
 		putchar('\n');
 	}
-	free(ids);
+	free(l.ids_shown);
+	free(l.ids);
 	reach_close(r);
 	free(r);
 	if (w->found)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that connect by rdma_cm, between two hosts: librdmacm's own, perftest, qperf, libfabric, MPI, UCX, DAPL, storage."""
-import contextlib
+"""Programs that connect by rdma_cm: librdmacm's own, perftest, qperf, libfabric; between two hosts."""
 import json
 import os
 import pathlib
@@ -15,8 +14,8 @@ from harness import Failure, Skip, expect, story_of, within
 
 SERVER = {"ib": "198.18.0.1", "roce": "198.18.0.2"}  # ports of host1
 LISTENS = 1.0  # a server of librdmacm says nothing when it listens
+LISTEN_LIMIT = 30
 LOSS = 5  # in a hundred
-PINGPONG = pathlib.Path(__file__).resolve().parents[2] / "bench/pingpong.c"
 
 
 def needs(*programs):
@@ -38,13 +37,32 @@ def machine_address():
     return words[0]
 
 
-def pair(session, server, client, limit=60, good=(0,), server_ends=True):
-    """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended."""
+def listens(session, server):
+    """Waits until a program listens by rdma_cm."""
+    def found():
+        status = session.tool("status", "--json")
+        programs = json.loads(status.out)["programs"] if status.status == 0 else ()
+        return any(c["state"] == "LISTEN" for p in programs if p["pid"] == server.pid for c in p["connections"])
+
+    expect(within(LISTEN_LIMIT, lambda: server.poll() is not None or found()), f"{server.args} does not listen")
+
+
+def end(process):
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def pair(session, server, client, limit=60, good=(0,), server_ends=True, ready=None):
+    """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended.
+    ready: waits for the server, which is given to it; else the client asks again if it comes too early."""
     needs(server[0], client[0])
     first = session.background(*server)
     try:
-        # The client asks again if it comes too early, or is refused; so does this.
-        time.sleep(LISTENS)
+        if ready:
+            ready(first)
+        else:
+            time.sleep(LISTENS)
         if first.poll() is not None:
             raise Failure(f"{server[0]} has ended: {session.finish(first).text()}")
         second = session.background(*client, run_options=("--host", "host2"))
@@ -56,9 +74,7 @@ def pair(session, server, client, limit=60, good=(0,), server_ends=True):
         expect(result.status in good, f"status {result.status}\n{result.text()}")
         return result
     finally:
-        if first.poll() is None:
-            os.killpg(first.pid, signal.SIGKILL)
-            first.communicate()
+        end(first)
 
 
 def rping(address, *options):
@@ -85,9 +101,7 @@ def rping_here(session):
         expect("rdma-ping-4: " in result.out, result.text())
         expect(session.finish(first).status == 0, "the server")
     finally:
-        if first.poll() is None:
-            os.killpg(first.pid, signal.SIGKILL)
-            first.communicate()
+        end(first)
 
 
 def rdmacm(name, server, client, said="", server_ends=True):
@@ -134,31 +148,6 @@ def fio(verb, depth):
     return test
 
 
-@contextlib.contextmanager
-def mpi_program():
-    """Two ranks that talk in turns, and check what they get."""
-    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
-        program = f"{directory}/pingpong"
-        subprocess.run(["mpicc", "-O2", "-o", program, str(PINGPONG)], check=True)
-        yield program
-
-
-def mpi_over_libfabric(session):
-    """Open MPI by libfabric, whose addresses are those of the machine: both hosts have the same."""
-    needs("mpicc", "mpirun", "ompi_info")
-    if "mtl: ofi" not in subprocess.run(["ompi_info"], capture_output=True, text=True, check=True).stdout:
-        raise Skip("this Open MPI has no libfabric")
-    machine_address()
-    with mpi_program() as program:
-        ranks = []
-        for host in ("host1", "host2"):
-            ranks += [*([":"] if ranks else []), "-np", "1", session.softhca, "run", "--host", host, "--", program, "65536", "20"]
-        result = session.call("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl", "ofi",
-                              "--mca", "btl", "self", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", *ranks,
-                              env=session.env | {"FI_VERBS_DEVICE_NAME": "mlx5_1"}, limit=60)
-    expect(result.status == 0 and "pingpong_mean" in result.out, f"status {result.status}\n{result.text()}")
-
-
 def nobody(session):
     """What is not there is said, and soon."""
     for address, said, limit in (("198.18.0.2", "REJECTED, error 8", 5), ("198.18.77.1", "ADDR_ERROR, error -110", 10)):
@@ -183,10 +172,8 @@ def reject(session):
     except subprocess.TimeoutExpired:
         raise Failure("the client does not hear of its peer's death")
     finally:
-        for one in (server, client):
-            if one.poll() is None:
-                os.killpg(one.pid, signal.SIGKILL)
-                one.communicate()
+        end(server)
+        end(client)
 
 
 def many(session):
@@ -274,6 +261,18 @@ def listed(session):
                 program.communicate()
 
 
+def listed_without_device(session):
+    """A program that listens at any address is listed before it opens a device."""
+    server = session.background("rcopy")
+    try:
+        listens(session, server)
+        shown = session.tool("status", str(server.pid))
+        expect(shown.status == 0 and re.search(r"LISTEN +- +0\.0\.0\.0:\d+", shown.out), shown.text())
+        expect(f"pid {server.pid} rcopy, host1, running" in shown.out, shown.text())
+    finally:
+        end(server)
+
+
 def cases():
     yield from ((f"rdma_cm: {name}", test) for name, test in (
         ("rping ib", rping(SERVER["ib"])), ("rping roce", rping(SERVER["roce"])),
@@ -283,6 +282,8 @@ def cases():
         ("ucmatose", rdmacm("ucmatose", ("ucmatose", "-c", "20"),
                             ("ucmatose", "-s", "ADDRESS", "-c", "20", "-C", "10", "-S", "65536"), "return status 0")),
         ("udaddy", rdmacm("udaddy", ("udaddy", "-c", "20"), ("udaddy", "-s", "ADDRESS", "-c", "20"), "return status 0")),
+        *((f"rdma_xclient {kind}", rdmacm("rdma_xclient", ("rdma_xserver", "-c", kind),
+                                          ("rdma_xclient", "-c", kind, "-s", "ADDRESS"), "rdma_xclient: end 0")) for kind in "rx"),
         ("rdma_client", rdmacm("rdma_client", ("rdma_server",), ("rdma_client", "-s", "ADDRESS"), "rdma_client: end 0")),
         ("rstream", rdmacm("rstream", ("rstream", "-S", "4096"), ("rstream", "-s", "ADDRESS", "-S", "4096"), "custom")),
         ("riostream", rdmacm("riostream", ("riostream", "-S", "4096"), ("riostream", "-s", "ADDRESS", "-S", "4096"), "custom")),
@@ -296,6 +297,6 @@ def cases():
         ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
-        ("MPI over libfabric", mpi_over_libfabric),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
-        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed)))
+        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
+        ("ids without a device", listed_without_device)))
