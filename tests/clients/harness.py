@@ -152,8 +152,8 @@ class Session:
     def tool(self, *arguments, **options):
         return self.call(self.softhca, *arguments, **options)
 
-    def run(self, *program, **options):
-        return self.tool("run", "--", *program, **options)
+    def run(self, *program, run_options=(), **options):
+        return self.tool("run", *run_options, "--", *program, **options)
 
     def run_ok(self, *program, **options):
         result = self.run(*program, **options)
