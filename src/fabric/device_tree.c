@@ -20,6 +20,7 @@ const char *device_tree_own(const char *path)
 		"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
 		"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
 		"/sys/class/misc/rdma_cm",   "/dev/infiniband",
+		"/proc/sys/net/rdma_ucm",
 	};
 
 	for (size_t i = 0; i < array_size(own); i++) {
@@ -91,6 +92,9 @@ void device_tree_describe(const char *root, const char *below, struct stat *st)
 	if (node && node_number(root, node, &st->st_rdev)) {
 		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
 		st->st_size = 0;
+	} else if (!strncmp(below, "proc/", strlen("proc/"))) {
+		st->st_size = 0;
+		st->st_blocks = 0;
 	} else if (S_ISREG(st->st_mode)) {
 		/* Attributes of one text are one file in the tree. */
 		st->st_nlink = 1;

@@ -172,6 +172,18 @@ static bool sysfs_in_view(const char *path)
 	       strncmp(path, machines, strlen(machines)) != 0;
 }
 
+/*
+ * Of /proc the tree has the settings of rdma_cm, by their absolute names.  Listings of what is above do
+ * not show them: sysctl -a takes the first two entries of each directory for "." and "..", which the
+ * kernel's file systems list first and the one that the tree is on may not.
+ */
+static bool settings_in_view(const char *path)
+{
+	static const char dir[] = "proc/sys/net/rdma_ucm";
+
+	return !strncmp(path, dir, strlen(dir));
+}
+
 /* A path that contains the word is looked at in any case. */
 static bool begins_in_view(const char *path)
 {
@@ -180,6 +192,8 @@ static bool begins_in_view(const char *path)
 	path += strspn(path, "/");
 	if (!strncmp(path, "sys", 3) && (!path[3] || path[3] == '/'))
 		return sysfs_in_view(path + 3);
+	if (settings_in_view(path))
+		return true;
 	if (strncmp(path, "dev", 3) != 0 || (path[3] && path[3] != '/'))
 		return false;
 	path += 3;

@@ -231,7 +231,8 @@ static void directory_lay(struct mount_view *v, const char *path)
 		layer_entry(v, &l, path, e->d_name);
 		kind = entry_kind(l.tree, l.machine);
 		replaced |= kind == ENTRY_NEW;
-		if (kind == ENTRY_BOTH)
+		/* What is mounted below /proc would keep the program from mounting a /proc of its own. */
+		if (kind == ENTRY_BOTH && strcmp(l.machine, "/proc") != 0)
 			directory_lay(v, l.machine);
 	}
 	rewinddir(tree);

@@ -606,6 +606,22 @@ def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
 
+SETTINGS = """
+import subprocess
+path = "/proc/sys/net/rdma_ucm/max_backlog"
+assert os.listdir("/proc/sys/net/rdma_ucm") == ["max_backlog"]
+assert open(path).read() == "1024\\n" and os.stat(path).st_size == 0
+fails(errno.EACCES, open, path, "w")
+os.chdir("/proc/sys/net/rdma_ucm")
+assert open("max_backlog").read() == open("../rdma_ucm/max_backlog").read() == "1024\\n"
+os.chdir("/")
+fails(errno.ENOENT, os.stat, "/proc/sys/net/rdma_ucm/none")
+if os.path.exists("/usr/sbin/sysctl"):
+    said = subprocess.run(["/usr/sbin/sysctl", "net.rdma_ucm.max_backlog"], capture_output=True, text=True)
+    assert said.stdout == "net.rdma_ucm.max_backlog = 1024\\n", said
+"""
+
+
 def cases():
     return [
         ("files: device files by relative names", script(RELATIVE)),
@@ -614,6 +630,7 @@ def cases():
         ("files: copies and descriptions of attributes", script(COPY)),
         ("files: events and numbers of devices", script(UEVENTS)),
         ("files: listings of what the machine has, too", script(LISTINGS)),
+        ("files: settings below /proc/sys", script(SETTINGS)),
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
         ("files: nobody changes the tree by descriptors", script(DESCRIPTORS)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The device trees: what /sys and /dev show of the devices of each host, as plain files below
+ * The device trees: what /sys, /dev and /proc/sys show of the devices of each host, as plain files below
  * hosts/<host>/ of the run-time directory.  The shape is the kernel's: devices live below
  * sys/devices, the classes are symbolic links to them.
  *
@@ -707,6 +707,9 @@ static void cm_device_write(struct tree *t)
 	tree_symlink(t, "../../devices/virtual/misc/rdma_cm", "sys/dev/char/%u:%u", CM_MAJOR,
 		     CM_MINOR);
 	device_create(t, "dev/infiniband/rdma_cm");
+	tree_dir(t, "proc/sys/net/rdma_ucm");
+	snprintf(text, sizeof(text), "%d\n", CM_MAX_BACKLOG);
+	tree_file(t, text, "proc/sys/net/rdma_ucm/max_backlog");
 }
 
 /*

@@ -85,6 +85,7 @@ static void tree_up(void)
 	make_pattern("sys/class/infiniband_verbs/uverbs1/dev", "nonsense\n");
 	make_pattern("dev/infiniband/uverbs0", "");
 	make_pattern("sys/bus/pci/devices/.", "");
+	make_pattern("proc/sys/net/rdma_ucm/max_backlog", "1024\n");
 	make_pattern("sys/bus/pci/drivers/mlx5_core/.", "");
 	make_link(FUNCTION "/infiniband/mlx5_0/device", "../../../0000:ff:1f.0");
 	make_link(FUNCTION "/net/soft0/device", "../../../0000:ff:1f.0");
@@ -211,6 +212,14 @@ static void test_shared(void)
 	expect_map("/sys/devices/infiniband", NULL);
 	expect_map("/sys/bus/pci/drivers/nvme/bind", NULL);
 	expect_map("/sys/class/net/", NULL);
+	expect_map("/proc/sys/net/rdma_ucm", "proc/sys/net/rdma_ucm");
+	expect_map("//proc/sys/net/rdma_ucm//max_backlog", "proc/sys/net/rdma_ucm/max_backlog");
+	expect_map("/proc/sys/net/rdma_ucm/x", "proc/sys/net/rdma_ucm/x");
+	expect_map("/proc/sys/net/rdma_ucmx", NULL);
+	expect_map("/proc/sys/net/core/somaxconn", NULL);
+	expect_map("/proc/sys/net", NULL);
+	expect_map("/proc/sys/network", NULL);
+	expect_map("/proc/self/stat", NULL);
 	expect_map("/sys", NULL);
 	expect_map("/dev", NULL);
 	expect_map("/sys/class/net/soft0/device/vendor", FUNCTION "/vendor");
@@ -412,6 +421,7 @@ static void test_describe(void)
 	expect_look("/dev/infiniband/uverbs0", S_IFCHR, makedev(231, 192), 0);
 	CHECK(errno == 77);
 	expect_look("/sys/class/infiniband/mlx5_0/ports/1/state", S_IFREG, 0, 4096);
+	expect_look("/proc/sys/net/rdma_ucm/max_backlog", S_IFREG, 0, 0);
 }
 
 int main(int argc, char **argv)

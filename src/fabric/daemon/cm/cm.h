@@ -15,7 +15,8 @@ struct cm_id;
 struct cm_sa_port;
 struct cm_sa_request;
 
-#define CM_IDS 65536u /* librdmacm finds its ids by tables of so many */
+#define CM_IDS	       65536u /* librdmacm finds its ids by tables of so many */
+#define CM_MAX_BACKLOG 1024   /* what a listener gets that asks for more; /proc/sys has it */
 
 struct cm {
 	struct mad_fabric *mad;

@@ -5,8 +5,6 @@
 
 #include "fabric/daemon/cm/id.h"
 
-#define MAX_BACKLOG 1024
-
 struct call {
 	struct cm *cm;
 	struct cm_file *file;
@@ -246,9 +244,9 @@ static int call_listen(const struct call *call)
 		if (ret)
 			return ret;
 	}
-	id->backlog = (int32_t)c.backlog > 0 && (int32_t)c.backlog < MAX_BACKLOG
+	id->backlog = (int32_t)c.backlog > 0 && (int32_t)c.backlog < CM_MAX_BACKLOG
 			      ? (int32_t)c.backlog
-			      : MAX_BACKLOG;
+			      : CM_MAX_BACKLOG;
 	id->listens = true;
 	id->state = CM_LISTEN;
 	cm_early_retry(call->cm);
