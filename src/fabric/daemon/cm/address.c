@@ -193,11 +193,11 @@ static bool is_of_machine(const struct cm_address *a)
 		struct cm_address other;
 
 		found = i->ifa_addr &&
-			!cm_address_read(i->ifa_addr,
-					 i->ifa_addr->sa_family == AF_INET
-						 ? sizeof(struct sockaddr_in)
-						 : sizeof(struct sockaddr_in6),
-					 &other) &&
+			cm_address_read(i->ifa_addr,
+					i->ifa_addr->sa_family == AF_INET
+						? sizeof(struct sockaddr_in)
+						: sizeof(struct sockaddr_in6),
+					&other) > 0 &&
 			cm_address_equal(a, &other);
 	}
 	freeifaddrs(list);
