@@ -200,6 +200,27 @@ def calls(session):
         session.run_ok(str(session.build / "tests/clients/ucma"), address)
 
 
+def tshark(session):
+    """Wireshark's dissector reads the messages of many connections, lost ones among them."""
+    if not shutil.which("tshark"):
+        raise Skip("tshark is not there")
+    with tempfile.TemporaryDirectory() as place:
+        result = session.call(str(session.build / "tests/connect_test"), f"{place}/cm.pcap")
+        expect(result.status == 0, result.text())
+
+        def fields(shown, *names):
+            result = session.call("tshark", "-r", f"{place}/cm.pcap", "-Y", shown, "-T", "fields",
+                                  *(word for name in names for word in ("-e", f"infiniband.{name}")))
+            expect(result.status == 0, result.text())
+            return result.out.splitlines()
+        expect(not fields("_ws.malformed", "lrh"), "malformed messages")
+        requests = fields("infiniband.cm.req", "cm.req.serviceid.dport", "cm.req.ip_cm.sip4", "cm.req.ip_cm.dip4",
+                          "cm.req.localqpn", "cm.req.responderres", "cm.req.initdepth")
+        expect(len(requests) > 20 and set(requests) == {"0x1c06\t198.18.0.1\t198.18.1.1\t0x000111\t0x03\t0x05"}, requests[:3])
+        kinds = set(fields("infiniband.lrh", "mad.attributeid"))
+        expect({f"0x{n:04x}" for n in range(0x10, 0x19)} <= kinds, kinds)
+
+
 def opensm(session):
     """Paths and groups are those of whoever manages the subnet, here OpenSM."""
     expect(session.tool("fabric", "up", "--sm", "external").status == 0, "no fabric")
@@ -298,5 +319,5 @@ def cases():
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
-        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
+        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("messages in tshark", tshark), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
         ("ids without a device", listed_without_device)))

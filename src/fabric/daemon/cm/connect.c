@@ -11,7 +11,7 @@
 
 #define MRA_TIMEOUT_CODE 24u /* the time that a side asks for whose program has not decided yet */
 #define CM_RETRIES	 15u
-#define NS_OF(code)	 (4096ull << (code))
+#define NS_OF(code)	 ((1000000ull << (code)) >> 8) /* as Linux takes 4.096 us << n */
 
 static uint64_t guid_of(const struct cm_id *id)
 {
@@ -679,7 +679,12 @@ void cm_take(struct cm *c, const struct mad_packet *p)
 			cm_take_sidr_rep(c, p);
 		return;
 	}
-	id = id_of(c, p);
+	/* Who has had no answer to its request knows no number of the other end, and names itself. */
+	if (attribute == CM_REJ && prm_get(p->mad, REJ_REASON) == CM_REJECT_TIMEOUT)
+		id = cm_id_of_request(c, mad_get64(p->mad, REJ_AT_INFO),
+				      prm_get32(p->mad, CM_LOCAL_ID));
+	else
+		id = id_of(c, p);
 	if (!id) {
 		if (attribute == CM_DREQ)
 			dreq_answer(c, p);
