@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from connections import SERVER, end, listens, loopback_form, needs, pair
+from connections import SERVER, a_moment, end, listens, loopback_form, needs, pair
 from harness import Failure, Skip, expect, free_port, only_long, wait_listening, within
 
 HOSTS = ("host1", "host2")
@@ -46,8 +46,7 @@ def ucp(kind, link, size, *options):
             argv = ("env", "UCX_SOCKADDR_TLS_PRIORITY=rdmacm", "UCX_TLS=rc_v,ud_v", *options, "stdbuf", "-oL", program,
                     "-c", kind, "-s", str(size), "-i", "4")
             # In the last round the server sends, and then closes without asking: the client may have an error of that.
-            result = pair(session, (*argv, "-l", SERVER[link]), (*argv, "-a", SERVER[link]), server_ends=False,
-                          ready=lambda server: listens(session, server))
+            result = pair(session, (*argv, "-l", SERVER[link]), (*argv, "-a", SERVER[link]), server_ends=False)
             text = "".join(chr(ord("A") + i % 26) for i in range(size - 1))
             last = result.out.partition("Client: iteration #4")[2]
             expect(text in last, f"{len(last)} characters: {result.text()[-500:]}")
@@ -73,7 +72,6 @@ def dapl(program, link, options, said, **keywords):
     """One of DAPL's test programs."""
     def test(session):
         needs(program)
-        keywords.setdefault("ready", lambda server: listens(session, server))
         with dat_registries(link) as (first, second):
             result = pair(session, (*first, program, "-P", ADAPTER, *options),
                           (*second, program, "-P", ADAPTER, *options, "-h", loopback_form(SERVER[link])), **keywords)
@@ -91,7 +89,7 @@ def dapltest(session):
         result = pair(session, (*first, "dapltest", "-T", "S", "-D", ADAPTER),
                       (*second, "dapltest", "-T", "T", "-D", ADAPTER, "-s", "127.18.0.2", "-V", "-i", "20", "-t", "2", "-w", "2",
                        *"client RW 4096 2 server RR 2048 2 client SR 1024 2 server SR 256 2".split()),
-                      server_ends=False, ready=lambda server: listens(session, server))
+                      server_ends=False)
     expect("2 threads, 2 EPs" in result.out and "rror" not in result.text(), result.text())
 
 
@@ -121,8 +119,7 @@ def rcopy(session):
     with scratch() as directory:
         (directory / "from").write_bytes(random.Random(1).randbytes(3_000_001))
         for address in SERVER.values():
-            pair(session, ("rcopy",), ("rcopy", str(directory / "from"), f"{address}:{directory}/to"), server_ends=False,
-                 ready=lambda server: listens(session, server))
+            pair(session, ("rcopy",), ("rcopy", str(directory / "from"), f"{address}:{directory}/to"), server_ends=False)
             expect((directory / "to").read_bytes() == (directory / "from").read_bytes(), "the copy is another")
             (directory / "to").unlink()
 
@@ -134,8 +131,7 @@ def iperf(session):
     if not found:
         raise Skip("librspreload.so is not there")
     argv = ("env", f"LD_PRELOAD={found[0]}", "iperf")
-    result = pair(session, (*argv, "-s", "-B", SERVER["roce"]), (*argv, "-c", SERVER["roce"], "-n", "16M"), server_ends=False,
-                  ready=lambda server: listens(session, server))
+    result = pair(session, (*argv, "-s", "-B", SERVER["roce"]), (*argv, "-c", SERVER["roce"], "-n", "16M"), server_ends=False)
     expect(re.search(r" 16\.0 MBytes ", result.out), result.text())
 
 

@@ -13,7 +13,7 @@ import time
 from harness import Failure, Skip, expect, story_of, within
 
 SERVER = {"ib": "198.18.0.1", "roce": "198.18.0.2"}  # ports of host1
-LISTENS = 1.0  # a server of librdmacm says nothing when it listens
+MOMENT = 1.0  # for what does not say when it is ready
 LISTEN_LIMIT = 30
 LOSS = 5  # in a hundred
 
@@ -47,6 +47,11 @@ def listens(session, server):
     expect(within(LISTEN_LIMIT, lambda: server.poll() is not None or found()), f"{server.args} does not listen")
 
 
+def a_moment(_server):
+    """For what nothing shows to be ready; the client asks again if it comes too early."""
+    time.sleep(MOMENT)
+
+
 def end(process):
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -55,14 +60,14 @@ def end(process):
 
 def pair(session, server, client, limit=60, good=(0,), server_ends=True, ready=None):
     """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended.
-    ready: waits for the server, which is given to it; else the client asks again if it comes too early."""
+    ready: waits for the server, which is given to it; else until it listens by rdma_cm."""
     needs(server[0], client[0])
     first = session.background(*server)
     try:
         if ready:
             ready(first)
         else:
-            time.sleep(LISTENS)
+            listens(session, first)
         if first.poll() is not None:
             raise Failure(f"{server[0]} has ended: {session.finish(first).text()}")
         second = session.background(*client, run_options=("--host", "host2"))
@@ -96,7 +101,7 @@ def rping_here(session):
     """Both programs on one host: loopback, as users type it."""
     first = session.background("rping", "-s", "-C", "5", "-a", "127.0.0.1")
     try:
-        time.sleep(LISTENS)
+        listens(session, first)
         result = session.run_ok("rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")
         expect("rdma-ping-4: " in result.out, result.text())
         expect(session.finish(first).status == 0, "the server")
@@ -124,7 +129,7 @@ def perftest(link, program, *options):
 
 def qperf(session):
     result = pair(session, ("qperf",), ("qperf", "-cm1", "-t", "1", "127.18.0.2", "rc_bw", "rc_lat", "ud_bw"),
-                  server_ends=False)
+                  server_ends=False, ready=a_moment)
     expect(result.out.count("bw  =") == 3 and "latency" in result.out, result.text())
 
 
@@ -132,7 +137,7 @@ def fi_pingpong(link, provider, kind, *options):
     def test(session):
         address = loopback_form(SERVER[link])
         argv = ("fi_pingpong", "-p", provider, "-e", kind, "-I", "20", "-c", *options)
-        result = pair(session, argv, (*argv, address))
+        result = pair(session, argv, (*argv, address), ready=a_moment)
         expect(re.search(r"^64k +20 +=20 ", result.out, re.M), result.text())
     return test
 
@@ -161,7 +166,7 @@ def reject(session):
     """rdma_client's peer is gone before it answers: the id of the listener goes with it."""
     server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
     try:
-        time.sleep(LISTENS)
+        listens(session, server)
         client = session.background("rping", "-c", "-v", "-a", "198.18.0.2", run_options=("--host", "host2"))
         expect(within(20, lambda: "rdma-ping-3" in client.stdout.readline()), "no ping")
         os.killpg(server.pid, signal.SIGKILL)
@@ -265,7 +270,7 @@ def listed(session):
     server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
     client = None
     try:
-        time.sleep(LISTENS)
+        listens(session, server)
         client = session.background("rping", "-c", "-v", "-a", "198.18.0.2", run_options=("--host", "host2"))
         expect(within(20, lambda: "rdma-ping-3" in client.stdout.readline()), "no ping")
         shown = {p["pid"]: p["connections"] for p in json.loads(session.tool("status", "--json").out)["programs"]}
@@ -309,7 +314,8 @@ def cases():
         ("rstream", rdmacm("rstream", ("rstream", "-S", "4096"), ("rstream", "-s", "ADDRESS", "-S", "4096"), "custom")),
         ("riostream", rdmacm("riostream", ("riostream", "-S", "4096"), ("riostream", "-s", "ADDRESS", "-S", "4096"), "custom")),
         *((f"mckey {link}", lambda session, port=port: pair(session, ("mckey", "-m", "239.1.2.3", "-b", f"198.18.0.{port}"),
-                                                            ("mckey", "-m", "239.1.2.3", "-s", "-b", f"198.18.1.{port}")))
+                                                            ("mckey", "-m", "239.1.2.3", "-s", "-b", f"198.18.1.{port}"),
+                                                            ready=a_moment))
           for link, port in (("ib", 1), ("roce", 2))),
         ("ib_write_bw ib", perftest("ib", "ib_write_bw", "-n", "200")),
         ("ib_send_lat roce", perftest("roce", "ib_send_lat", "-n", "200")),
