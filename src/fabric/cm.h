@@ -17,9 +17,24 @@
 #define CM_MAJOR 10u
 #define CM_MINOR 58u
 
+/*
+ * By this IPv4 address programs of all hosts name a port (docs/connections.md); with 127 in the first byte it
+ * is one of the loopback interface, too.
+ */
+#define CM_HOSTS_OF_BLOCK 512u
+#define CM_PORTS_OF_HOST  3u /* in a block of addresses */
+static inline void cm_port_address(uint32_t host, uint32_t index, uint8_t ip[4])
+{
+	ip[0] = 198;
+	ip[1] = (uint8_t)(18 | (host >> 8 & 1));
+	ip[2] = (uint8_t)host;
+	ip[3] = (uint8_t)(index + 1 + CM_PORTS_OF_HOST * (host / CM_HOSTS_OF_BLOCK));
+}
+
 /* The largest command, which brings six path records, and the largest answer. */
-#define CM_MOST_IN  512u
-#define CM_MOST_OUT 512u
+#define CM_MOST_IN   512u
+#define CM_MOST_OUT  512u
+#define CM_WHY_BYTES 256u
 
 /* ---- bodies of MSG_CM_* (fabric/protocol.h) ---- */
 
@@ -41,6 +56,7 @@ struct msg_cm_call {
 struct msg_cm_call_reply {
 	uint32_t spoilt; /* how many bytes of the socket's queue are of events that are gone */
 	uint32_t length;
+	char why[CM_WHY_BYTES]; /* for people: what an address was taken for; empty: nothing to say */
 	uint8_t bytes[CM_MOST_OUT];
 };
 

@@ -2,6 +2,7 @@
 /* softhca devices: the HCAs of one host or of all. */
 #include <string.h>
 
+#include "fabric/cm.h"
 #include "tool/view.h"
 
 struct line {
@@ -9,15 +10,20 @@ struct line {
 	const struct subnet_node *node;
 	const struct subnet_port *port;
 	char guid[32], state[32], link[32], rate[64], lid[16];
+	char address[16], loopback[16]; /* by which rdma_cm finds the port */
 };
 
 static void line_fill(struct view *v, struct line *l, const char *host, uint32_t row)
 {
 	const struct subnet_port *p = &v->subnet.ports[row];
+	uint8_t ip[4];
 
 	l->host = host;
 	l->port = p;
 	l->node = subnet_node_of(&v->subnet, row);
+	cm_port_address(l->node->host, p->host_index, ip);
+	snprintf(l->address, sizeof(l->address), "%u.%u.%u.%u", ip[0], ip[1], ip[2], ip[3]);
+	snprintf(l->loopback, sizeof(l->loopback), "127.%u.%u.%u", ip[1], ip[2], ip[3]);
 	view_guid(l->node->guid, l->guid, sizeof(l->guid));
 	view_attr(v, row, ATTR_STATE, l->state, sizeof(l->state));
 	view_attr(v, row, ATTR_LINK_LAYER, l->link, sizeof(l->link));
@@ -34,8 +40,9 @@ static const char *state_name(const char *text)
 
 static void line_print(const struct line *l)
 {
-	printf("%-10s %-8s %s  %-10s  %-6s  lid %-6s %-20s %s\n", l->host, l->node->name, l->guid,
-	       l->link, state_name(l->state), l->lid, l->rate, l->port->netdev);
+	printf("%-10s %-8s %s  %-10s  %-6s  lid %-6s %-20s %-12s %-12s %s\n", l->host,
+	       l->node->name, l->guid, l->link, state_name(l->state), l->lid, l->rate, l->address,
+	       l->loopback, l->port->netdev);
 }
 
 static void line_json(struct json *j, const struct line *l)
@@ -48,6 +55,10 @@ static void line_json(struct json *j, const struct line *l)
 	json_string(j, "state", state_name(l->state));
 	json_string(j, "lid", l->lid);
 	json_string(j, "rate", l->rate);
+	json_open(j, "addresses", '[');
+	json_string(j, NULL, l->address);
+	json_string(j, NULL, l->loopback);
+	json_close(j, ']');
 	json_string(j, "netdev", l->port->netdev);
 	json_close(j, '}');
 }

@@ -265,6 +265,20 @@ def lost(session):
         session.tool("fabric", "down")
 
 
+def explained(session):
+    """softhca devices shows the addresses, and --explain says what one was taken for."""
+    shown = json.loads(session.tool("devices", "--json").out)
+    expect([d["addresses"] for d in shown] == [[f"{first}.18.{host}.{port}" for first in (198, 127)]
+                                               for host in (0, 1) for port in (1, 2)], shown)
+    text = session.tool("devices").out
+    expect(all(address in text for d in shown for address in d["addresses"]), text)
+    for address, said in ((machine_address(), r"is port 198\.18\.0\.2 \(mlx5_1\): an address of the machine"),
+                          ("127.18.1.1", r"is port 198\.18\.1\.1 \(mlx5_0\): .* from 198\.18\.0\.1 \(mlx5_0\)"),
+                          ("198.18.77.1", "is no port's address")):
+        result = session.call(session.softhca, "run", "--explain", "--", "rping", "-c", "-a", address)
+        expect(result.status != 0 and re.search(f"rdma_cm: {address} {said}", result.err), result.text())
+
+
 def listed(session):
     """The tool and rdma list the ids of both programs; none is left when they have ended."""
     server = session.background("rping", "-s", "-P", "-a", "198.18.0.2")
@@ -325,5 +339,5 @@ def cases():
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
         ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
-        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("messages in tshark", tshark), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
+        ("lost messages", lossy), ("subnet of OpenSM", opensm), ("messages in tshark", tshark), ("explained addresses", explained), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
         ("ids without a device", listed_without_device)))

@@ -15,6 +15,7 @@
 
 #include "base/capability.h"
 #include "base/descriptor.h"
+#include "base/explain.h"
 #include "base/thread.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/user.h"
@@ -257,6 +258,9 @@ static int ucma_execute(struct ucma_call *c)
 	ret = command == RDMA_USER_CM_CMD_GET_EVENT ? event_await(c) : ucma_ask(&c->m);
 	if (ret)
 		return ret;
+	if (explaining() && c->m.cm_call_reply.why[0])
+		explain_line(0, "rdma_cm: %.*s", (int)sizeof(c->m.cm_call_reply.why),
+			     c->m.cm_call_reply.why);
 	spoilt_take(from, c->m.cm_call_reply.spoilt);
 	if (!c->command->out)
 		return 0;
@@ -393,6 +397,7 @@ int ucma_file_open(const char *name, int flags)
 	if (!f)
 		return -ENOMEM;
 	user_guard();
+	explain_init();
 	f->opener = opener_self();
 	cdev_file_init(&f->cdev, &ucma_ops);
 	fd = ucma_socket(&f->token);

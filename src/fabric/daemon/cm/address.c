@@ -17,9 +17,6 @@
 
 #include "fabric/daemon/cm/id.h"
 
-#define HOSTS_OF_BLOCK 512u
-#define PORTS_OF_HOST  3u /* in a block of addresses */
-
 /* The addresses in front of IPv4 ones. */
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -228,10 +225,11 @@ static uint32_t host_last_ethernet(const struct cm *c, uint32_t host)
 /* The port of an address of the fabric's own. */
 static uint32_t port_of_fabric(const struct cm *c, const uint8_t ip[4])
 {
-	const uint32_t last = ip[3] ? ip[3] - 1u : PORTS_OF_HOST * 255u;
+	const uint32_t last = ip[3] ? ip[3] - 1u : CM_PORTS_OF_HOST * 255u;
 
-	return host_port(c, last / PORTS_OF_HOST * HOSTS_OF_BLOCK + ((ip[1] & 1u) << 8 | ip[2]),
-			 last % PORTS_OF_HOST);
+	return host_port(c,
+			 last / CM_PORTS_OF_HOST * CM_HOSTS_OF_BLOCK + ((ip[1] & 1u) << 8 | ip[2]),
+			 last % CM_PORTS_OF_HOST);
 }
 
 uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_address *a,
@@ -281,10 +279,7 @@ void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
 	}
 	if (family == AF_INET6)
 		memcpy(out->ip, mapped, sizeof(mapped));
-	out->ip[12] = 198;
-	out->ip[13] = (uint8_t)(18 | (host >> 8 & 1));
-	out->ip[14] = (uint8_t)host;
-	out->ip[15] = (uint8_t)(p->host_index + 1 + PORTS_OF_HOST * (host / HOSTS_OF_BLOCK));
+	cm_port_address(host, p->host_index, out->ip + 12);
 }
 
 /* ---- port numbers ---- */
@@ -590,4 +585,65 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 	id->state = CM_ADDR_IS_RESOLVED;
 	cm_event_tell(id, CM_ADDR_RESOLVED, 0);
 	return 0;
+}
+
+/* ---- for people ---- */
+
+static void port_print(const struct cm *c, uint32_t row, char out[64])
+{
+	const struct subnet_port *p = &cm_subnet(c)->ports[row];
+	const struct subnet_node *node = subnet_node_of(cm_subnet(c), row);
+	uint8_t ip[4];
+
+	cm_port_address(node->host, p->host_index, ip);
+	snprintf(out, 64, "%u.%u.%u.%u (%s)", ip[0], ip[1], ip[2], ip[3], node->name);
+}
+
+/* Why an address means the port that it means. */
+static const char *meaning_of(const struct cm_id *id, const struct cm_address *a, uint32_t to)
+{
+	const uint8_t *ip = ipv4_of(a);
+	bool machine;
+	const uint32_t own = cm_address_port(id->cm, id->file->host, a, &machine);
+
+	if (a->family == CM_AF_IB)
+		return "it is the port's GID";
+	if (cm_address_is_any(a))
+		return "loopback means the own host's first active port";
+	if (ip && is_of_fabric(ip))
+		return "it is one of the fabric's own addresses";
+	if (!machine)
+		return "the port's table of GIDs has it";
+	if (to != own)
+		return "it is an address of the machine, and of the hosts only that one listens "
+		       "there";
+	return "an address of the machine means the own host's last Ethernet port";
+}
+
+void cm_resolve_explain(const struct cm_id *id, const struct cm_address *asked,
+			char why[CM_WHY_BYTES])
+{
+	char address[INET6_ADDRSTRLEN] = "", from[64], to[64];
+	struct cm_address a = *asked;
+	bool machine;
+
+	if (!inet_ntop(a.family == AF_INET ? AF_INET : AF_INET6,
+		       a.ip + (a.family == AF_INET ? 12 : 0), address, sizeof(address)))
+		return;
+	address_normalize(&a);
+	if (id->state == CM_ADDR_IS_RESOLVED && id->peer_row != SUBNET_NONE) {
+		port_print(id->cm, id->peer_row, to);
+		port_print(id->cm, id->row, from);
+		snprintf(why, CM_WHY_BYTES, "%s is port %s: %s; from %s", address, to,
+			 meaning_of(id, &a, id->peer_row), from);
+	} else if (id->state != CM_ADDR_IS_RESOLVED &&
+		   cm_address_port(id->cm, id->file->host, &a, &machine) == SUBNET_NONE) {
+		snprintf(why, CM_WHY_BYTES,
+			 "%s is no port's address; 'softhca devices' lists those that are",
+			 address);
+	} else if (id->state != CM_ADDR_IS_RESOLVED) {
+		snprintf(why, CM_WHY_BYTES,
+			 "%s cannot be reached: no port of this host is active and on its network",
+			 address);
+	}
 }

@@ -151,6 +151,16 @@ static int call_bind(const struct call *call)
 	return ret ? ret : cm_bind(id, &a, call->m->privileged);
 }
 
+static int address_resolve(const struct call *call, struct cm_id *id, const struct cm_address *src,
+			   const struct cm_address *dst)
+{
+	const int ret = cm_resolve(id, src, dst, call->m->privileged);
+
+	if (!ret)
+		cm_resolve_explain(id, dst, call->reply->why);
+	return ret;
+}
+
 static int call_resolve_ip(const struct call *call)
 {
 	const struct rdma_ucm_resolve_ip c = COMMAND_OF(call, rdma_ucm_resolve_ip);
@@ -164,7 +174,7 @@ static int call_resolve_ip(const struct call *call)
 	     cm_address_read(&c.src_addr, sizeof(c.src_addr), &src) < 0) ||
 	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst) < 0)
 		return -EINVAL;
-	return cm_resolve(id, &src, &dst, call->m->privileged);
+	return address_resolve(call, id, &src, &dst);
 }
 
 static int call_resolve_addr(const struct call *call)
@@ -179,7 +189,7 @@ static int call_resolve_addr(const struct call *call)
 	    cm_address_read(&c.dst_addr, sizeof(c.dst_addr), &dst) != c.dst_size)
 		return -EINVAL;
 	ret = id_get(call, c.id, &id);
-	return ret ? ret : cm_resolve(id, &src, &dst, call->m->privileged);
+	return ret ? ret : address_resolve(call, id, &src, &dst);
 }
 
 static int call_resolve_route(const struct call *call)

@@ -241,6 +241,9 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged) must_
  * result by an event.  0 or a negative errno. */
 int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_address *dst,
 	       bool privileged) must_check;
+/* Says what became of the address that cm_resolve was asked for, and why. */
+void cm_resolve_explain(const struct cm_id *id, const struct cm_address *asked,
+			char why[CM_WHY_BYTES]);
 /* The GID of version 2 of a port of RoCE that matches an address of it; else its first that is an IPv4 address
  * as that is, or none; else its first. */
 union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm_address *a);
