@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/rdma_user_cm.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -472,6 +474,84 @@ static void test_stale(void)
 	id_end(listener);
 }
 
+/* A listener of IPv6 takes requests by IPv4, unless it wants none. */
+static void test_families(void)
+{
+	const struct rdma_ucm_conn_param valid = {.valid = 1, .qp_num = 0x123};
+	struct rdma_ucm_connect c = {.conn_param = valid};
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(7471)};
+
+	for (uint32_t only = 0; only < 2; only++) {
+		const uint32_t listener = id_make(RDMA_PS_TCP);
+		struct rdma_ucm_bind b = {.id = listener, .addr_size = sizeof(any)};
+		struct rdma_ucm_event_resp e;
+		struct path p;
+
+		memcpy(&b.addr, &any, sizeof(any));
+		CHECK(!option_set(listener, RDMA_OPTION_ID_AFONLY, &only, 4));
+		CHECK(!CALL(BIND, b, 0) && !listen_on(listener));
+		c.id = route_make(&p);
+		CHECK(!CALL(CONNECT, c, 0));
+		CHECK(!event_get(&e));
+		if (only)
+			CHECK_SAY(e.event == 8 && e.id == c.id && e.status == 28,
+				  "event %u status %d", e.event, (int)e.status);
+		else
+			CHECK_SAY(e.event == 4, "event %u status %d", e.event, (int)e.status);
+		if (!only)
+			id_end(e.id);
+		id_end(c.id);
+		id_end(listener);
+	}
+}
+
+/* Libraries that find no AF_IB use the commands for IP addresses. */
+static void test_ip_commands(void)
+{
+	struct rdma_ucm_query_route_resp r;
+	struct rdma_ucm_query q = {.response = (uintptr_t)&r};
+	struct rdma_ucm_bind_ip b = {0};
+	struct rdma_ucm_resolve_ip a = {.timeout_ms = 2000};
+	struct rdma_ucm_resolve_route route = {.timeout_ms = 2000};
+	struct sockaddr_in to = here;
+	const uint32_t id = id_make(RDMA_PS_TCP);
+
+	q.id = b.id = a.id = route.id = id;
+	b.addr.sin6_family = 77;
+	CHECK(CALL(BIND_IP, b, 0) == EINVAL);
+	memcpy(&b.addr, &here, sizeof(here));
+	CHECK(!CALL(BIND_IP, b, 0));
+	to.sin_port = htons(7471);
+	a.dst_addr.sin6_family = 77;
+	CHECK(CALL(RESOLVE_IP, a, 0) == EINVAL);
+	memcpy(&a.dst_addr, &to, sizeof(to));
+	CHECK(!CALL(RESOLVE_IP, a, 0));
+	(void)event_of(0);
+	CHECK(!CALL(RESOLVE_ROUTE, route, 0));
+	(void)event_of(2);
+	CHECK(CALL(QUERY_ROUTE, q, 199) == ENOSPC);
+	CHECK(!CALL(QUERY_ROUTE, q, sizeof(r)));
+	CHECK(r.node_guid && r.port_num == 1 && r.num_paths == 1);
+	CHECK(r.src_addr.sin6_family == AF_INET && !memcmp(&r.dst_addr, &to, 8));
+	id_end(id);
+}
+
+static void handler(int signo)
+{
+	(void)signo;
+}
+
+/* Whoever waits for an event hears of signals. */
+static void test_signals(void)
+{
+	struct sigaction act = {.sa_handler = handler};
+	struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+	struct rdma_ucm_event_resp e;
+
+	CHECK(!sigaction(SIGALRM, &act, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	CHECK(event_get(&e) == EINTR);
+}
+
 /* ---- groups ---- */
 
 static int join(uint32_t id, const void *address, uint16_t n, uint16_t flags, uint32_t *group)
@@ -622,6 +702,9 @@ static const struct {
 	{"paths", test_paths},
 	{"enhanced connections", test_ece},
 	{"stale connections", test_stale},
+	{"families of addresses", test_families},
+	{"commands for IP addresses", test_ip_commands},
+	{"signals", test_signals},
 	{"groups", test_groups},
 	{"children and users", test_fork},
 };
