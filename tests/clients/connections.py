@@ -181,6 +181,27 @@ def reject(session):
         end(client)
 
 
+def stopped(session):
+    """A listener that is stopped keeps its own clients waiting, and nobody else's."""
+    server = session.background("rping", "-s", "-C", "5", "-a", SERVER["roce"])
+    client = None
+    try:
+        listens(session, server)
+        os.kill(server.pid, signal.SIGSTOP)
+        client = session.background("rping", "-c", "-C", "5", "-a", SERVER["roce"], run_options=("--host", "host2"))
+        for link in SERVER:
+            pair(session, ("rping", "-s", "-p", "7175", "-C", "5", "-a", SERVER[link]),
+                 ("rping", "-c", "-p", "7175", "-C", "5", "-a", SERVER[link]))
+        expect(client.poll() is None, "the client has not waited")
+        os.kill(server.pid, signal.SIGCONT)
+        results = session.finish_all({"server": server, "client": client})
+        expect(all(r.status == 0 for r in results.values()), story_of(results))
+    finally:
+        for one in (server, client):
+            if one:
+                end(one)
+
+
 def many(session):
     """500 connections, one after the other by commands, all at once by the wire."""
     result = pair(session, ("cmtime", "-c", "500"), ("cmtime", "-s", "198.18.0.2", "-c", "500"), server_ends=False)
@@ -338,6 +359,6 @@ def cases():
         ("qperf", qperf), ("fi_pingpong ib msg", fi_pingpong("ib", "verbs", "msg")),
         ("fi_pingpong roce rxm", fi_pingpong("roce", "verbs;ofi_rxm", "rdm", "-d", "mlx5_1")),
         *((f"fio {verb}", fio(verb, depth)) for verb, depth in (("write", 16), ("read", 16), ("send", 1))),
-        ("nobody listens", nobody), ("the peer is killed", reject), ("500 connections", many),
+        ("nobody listens", nobody), ("the peer is killed", reject), ("a listener that is stopped", stopped), ("500 connections", many),
         ("lost messages", lossy), ("subnet of OpenSM", opensm), ("messages in tshark", tshark), ("explained addresses", explained), ("a group whose link is lost", lost), ("bare calls", calls), ("ids of programs", listed),
         ("ids without a device", listed_without_device)))

@@ -552,6 +552,80 @@ static void test_signals(void)
 	CHECK(event_get(&e) == EINTR);
 }
 
+/* ---- many programs ---- */
+
+#define CROWD 200u
+
+/* Connects, waits for the other side's end, and ends. */
+static void crowd_member(uint32_t number)
+{
+	struct rdma_ucm_connect c = {.conn_param = {.valid = 1, .qp_num = 0x1000 + number}};
+	struct rdma_ucm_accept established = {0};
+	struct rdma_ucm_disconnect d;
+	struct path p;
+
+	file = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+	CHECK(file >= 0);
+	c.id = d.id = established.id = route_make(&p);
+	CHECK(!CALL(CONNECT, c, 0));
+	(void)event_of(5);
+	CHECK(!CALL(ACCEPT, established, 0));
+	(void)event_of(10);
+	CHECK(!CALL(DISCONNECT, d, 0));
+	id_end(c.id);
+	_exit(0);
+}
+
+/* As many programs connect to one listener at once. */
+static void test_crowd(void)
+{
+	const uint32_t listener = id_make(RDMA_PS_TCP);
+	struct rdma_ucm_listen l = {.id = listener};
+	uint32_t ids[CROWD], requests = 0, ends = 0;
+
+	CHECK(!bind_to(listener, NULL, 7471) && !CALL(LISTEN, l, 0));
+	for (uint32_t i = 0; i < CROWD; i++) {
+		const pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			crowd_member(i);
+	}
+	while (ends < CROWD) {
+		struct rdma_ucm_accept a = {.conn_param = {.valid = 1}};
+		struct rdma_ucm_event_resp e;
+		struct rdma_ucm_disconnect d;
+
+		CHECK(!event_get(&e) && !e.status);
+		switch (e.event) {
+		case 4:
+			CHECK(requests < CROWD);
+			ids[requests] = a.id = e.id;
+			a.uid = 1 + requests;
+			a.conn_param.qp_num = 0x2000 + requests++;
+			CHECK(!CALL(ACCEPT, a, 0));
+			break;
+		case 9:
+			CHECK(e.uid && e.uid <= requests && ids[e.uid - 1] == e.id);
+			d.id = e.id;
+			CHECK(!CALL(DISCONNECT, d, 0));
+			break;
+		case 10:
+			ends++;
+			break;
+		default:
+			CHECK_SAY(e.event == 15, "event %u", e.event);
+		}
+	}
+	for (uint32_t i = 0; i < CROWD; i++) {
+		int status;
+
+		id_end(ids[i]);
+		CHECK(wait(&status) > 0 && !status);
+	}
+	id_end(listener);
+}
+
 /* ---- groups ---- */
 
 static int join(uint32_t id, const void *address, uint16_t n, uint16_t flags, uint32_t *group)
@@ -705,6 +779,7 @@ static const struct {
 	{"families of addresses", test_families},
 	{"commands for IP addresses", test_ip_commands},
 	{"signals", test_signals},
+	{"200 programs", test_crowd},
 	{"groups", test_groups},
 	{"children and users", test_fork},
 };
