@@ -231,7 +231,7 @@ def tshark(session):
     if not shutil.which("tshark"):
         raise Skip("tshark is not there")
     with tempfile.TemporaryDirectory() as place:
-        result = session.call(str(session.build / "tests/connect_test"), f"{place}/cm.pcap")
+        result = session.call(str(session.build / "tests/clients/cm_messages"), f"{place}/cm.pcap")
         expect(result.status == 0, result.text())
 
         def fields(shown, *names):
