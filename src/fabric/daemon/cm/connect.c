@@ -666,7 +666,8 @@ void cm_take(struct cm *c, const struct mad_packet *p)
 	const uint16_t attribute = mad_get16(p->mad, MAD_AT_ATTRIBUTE);
 	struct cm_id *id;
 
-	if (p->mad[MAD_AT_CLASS_VERSION] != CM_CLASS_VERSION)
+	/* Those of queue pairs of programs are nobody's. */
+	if (p->sqpn != IB_GSI_QPN || p->mad[MAD_AT_CLASS_VERSION] != CM_CLASS_VERSION)
 		return;
 	if (attribute == CM_REQ) {
 		cm_take_req(c, p, true);

@@ -490,6 +490,36 @@ static void test_stale(void)
 	world_close();
 }
 
+/* A DREQ with all the right numbers ends the connection, but not from a queue pair of a program. */
+static void test_forged(void)
+{
+	struct mad_packet *packet;
+	struct pair p;
+
+	world_open();
+	p = pair_new();
+	for (uint32_t qpn = 2; qpn; qpn--) {
+		packet = mad_packet_get(&m.mad);
+		CHECK(packet);
+		packet->row = m.t.h2;
+		packet->slid = 4;
+		packet->dlid = 1;
+		packet->pkey = SUBNET_PKEY_DEFAULT;
+		packet->sqpn = qpn;
+		packet->dqpn = IB_GSI_QPN;
+		packet->qkey = MAD_QKEY_WELL_KNOWN;
+		cm_message_begin(cm_id_find(&cm, p.server), packet->mad, CM_DREQ);
+		prm_set(packet->mad, DREQ_QPN, CLIENT_QPN);
+		mad_emit(&m.mad, packet);
+		test_mad_run(&m, 0);
+		if (qpn == IB_GSI_QPN)
+			event_is(CLIENT, CM_DISCONNECTED, 0);
+		else
+			no_event(CLIENT);
+	}
+	world_close();
+}
+
 /* The program of one side is gone. */
 static void test_death(void)
 {
@@ -550,6 +580,7 @@ int main(int argc, char **argv)
 	test_lost_answers();
 	test_established_by_data();
 	test_stale();
+	test_forged();
 	test_death();
 	test_datagrams();
 	if (capture)
