@@ -41,6 +41,9 @@ def ucp(kind, link, size, *options):
         needs("gcc")
         if not os.path.exists(UCX_EXAMPLE):
             raise Skip(f"{UCX_EXAMPLE} is not there")
+        # Its server answers the last message. The client of 1.18 is ready for that too late, and follows a null pointer.
+        if kind == "am" and "register_am_recv_callback(ucp_worker)" in pathlib.Path(UCX_EXAMPLE).read_text():
+            raise Skip("UCX's example registers the client's handler after the message that the server answers")
         with scratch() as directory:
             program = compiled(directory, "gcc", UCX_EXAMPLE, "-lucp", "-lucs")
             argv = ("env", "UCX_SOCKADDR_TLS_PRIORITY=rdmacm", "UCX_TLS=rc_v,ud_v", *options, "stdbuf", "-oL", program,
@@ -240,7 +243,7 @@ def cases():
 
     yield from ((f"rdma_cm: {name}", test) for name, test in (
         ("UCX's listener ib tag", ucp("tag", "ib", 16)), ("UCX's listener roce stream", ucp("stream", "roce", 4096)),
-        ("UCX's listener roce am by rendezvous", ucp("am", "roce", 8192, "UCX_RNDV_THRESH=1k")),
+        *((f"UCX's listener roce {kind} by rendezvous", ucp(kind, "roce", 8192, "UCX_RNDV_THRESH=1k")) for kind in ("am", "tag")),
         ("dtest ib", dapl("dtest", "ib", ("-b", "4096"), "DAPL Test Complete. PASSED", ready=listening(DTEST_PORT))),
         ("dtest roce", dapl("dtest", "roce", ("-W", "-D", "-b", "4096"), "DAPL Test Complete. PASSED", ready=listening(DTEST_PORT))),
         ("dtestx", dapl("dtestx", "roce", (), "immed/atomic test PASSED", ready=listening(DTEST_PORT))),
