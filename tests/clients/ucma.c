@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -104,6 +105,19 @@ static int option_set(uint32_t id, uint32_t name, const void *value, uint32_t n)
 
 	return CALL(SET_OPTION, c, 0);
 }
+
+/* ---- what Linux 6.1 does not have ---- */
+
+#define CMD_WRITE_EVENT 24
+#define EVENT_USER	18
+#define EVENT_INTERNAL	19
+
+/* As rdma/rdma_user_cm.h of Linux 6.17 has it. */
+struct write_event {
+	uint32_t id, reserved, event, status;
+	uint64_t arg;
+	uint8_t rest[296];
+};
 
 /* ---- the file ---- */
 
@@ -253,6 +267,47 @@ static void *event_await(void *out)
 {
 	CHECK(!event_get(out));
 	return NULL;
+}
+
+/* An event that a program writes for an id of its own, with an argument. */
+static void test_written(void)
+{
+	struct write_event c = {.event = EVENT_USER, .status = 5, .arg = 0x1122334455667788};
+	struct pollfd p = {.fd = file, .events = POLLIN};
+	struct rdma_ucm_destroy_id_resp destroyed;
+	struct rdma_ucm_destroy_id destroy;
+	struct rdma_ucm_event_resp e;
+	uint64_t arg;
+	int ret;
+
+	c.id = 60000;
+	ret = call_write(file, CMD_WRITE_EVENT, &c, sizeof(c), 0);
+	if (!getenv("SOFTHCA_DIR") && ret == EINVAL) {
+		printf("(this kernel is older than 6.17) ");
+		return;
+	}
+	CHECK(ret == ENOENT);
+	c.id = id_make(RDMA_PS_TCP);
+	for (uint32_t event = 0; event < 32; event++) {
+		const bool known = event == EVENT_USER || event == EVENT_INTERNAL;
+
+		c.event = event;
+		CHECK(call_write(file, CMD_WRITE_EVENT, &c, sizeof(c), 0) == (known ? 0 : EINVAL));
+	}
+	for (uint32_t event = EVENT_USER; event <= EVENT_INTERNAL; event++) {
+		CHECK(poll(&p, 1, 0) == 1);
+		CHECK(!event_get(&e) && e.id == c.id && e.uid == 77 && e.event == event);
+		memcpy(&arg, &e.param, sizeof(arg));
+		CHECK(e.status == 5 && arg == c.arg);
+	}
+	CHECK(!poll(&p, 1, 0));
+	/* One that nobody takes goes with its id. */
+	c.event = EVENT_USER;
+	CHECK(!call_write(file, CMD_WRITE_EVENT, &c, sizeof(c), 0));
+	destroy = (struct rdma_ucm_destroy_id){.response = (uintptr_t)&destroyed, .id = c.id};
+	CHECK(!CALL(DESTROY_ID, destroy, sizeof(destroyed)) && destroyed.events_reported == 2);
+	CHECK(!poll(&p, 1, 0));
+	CHECK(call_write(file, CMD_WRITE_EVENT, &c, sizeof(c), 0) == ENOENT);
 }
 
 static void test_events(void)
@@ -772,6 +827,7 @@ static const struct {
 	{"ids", test_ids},
 	{"addresses and options", test_binding},
 	{"events", test_events},
+	{"written events", test_written},
 	{"queries", test_queries},
 	{"paths", test_paths},
 	{"enhanced connections", test_ece},

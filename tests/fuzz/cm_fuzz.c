@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabric/cm_command.h"
 #include "fabric/daemon/cm/id.h"
 #include "fabric/daemon/sa/sa.h"
 #include "fuzz.h"
@@ -98,6 +99,7 @@ static const struct {
 	[RDMA_USER_CM_CMD_BIND] = {0, 8, 0},
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = {0, 16, 144},
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = {16, 24, 0},
+	[CM_COMMAND_WRITE_EVENT] = {0, 0, 0},
 };
 
 static void put_id(struct msg_cm_call *c, uint32_t at, uint32_t id)
@@ -113,7 +115,7 @@ static void op_call(struct input *in)
 
 	c = (struct msg_cm_call){.token = in_u8(in) == 255 ? in_u64(in) : tokens[file],
 				 .other = tokens[in_u8(in) % FILES],
-				 .command = in_u8(in) % 24u,
+				 .command = in_u8(in) % 25u,
 				 .in = sizeof(c.bytes),
 				 .out = in_u8(in) ? 512 : in_u16(in)};
 	if (c.command == RDMA_USER_CM_CMD_CREATE_ID) {
@@ -137,6 +139,8 @@ static void op_call(struct input *in)
 			c.bytes[4] = in_u8(in) & 1 ? 16 : in_u8(in);
 		if (c.command == RDMA_USER_CM_CMD_RESOLVE_ADDR)
 			c.bytes[10] = in_u8(in) & 1 ? 16 : in_u8(in);
+		if (c.command == CM_COMMAND_WRITE_EVENT)
+			c.bytes[8] = 17 + in_u8(in) % 3;
 		if (places[c.command].address)
 			put_address(in, c.bytes + places[c.command].address);
 		if (places[c.command].second)

@@ -20,6 +20,7 @@
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/user.h"
 #include "fabric/client/link.h"
+#include "fabric/cm_command.h"
 #include "usermem/usermem.h"
 
 /* Who opened a file.  The kernel refuses commands of others, as it refuses a child of fork: it compares
@@ -160,6 +161,7 @@ static const struct ucma_command ucma_commands[] = {
 	[RDMA_USER_CM_CMD_BIND] = {IN(bind), 0, 0, 0},
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = {IN(resolve_addr), 0, 0, 0},
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = {IN(join_mcast), 0, OUT(create_id), AT(join_mcast)},
+	[CM_COMMAND_WRITE_EVENT] = {sizeof(struct cm_write_event), 0, 0, 0},
 };
 
 /* One call of write(2). */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/cm_command.h"
 #include "fabric/daemon/cm/id.h"
 
 struct call {
@@ -399,6 +400,25 @@ static int call_get_event(const struct call *call)
 	return answer_give(call, &r, call->m->out < sizeof(r) ? call->m->out : sizeof(r));
 }
 
+static int call_write_event(const struct call *call)
+{
+	const struct cm_write_event c = COMMAND_OF(call, cm_write_event);
+	struct cm_event *e;
+	struct cm_id *id;
+	int ret;
+
+	if (c.event != CM_USER && c.event != CM_INTERNAL)
+		return -EINVAL;
+	ret = id_get(call, c.id, &id);
+	if (ret)
+		return ret;
+	e = cm_event_make(id, (enum cm_event_type)c.event, (int)c.status);
+	if (!e)
+		return -ENOMEM;
+	memcpy(&e->body.param, &c.arg, sizeof(c.arg));
+	return cm_event_queue(e) ? 0 : -ENOMEM;
+}
+
 /* The driver has put the option's value behind the command. */
 static int option_read(const struct call *call, const struct rdma_ucm_set_option *c, uint32_t bytes,
 		       uint32_t *value)
@@ -512,6 +532,7 @@ static int (*const calls[])(const struct call *call) = {
 	[RDMA_USER_CM_CMD_BIND] = call_bind,
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = call_resolve_addr,
 	[RDMA_USER_CM_CMD_JOIN_MCAST] = call_join,
+	[CM_COMMAND_WRITE_EVENT] = call_write_event,
 };
 
 int cm_call(struct cm *c, const struct msg_cm_call *m, struct msg_cm_call_reply *reply)

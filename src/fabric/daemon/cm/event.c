@@ -31,7 +31,7 @@ void cm_file_tell(struct cm_file *f)
 	(void)loop_rewatch(f->cm->mad->loop, &f->sock, EPOLLIN | (f->owed ? EPOLLOUT : 0));
 }
 
-void cm_event_queue(struct cm_event *e)
+bool cm_event_queue(struct cm_event *e)
 {
 	struct cm_file *f = e->id->file;
 
@@ -39,13 +39,14 @@ void cm_event_queue(struct cm_event *e)
 	 * more than so many.  Requests have ids of their own, of which there are few enough. */
 	if (e->body.event != CM_CONNECT_REQUEST && (!e->id->uid || f->nevents >= EVENTS_MOST)) {
 		free(e);
-		return;
+		return false;
 	}
 	*f->events_end = e;
 	f->events_end = &e->next;
 	f->nevents++;
 	f->owed++;
 	cm_file_tell(f);
+	return true;
 }
 
 void cm_event_tell(struct cm_id *id, enum cm_event_type type, int status)

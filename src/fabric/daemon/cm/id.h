@@ -28,6 +28,11 @@ enum cm_event_type {
 	CM_MULTICAST_ERROR,
 	CM_ADDR_CHANGE,
 	CM_TIMEWAIT_EXIT,
+	CM_ADDRINFO_RESOLVED,
+	CM_ADDRINFO_ERROR,
+	/* Written by programs. */
+	CM_USER,
+	CM_INTERNAL, /* by librdmacm */
 };
 
 /* What an id is about, numbered as the kernel's states, which `rdma res show cm_id` shows. */
@@ -196,8 +201,8 @@ void cm_id_end(struct cm_id *id);
 
 /* A new event of the id, not queued yet; NULL: there is no memory. */
 struct cm_event *cm_event_make(struct cm_id *id, enum cm_event_type type, int status);
-/* Queues it, unless the program does not know its id. */
-void cm_event_queue(struct cm_event *e);
+/* Queues it.  False: the program does not know its id, or too many wait; then it is gone. */
+bool cm_event_queue(struct cm_event *e);
 /* Both, for an event without parameters. */
 void cm_event_tell(struct cm_id *id, enum cm_event_type type, int status);
 /* Gives the oldest event to the program.  -EAGAIN: there is none. */
