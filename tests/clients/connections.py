@@ -58,6 +58,12 @@ def end(process):
         process.communicate()
 
 
+def is_good(result, good=(0,)):
+    """rping's thread may ask for the next event of a channel that its main thread has just destroyed, and ends the program
+    with 255 then, which has done all it should."""
+    return result.status in good or (result.status == 255 and "rdma_get_cm_event: Bad file descriptor" in result.text())
+
+
 def pair(session, server, client, limit=60, good=(0,), server_ends=True, ready=None):
     """A server on host1 and a client on host2; the client's result.  A server that does not end by itself is ended.
     ready: waits for the server, which is given to it; else until it listens by rdma_cm."""
@@ -73,10 +79,10 @@ def pair(session, server, client, limit=60, good=(0,), server_ends=True, ready=N
         second = session.background(*client, run_options=("--host", "host2"))
         if server_ends:
             results = session.finish_all({"server": first, "client": second}, limit, good)
-            expect(all(r.status in good for r in results.values()), story_of(results))
+            expect(all(is_good(r, good) for r in results.values()), story_of(results))
             return results["client"]
         result = session.finish(second, limit)
-        expect(result.status in good, f"status {result.status}\n{result.text()}")
+        expect(is_good(result, good), f"status {result.status}\n{result.text()}")
         return result
     finally:
         end(first)
@@ -102,9 +108,9 @@ def rping_here(session):
     first = session.background("rping", "-s", "-C", "5", "-a", "127.0.0.1")
     try:
         listens(session, first)
-        result = session.run_ok("rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")
-        expect("rdma-ping-4: " in result.out, result.text())
-        expect(session.finish(first).status == 0, "the server")
+        result = session.run("rping", "-c", "-C", "5", "-v", "-a", "127.0.0.1")
+        expect(is_good(result) and "rdma-ping-4: " in result.out, result.text())
+        expect(is_good(session.finish(first)), "the server")
     finally:
         end(first)
 
@@ -202,7 +208,7 @@ def stopped(session):
         expect(client.poll() is None, "the client has not waited")
         os.kill(server.pid, signal.SIGCONT)
         results = session.finish_all({"server": server, "client": client})
-        expect(all(r.status == 0 for r in results.values()), story_of(results))
+        expect(all(is_good(r) for r in results.values()), story_of(results))
     finally:
         for one in (server, client):
             if one:
