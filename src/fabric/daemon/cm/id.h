@@ -381,8 +381,10 @@ void cm_take(struct cm *c, const struct mad_packet *p);
 
 /* ---- query.c: what programs ask of an id ---- */
 
-/* The address vector towards the peer. */
-void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out);
+/* The address vector of a path from the id's port. */
+void cm_ah_attr(const struct cm_id *id, const struct cm_path *p, struct ib_uverbs_ah_attr *out);
+/* The entry of the port's table that has the P_Key of that partition; 0: none has. */
+uint16_t cm_pkey_index(const struct subnet_port *p, uint16_t pkey);
 
 int cm_query(struct cm_id *id, uint32_t option, uint32_t room,
 	     struct msg_cm_call_reply *reply) must_check;

@@ -62,7 +62,6 @@ static void group_fails(struct cm_group *g, int status)
 static void group_tell(struct cm_group *g, const struct cm_path *to, uint32_t qkey)
 {
 	struct cm_event *e = group_event(g, CM_MULTICAST_JOIN, 0);
-	const struct cm_path path = g->id->path;
 	struct rdma_ucm_ud_param *ud;
 
 	if (!e)
@@ -70,9 +69,7 @@ static void group_tell(struct cm_group *g, const struct cm_path *to, uint32_t qk
 	ud = &e->body.param.ud;
 	ud->qp_num = MULTICAST_QPN;
 	ud->qkey = qkey;
-	g->id->path = *to;
-	cm_ah_attr(g->id, &ud->ah_attr);
-	g->id->path = path;
+	cm_ah_attr(g->id, to, &ud->ah_attr);
 	cm_event_queue(e);
 }
 

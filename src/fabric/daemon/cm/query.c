@@ -150,22 +150,20 @@ int cm_query_route(struct cm_id *id, uint32_t room, struct msg_cm_call_reply *re
 
 /* ---- queue pairs ---- */
 
-static uint8_t gid_index(const struct cm_id *id)
+static uint8_t gid_index(const struct cm_id *id, const union ib_gid *sgid)
 {
 	const struct subnet *s = id->cm->mad->net->subnet;
 	struct subnet_gid_entry e;
 
 	for (uint32_t i = 0; i < subnet_port_gids(port_of(id)); i++)
-		if (subnet_gid(s, id->row, i, &e) && !memcmp(e.gid.raw, id->path.sgid.raw, 16) &&
+		if (subnet_gid(s, id->row, i, &e) && !memcmp(e.gid.raw, sgid->raw, 16) &&
 		    (e.type == GID_ROCE_V2 || !port_of(id)->ethernet))
 			return (uint8_t)i;
 	return 0;
 }
 
-void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
+void cm_ah_attr(const struct cm_id *id, const struct cm_path *p, struct ib_uverbs_ah_attr *out)
 {
-	const struct cm_path *p = &id->path;
-
 	out->port_num = (uint8_t)port_of(id)->number;
 	out->sl = p->sl;
 	out->dlid = p->dlid;
@@ -175,17 +173,15 @@ void cm_ah_attr(const struct cm_id *id, struct ib_uverbs_ah_attr *out)
 		return;
 	memcpy(out->grh.dgid, &p->dgid, 16);
 	out->grh.flow_label = p->flow_label;
-	out->grh.sgid_index = gid_index(id);
+	out->grh.sgid_index = gid_index(id, &p->sgid);
 	out->grh.hop_limit = p->hop_limit;
 	out->grh.traffic_class = p->traffic_class;
 }
 
-static uint16_t pkey_index(const struct cm_id *id)
+uint16_t cm_pkey_index(const struct subnet_port *p, uint16_t pkey)
 {
-	const uint16_t pkey = id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT;
-
-	for (uint32_t i = 0; i < subnet_port_pkeys(port_of(id)); i++)
-		if ((subnet_pkey(port_of(id), i) & 0x7fff) == (pkey & 0x7fff))
+	for (uint32_t i = 0; i < subnet_port_pkeys(p); i++)
+		if ((subnet_pkey(p, i) & 0x7fff) == (pkey & 0x7fff))
 			return (uint16_t)i;
 	return 0;
 }
@@ -200,7 +196,8 @@ static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT;
 	out->port_num = (uint8_t)port_of(id)->number;
-	out->pkey_index = pkey_index(id);
+	out->pkey_index =
+		cm_pkey_index(port_of(id), id->path.there ? id->path.pkey : SUBNET_PKEY_DEFAULT);
 	if (id->qp_type == IB_QPT_UD) {
 		out->qp_attr_mask |= IB_QP_QKEY;
 		out->qkey = id->qkey ? id->qkey : CM_UDP_QKEY;
@@ -217,7 +214,7 @@ static void attr_init(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 static void attr_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *out)
 {
 	out->qp_attr_mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN;
-	cm_ah_attr(id, &out->ah_attr);
+	cm_ah_attr(id, &id->path, &out->ah_attr);
 	out->path_mtu = id->path.mtu;
 	out->dest_qp_num = id->remote_qpn;
 	/* The peer begins with the number that our own message has named. */

@@ -80,14 +80,6 @@ static struct cm_sa_port *port_get(struct cm *c, uint32_t row)
 	return port;
 }
 
-static uint16_t pkey_index_of(const struct subnet_port *p)
-{
-	for (uint32_t i = 0; i < subnet_port_pkeys(p); i++)
-		if ((subnet_pkey(p, i) & 0x7fff) == (SUBNET_PKEY_DEFAULT & 0x7fff))
-			return (uint16_t)i;
-	return 0;
-}
-
 int cm_sa_send(struct cm *c, struct cm_sa_request *r, uint32_t row, const struct cm_sa_ask *ask)
 {
 	const struct subnet_port *at = &cm_subnet(c)->ports[row];
@@ -102,7 +94,7 @@ int cm_sa_send(struct cm *c, struct cm_sa_request *r, uint32_t row, const struct
 	struct mad_send_attr send = {
 		.to = {.qpn = IB_GSI_QPN,
 		       .lid = (uint16_t)lid,
-		       .pkey_index = pkey_index_of(at),
+		       .pkey_index = cm_pkey_index(at, SUBNET_PKEY_DEFAULT),
 		       .sl = (uint8_t)atomic_load_explicit(&at->sm_sl, memory_order_relaxed)},
 		.mad = mad,
 		.length = MAD_BYTES,

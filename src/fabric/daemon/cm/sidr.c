@@ -146,7 +146,7 @@ void cm_take_sidr_rep(struct cm *c, const struct mad_packet *p)
 	ud = &e->body.param.ud;
 	ud->qp_num = id->remote_qpn;
 	ud->qkey = prm_get32(p->mad, SIDR_REP_QKEY);
-	cm_ah_attr(id, &ud->ah_attr);
+	cm_ah_attr(id, &id->path, &ud->ah_attr);
 	ud->private_data_len = SIDR_REP_PRIVATE_BYTES;
 	memcpy(ud->private_data, p->mad + SIDR_REP_AT_PRIVATE, SIDR_REP_PRIVATE_BYTES);
 	cm_event_queue(e);
