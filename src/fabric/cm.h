@@ -48,7 +48,8 @@ struct msg_cm_call {
 	uint64_t token;
 	uint64_t other; /* MIGRATE_ID: the file that the id comes from */
 	uint32_t command;
-	uint32_t privileged; /* the program may bind to privileged ports */
+	uint16_t privileged; /* the program may bind to privileged ports */
+	uint16_t explain;    /* the answer is to say what an address was taken for */
 	uint16_t in;	     /* bytes of the command that the program has given */
 	uint16_t out;	     /* and room for the answer */
 	uint8_t bytes[CM_MOST_IN];

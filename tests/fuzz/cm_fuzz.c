@@ -117,7 +117,8 @@ static void op_call(struct input *in)
 				 .other = tokens[in_u8(in) % FILES],
 				 .command = in_u8(in) % 25u,
 				 .in = sizeof(c.bytes),
-				 .out = in_u8(in) ? 512 : in_u16(in)};
+				 .out = in_u8(in) ? 512 : in_u16(in),
+				 .explain = 1};
 	if (c.command == RDMA_USER_CM_CMD_CREATE_ID) {
 		const uint16_t spaces[] = {RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB, 5};
 

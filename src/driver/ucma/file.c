@@ -260,7 +260,7 @@ static int ucma_execute(struct ucma_call *c)
 	ret = command == RDMA_USER_CM_CMD_GET_EVENT ? event_await(c) : ucma_ask(&c->m);
 	if (ret)
 		return ret;
-	if (explaining() && c->m.cm_call_reply.why[0])
+	if (c->m.cm_call_reply.why[0])
 		explain_line(0, "rdma_cm: %.*s", (int)sizeof(c->m.cm_call_reply.why),
 			     c->m.cm_call_reply.why);
 	spoilt_take(from, c->m.cm_call_reply.spoilt);
@@ -326,6 +326,7 @@ static ssize_t ucma_write(struct cdev_file *f, int fd, const void *buf, size_t c
 		return -ENOSYS;
 	c.m.cm_call.token = c.file->token;
 	c.m.cm_call.privileged = may_bind_low(c.head.cmd);
+	c.m.cm_call.explain = explaining();
 	ret = command_load(&c, (const uint8_t *)buf + sizeof(c.head));
 	if (!ret)
 		ret = ucma_execute(&c);

@@ -157,7 +157,7 @@ static int address_resolve(const struct call *call, struct cm_id *id, const stru
 {
 	const int ret = cm_resolve(id, src, dst, call->m->privileged);
 
-	if (!ret)
+	if (!ret && call->m->explain)
 		cm_resolve_explain(id, dst, call->reply->why);
 	return ret;
 }
