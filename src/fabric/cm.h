@@ -36,6 +36,20 @@ static inline void cm_port_address(uint32_t host, uint32_t index, uint8_t ip[4])
 #define CM_MOST_OUT  512u
 #define CM_WHY_BYTES 256u
 
+/* ---- what rdma/rdma_user_cm.h lacks where the kernel's headers are older than Linux 6.17 ---- */
+
+/* A program queues an event for an id of its own.  librdmacm's rdma_resolve_addrinfo does so when it has resolved
+ * a name. */
+#define CM_COMMAND_WRITE_EVENT 24u
+struct cm_write_event {
+	uint32_t id;
+	uint32_t reserved;
+	uint32_t event; /* RDMA_CM_EVENT_USER or RDMA_CM_EVENT_INTERNAL */
+	uint32_t status;
+	uint64_t arg;
+	uint8_t rest[296]; /* of the union of all events' parameters, of which arg is a member */
+};
+
 /* ---- bodies of MSG_CM_* (fabric/protocol.h) ---- */
 
 struct msg_cm_open {

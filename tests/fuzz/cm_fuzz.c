@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabric/cm_command.h"
 #include "fabric/daemon/cm/id.h"
 #include "fabric/daemon/sa/sa.h"
 #include "fuzz.h"

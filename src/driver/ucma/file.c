@@ -20,7 +20,7 @@
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/user.h"
 #include "fabric/client/link.h"
-#include "fabric/cm_command.h"
+#include "fabric/cm.h"
 #include "usermem/usermem.h"
 
 /* Who opened a file.  The kernel refuses commands of others, as it refuses a child of fork: it compares

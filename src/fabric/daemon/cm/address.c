@@ -50,31 +50,33 @@ int cm_address_read(const void *sockaddr, size_t room, struct cm_address *out)
 	struct sockaddr_in in = {0};
 	struct sockaddr_ib ib;
 	sa_family_t family;
+	size_t bytes;
 
 	*out = (struct cm_address){0};
 	if (room < sizeof(family))
 		return -EINVAL;
 	memcpy(&family, sockaddr, sizeof(family));
 	if (family == AF_INET && room >= sizeof(in)) {
+		bytes = sizeof(in);
 		memcpy(&in, sockaddr, sizeof(in));
 		memcpy(out->ip + 12, &in.sin_addr, 4);
 		out->port = ntohs(in.sin_port);
 	} else if (family == AF_INET6 && room >= sizeof(in6)) {
+		bytes = sizeof(in6);
 		memcpy(&in6, sockaddr, sizeof(in6));
 		memcpy(out->ip, &in6.sin6_addr, 16);
 		out->port = ntohs(in6.sin6_port);
 		out->flow = in6.sin6_flowinfo;
 		out->scope = in6.sin6_scope_id;
 	} else if (family == CM_AF_IB && room >= sizeof(ib)) {
+		bytes = sizeof(ib);
 		memcpy(&ib, sockaddr, sizeof(ib));
 		address_read_ib(&ib, out);
 	} else {
 		return -EINVAL;
 	}
 	out->family = family;
-	return (int)(family == AF_INET	  ? sizeof(in)
-		     : family == AF_INET6 ? sizeof(in6)
-					  : sizeof(ib));
+	return (int)bytes;
 }
 
 uint16_t cm_address_write(const struct cm_address *a, uint8_t out[CM_SOCKADDR_BYTES])

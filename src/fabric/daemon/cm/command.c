@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fabric/cm_command.h"
 #include "fabric/daemon/cm/id.h"
 
 struct call {
