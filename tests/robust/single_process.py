@@ -244,6 +244,7 @@ def cases(programs, long):
         *((f"keys that are not the connection's {d}", program(programs, "foreign_keys", d, other))
           for d, other in (devices, devices[::-1])),
         *((f"calls that the kernel refuses {d}", program(programs, "refused", d)) for d in devices),
+        *((f"a device closes while a peer begins to send to it {d}", program(programs, "leaving", d)) for d in devices),
         *((f"mappings reach who is behind {d}", mapper(programs, d)) for d in devices),
         *((f"communication established {d}", program(programs, "established", d))
           for d in devices),

@@ -157,7 +157,7 @@ static __attribute__((noinline)) void notice_poller(struct process *p)
 		return;
 	atomic_store_explicit(&p->engine->poller, thread_number(), memory_order_relaxed);
 	atomic_store_explicit(&polled_until_ns, now + LATELY_NS, memory_order_relaxed);
-	if (engine_driver(p->engine) != SLOT_PROGRAM)
+	if (engine_driver(p->slot) != SLOT_PROGRAM)
 		futex_store_and_wake(&p->slot->driver, SLOT_PROGRAM);
 }
 
@@ -175,7 +175,7 @@ bool drive_poll(struct process *p)
 	done |= process_progress(p);
 	spin_unlock(&e->driving);
 	/* If this thread does not come back, the engine has to do what is still owed. */
-	if (done && engine_driver(e) == SLOT_NOBODY && process_owes(p))
+	if (done && engine_driver(e->slot) == SLOT_NOBODY && process_owes(p))
 		engine_kick(p);
 	return done;
 }
@@ -208,7 +208,7 @@ static bool await_answer(struct process *p)
 			return true;
 		(void)try_progress(p, NULL, &done);
 		cpu_relax();
-	} while (engine_driver(p->engine) == SLOT_PROGRAM && clock_ns() < until);
+	} while (engine_driver(p->slot) == SLOT_PROGRAM && clock_ns() < until);
 	return process_has_received(p);
 }
 
@@ -362,7 +362,7 @@ static bool look_for_event(struct process *p, const _Atomic(uint32_t) *made, uin
 	uint64_t until;
 	bool event;
 
-	if (!waits_are_short || engine_driver(p->engine) != SLOT_PROGRAM)
+	if (!waits_are_short || engine_driver(p->slot) != SLOT_PROGRAM)
 		return false;
 	until = clock_ns() + LOOK_NS;
 	do {

@@ -65,9 +65,9 @@ static bool engine_runs(struct engine *e)
 	return atomic_load(&e->state) == ENGINE_RUNS;
 }
 
-static void engine_wake(struct engine *e)
+static void engine_wake(struct slot *slot)
 {
-	futex_store_and_wake(&e->slot->driver, SLOT_ENGINE);
+	futex_store_and_wake(&slot->driver, SLOT_ENGINE);
 }
 
 void engine_kick(struct process *p)
@@ -75,14 +75,14 @@ void engine_kick(struct process *p)
 	/* Orders the caller's store of work before our load of the word.  Its partner is the fence
 	 * in engine_sleep, between the store of SLOT_NOBODY and the last look for work. */
 	atomic_thread_fence(memory_order_seq_cst);
-	switch (engine_driver(p->engine)) {
+	switch (engine_driver(p->slot)) {
 	case SLOT_NOBODY:
-		engine_wake(p->engine);
+		engine_wake(p->slot);
 		break;
 	case SLOT_PROGRAM:
 		/* A thread that sleeps does not come to do the work. */
 		if (atomic_load_explicit(&p->slot->waiter, memory_order_relaxed))
-			engine_wake(p->engine);
+			engine_wake(p->slot);
 		break;
 	case SLOT_ENGINE:
 		break;
@@ -91,8 +91,8 @@ void engine_kick(struct process *p)
 
 void engine_take_over(struct process *p)
 {
-	if (engine_driver(p->engine) == SLOT_PROGRAM)
-		engine_wake(p->engine);
+	if (engine_driver(p->slot) == SLOT_PROGRAM)
+		engine_wake(p->slot);
 }
 
 /* Serves doorbells that nobody announced, then does the rest. */
@@ -132,7 +132,7 @@ static enum slot_driver engine_look(struct engine *e)
 		bool done = engine_progress(e);
 		uint64_t now = clock_ns();
 
-		if (engine_driver(e) == SLOT_PROGRAM)
+		if (engine_driver(e->slot) == SLOT_PROGRAM)
 			return SLOT_PROGRAM;
 		if (done)
 			idle_since = now;
@@ -223,13 +223,14 @@ static enum slot_driver engine_guard(struct engine *e)
 			thread_ran_ns(atomic_load_explicit(&e->poller, memory_order_relaxed));
 		polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		futex_wait_for(&e->slot->driver, SLOT_PROGRAM, (uint32_t)nap_ns, FUTEX_OF_ALL);
-		if (engine_driver(e) != SLOT_PROGRAM || !engine_runs(e))
+		if (engine_driver(e->slot) != SLOT_PROGRAM || !engine_runs(e))
 			break;
 		goes_on = guard_look(e, polls, &looks, &most_ns);
 		nap_ns = min_u64(2 * nap_ns, most_ns);
 	} while (goes_on);
 done:
-	trace(engine, wake, engine_driver(e) == SLOT_PROGRAM ? "program-stopped-driving" : "kick");
+	trace(engine, wake,
+	      engine_driver(e->slot) == SLOT_PROGRAM ? "program-stopped-driving" : "kick");
 	atomic_store(&e->slot->driver, SLOT_ENGINE);
 	return looks >= GUARD_LOOKS ? SLOT_NOBODY : SLOT_ENGINE;
 }
@@ -245,8 +246,8 @@ static bool engine_wait(struct engine *e, uint64_t deadline)
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
 	futex_wait_until(&e->slot->driver, SLOT_NOBODY, deadline, FUTEX_OF_ALL);
-	trace(engine, wake, engine_driver(e) == SLOT_NOBODY ? "timer" : "kick");
-	return engine_driver(e) == SLOT_PROGRAM;
+	trace(engine, wake, engine_driver(e->slot) == SLOT_NOBODY ? "timer" : "kick");
+	return engine_driver(e->slot) == SLOT_PROGRAM;
 }
 
 static enum slot_driver engine_sleep(struct engine *e)
@@ -383,7 +384,7 @@ void engine_stop(struct process *p)
 	atomic_store(&e->state, ENGINE_ENDS);
 	/* The engine looks at 'state' after each of its stores to the word, and waits only while
 	 * the word is what it stored. */
-	engine_wake(e);
+	engine_wake(e->slot);
 	pthread_join(e->thread, NULL);
 	/* The word says SLOT_ENGINE from now on. */
 	doorbell_await_none();

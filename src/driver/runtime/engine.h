@@ -57,7 +57,8 @@ bool engine_cpus_are_few(void);
 /* Waits for the thread's end. */
 void engine_stop(struct process *p);
 /* The caller has made work, or a deadline for work, and perhaps no thread of the program comes to
- * do it, so the engine has to look.  The call is cheap when somebody drives. */
+ * do it, so the engine has to look.  The call is cheap when somebody drives.  The slot is enough, because
+ * a peer may open a channel while the engine is not there yet, or no longer. */
 void engine_kick(struct process *p);
 /* No thread of the program drives from now on, so the engine has to. */
 void engine_take_over(struct process *p);
@@ -67,9 +68,9 @@ static inline bool engine_trusts_program(const struct engine *e, uint64_t now_ns
 	return now_ns >= atomic_load_explicit(&e->distrusts_until_ns, memory_order_relaxed);
 }
 
-static inline enum slot_driver engine_driver(const struct engine *e)
+static inline enum slot_driver engine_driver(const struct slot *slot)
 {
-	return (enum slot_driver)atomic_load_explicit(&e->slot->driver, memory_order_relaxed);
+	return (enum slot_driver)atomic_load_explicit(&slot->driver, memory_order_relaxed);
 }
 
 /* A thread of the program has looked for work, or has done some. */

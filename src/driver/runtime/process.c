@@ -81,8 +81,9 @@ static void port_listener_tell(uint32_t port_row, enum ib_event event)
 static void on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
 {
 	struct running *r = user;
-	int ret = -ENODEV;
+	int ret = 0;
 
+	/* A peer that opens a channel to a process that is leaving will hear that it has gone. */
 	pthread_mutex_lock(&r->host_lock);
 	if (r->process.wire_process)
 		ret = wire_process_add_channel(r->process.wire_process, peer, fd, bytes, side);
