@@ -48,7 +48,18 @@ def both_told(session, sender, listener, status=0):
     return Told(results["listener"].text()), Told(results["sender"].text())
 
 
-def failing_pair(session, case, patterns, kill=False):
+def wait_told(process, point):
+    """Until that process has told of that point; the lines up to there are not kept."""
+    for line in process.stderr:
+        match = LINE.match(line)
+        if match:
+            seen.setdefault(match[4], current)
+            if match[4] == point:
+                return
+    expect(False, f"the process ends without {point}")
+
+
+def failing_pair(session, case, patterns, between=None):
     """What both processes of tests/robust/failing.c tell: the listener, the one that fails."""
     program = str(session.build / "tests" / "robust" / "failing")
     port = str(free_port())
@@ -56,9 +67,8 @@ def failing_pair(session, case, patterns, kill=False):
     listener = session.background(program, "mlx5_0", "listen", port, case, run_options=options)
     wait_listening(int(port), listener)
     sender = session.background(program, "mlx5_0", "connect", port, case, run_options=options)
-    if kill:
-        expect(sender.stdout.readline() == "going\n", "the pair does not begin")
-        listener.kill()
+    if between:
+        between(listener, sender)
     return both_told(session, sender, listener)
 
 
@@ -102,13 +112,18 @@ def no_receive(session):
 
 
 def killed_peer(session):
-    _, sender = failing_pair(session, "killed", "channel.*,packet.*,retry.*,send.*,qp.*",
-                             kill=True)
-    sender.expect("channel.gone")
+    def kill(listener, sender):
+        expect(sender.stdout.readline() == "going\n", "the pair does not begin")
+        listener.kill()
+        # A process that is killed may need longer to go than the retries of the other last.
+        wait_told(sender, "channel.gone")
+        sender.send_signal(signal.SIGUSR1)
+
+    _, sender = failing_pair(session, "killed", "channel.*,packet.*,retry.*,send.*,qp.*", kill)
     sender.expect("packet.lost")
     sender.expect("retry.begin", why="timeout")
     sender.expect("retry.exhausted", why="timeout")
-    sender.expect("send.error", opcode="RDMA_WRITE", syndrome="RETRY_EXC")
+    sender.expect("send.error", opcode="SEND", syndrome="RETRY_EXC")
     sender.expect("qp.state", to="ERR", why="RETRY_EXC")
 
 
@@ -149,17 +164,7 @@ class Pair:
         self.wait("going")
         self.stop_listener()
         self.go_on()
-        self.wait_told(self.sender, "retry.begin")
-
-    def wait_told(self, process, point):
-        """Until that process has told of that point; others' lines up to there are not kept."""
-        for line in process.stderr:
-            match = LINE.match(line)
-            if match:
-                seen.setdefault(match[4], current)
-                if match[4] == point:
-                    return
-        expect(False, f"the process ends without {point}")
+        wait_told(self.sender, "retry.begin")
 
     def ended(self, status=0):
         """What the listener and the sender have told."""
@@ -203,7 +208,7 @@ def deferred(session):
     if not word:
         raise Skip(session.finish(pair.listener).text().splitlines()[-1])
     pair.go_on()
-    pair.wait_told(pair.sender, "retry.deferred")
+    wait_told(pair.sender, "retry.deferred")
     pair.listener.send_signal(signal.SIGUSR1)
     listener, _ = pair.ended()
     listener.expect("engine.sleep")
@@ -222,7 +227,7 @@ def broken_channel(session):
             memory.seek(int(first, 16))
             memory.write(b"\xff" * (int(end, 16) - int(first, 16)))
     pair.listener.send_signal(signal.SIGCONT)
-    pair.wait_told(pair.listener, "channel.broken")
+    wait_told(pair.listener, "channel.broken")
     for process in (pair.sender, pair.listener):
         process.kill()
         process.communicate()
@@ -236,11 +241,11 @@ def refused_and_lost(session):
         before = resource.prlimit(daemon, resource.RLIMIT_NOFILE)
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, (3, before[1]))
         pair.go_on()
-        pair.wait_told(pair.sender, "channel.refused")
+        wait_told(pair.sender, "channel.refused")
         resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
         pair.wait("going")
         os.kill(daemon, signal.SIGKILL)
-        pair.wait_told(pair.sender, "fabric.lost")
+        wait_told(pair.sender, "fabric.lost")
         pair.go_on()
         listener, _ = pair.ended()
     listener.expect("fabric.lost")
@@ -314,7 +319,7 @@ def port_down(session):
     with fabric(session):
         pair = Pair(session, "port.*")
         set_port(session, "mlx5_0", "down")
-        pair.wait_told(pair.sender, "port.event")
+        wait_told(pair.sender, "port.event")
         set_port(session, "mlx5_0", "up")
         pair.go_on()
         pair.wait("going")
