@@ -143,15 +143,9 @@ def fi_pingpong(link, provider, kind, *options):
     def test(session):
         address = loopback_form(SERVER[link])
         argv = ("fi_pingpong", "-p", provider, "-e", kind, "-I", "20", "-c", *options)
-        # The server leaves as soon as it has the last message.  A client that takes its own last completion late finds
-        # it flushed by the disconnection, says so behind all its results, and ends with 125.
-        for _ in range(3):
-            result = pair(session, argv, (*argv, address), ready=a_moment, good=(0, 125))
-            expect(re.search(r"^64k +20 +=20 ", result.out, re.M), result.text())
-            if not result.status:
-                return
-            expect("Work Request Flushed Error" in result.text(), result.text())
-        raise Failure(result.text())
+        # The server leaves as soon as it has the last message, often before the client has looked for its completion.
+        result = pair(session, argv, (*argv, address), ready=a_moment)
+        expect(re.search(r"^64k +20 +=20 ", result.out, re.M), result.text())
     return test
 
 

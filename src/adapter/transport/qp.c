@@ -445,14 +445,16 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 }
 
 /*
- * Takes what an earlier connection has left on the way.  A device drops a packet that comes while the
- * queue pair is not ready; here it lies until somebody looks, and then it may fit the next
- * connection, if that uses the same numbers.  A queue pair that is new has left nothing, and leaves
- * its peer's first requests where they are.
+ * Takes what has come while nobody looked, before the queue pair becomes what is wanted.  A device looks at a
+ * packet when it comes, so that
+ * - what an earlier connection has left is gone before RTR; otherwise it may fit the next connection, if that
+ *   uses the same numbers.  A queue pair that is new has left nothing, and leaves its peer's first requests
+ *   where they are;
+ * - a request whose acknowledgement has come is not flushed.
  */
-static void drop_old_packets(struct qp *qp)
+static void take_arrivals(struct qp *qp, enum ib_qp_state wanted)
 {
-	if (qp->was_ready)
+	if ((wanted == IB_QPS_RTR && qp->was_ready) || wanted == IB_QPS_ERR)
 		wire_catch_up(qp->adapter->wire);
 }
 
@@ -496,8 +498,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		return -ENOSYS;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
 		qp_continue(qp); /* as in qp_destroy */
-	if (mask & IB_QP_STATE && attr->state == IB_QPS_RTR)
-		drop_old_packets(qp);
+	if (mask & IB_QP_STATE)
+		take_arrivals(qp, attr->state);
 	qp_lock(qp);
 	cur = qp_state(qp);
 	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur) {
