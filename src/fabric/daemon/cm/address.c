@@ -321,7 +321,8 @@ int cm_port_check(const struct cm_id *id, bool reuse)
 	const bool any = cm_address_is_any(&id->src);
 	const struct cm *c = id->cm;
 
-	for (const struct cm_id *o = cm_id_next(c, 0); o; o = cm_id_next(c, o->number + 1)) {
+	for (const struct cm_id *o = cm_id_chain(c, CM_BY_PORT, id->src.port); o;
+	     o = o->chain[CM_BY_PORT].next) {
 		if (o == id || o->requested || o->space != id->space ||
 		    o->file->host != id->file->host || o->src.family == AF_UNSPEC ||
 		    o->src.port != id->src.port || !o->src.port)
@@ -415,6 +416,7 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 	ret = cm_port_take(id, privileged);
 	if (ret)
 		goto undo;
+	cm_id_key(id, CM_BY_PORT, id->src.port);
 	service_complete(id, &id->src);
 	id->dst = (struct cm_address){.family = id->src.family};
 	id->state = CM_ADDR_BOUND;
@@ -470,8 +472,8 @@ static uint32_t machine_target(const struct cm_id *id, const struct cm_address *
 {
 	uint32_t host = UINT32_MAX;
 
-	for (const struct cm_id *o = cm_id_next(id->cm, 0); o;
-	     o = cm_id_next(id->cm, o->number + 1)) {
+	for (const struct cm_id *o = cm_id_chain(id->cm, CM_BY_PORT, dst->port); o;
+	     o = o->chain[CM_BY_PORT].next) {
 		if (!o->listens || o->space != id->space || o->src.port != dst->port)
 			continue;
 		if (o->file->host == id->file->host)

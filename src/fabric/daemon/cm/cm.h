@@ -24,8 +24,7 @@ struct cm {
 	struct cm_file *files;
 	uint32_t nfiles; /* they keep the daemon alive */
 	uint64_t next_token;
-	struct cm_id **ids;	    /* by number; NULL until the first */
-	uint64_t used[CM_IDS / 64]; /* a bit for each number */
+	struct cm_ids *ids; /* NULL until the first */
 	uint64_t next_tid;
 	struct cm_early *early; /* requests for services that nobody offers yet */
 	uint32_t nearly;

@@ -406,6 +406,7 @@ static void request_take(struct cm_id *id, const struct mad_packet *p, struct cm
 		id->qp_type = IB_QPT_UC;
 	id->tos = listener->tos;
 	id->remote_qpn = prm_get32(mad, REQ_QPN);
+	cm_id_key(id, CM_BY_REMOTE_QPN, id->remote_qpn);
 	id->remote_psn = prm_get32(mad, REQ_PSN);
 	id->psn = cm_random(id->cm) & 0xffffff;
 	id->retries = (uint8_t)prm_get(mad, REQ_RETRIES);
@@ -538,6 +539,7 @@ static void take_rep(struct cm_id *id, const struct mad_packet *p)
 	id->remote_id = prm_get32(mad, CM_LOCAL_ID);
 	id->remote_guid = prm_get(mad, REP_CA_GUID);
 	id->remote_qpn = prm_get32(mad, REP_QPN);
+	cm_id_key(id, CM_BY_REMOTE_QPN, id->remote_qpn);
 	id->remote_psn = prm_get32(mad, REP_PSN);
 	id->initiator_depth = (uint8_t)prm_get(mad, REP_RESPONDER);
 	id->responder_resources = (uint8_t)prm_get(mad, REP_INITIATOR);

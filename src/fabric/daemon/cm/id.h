@@ -136,6 +136,16 @@ struct cm_path {
 	uint32_t flow_label;
 };
 
+/* What ids are looked for by. */
+enum cm_table {
+	CM_BY_PORT,	  /* those that are bound, but not those of requests */
+	CM_BY_REMOTE_ID,  /* those of requests */
+	CM_BY_REMOTE_QPN, /* those with a connection */
+	CM_TABLES,
+};
+
+#define CM_CHAINS 4096u /* of a table, each for keys with the same remainder */
+
 struct cm_id {
 	struct cm *cm;
 	struct cm_file *file;
@@ -172,6 +182,15 @@ struct cm_id {
 	uint8_t message[MAD_BYTES];
 	uint64_t repeat_ns;
 	uint32_t repeats; /* how many are left */
+	struct {
+		struct cm_id *next, **prev; /* prev NULL: it is not in the table */
+	} chain[CM_TABLES];
+};
+
+struct cm_ids {
+	struct cm_id *by_number[CM_IDS];
+	uint64_t used[CM_IDS / 64]; /* a bit for each number */
+	struct cm_id *chains[CM_TABLES][CM_CHAINS];
 };
 
 static inline const struct subnet *cm_subnet(const struct cm *c)
@@ -190,6 +209,10 @@ void cm_id_free(struct cm_id *id);
 struct cm_id *cm_id_find(const struct cm *c, uint32_t number);
 /* The next id from that number on; NULL: there is no further one. */
 struct cm_id *cm_id_next(const struct cm *c, uint32_t from);
+/* Puts the id into a table under its key, and takes it from where it was there. */
+void cm_id_key(struct cm_id *id, enum cm_table table, uint32_t key);
+/* Ids of the table, among them all with that key; the next of each is chain[table].next. */
+struct cm_id *cm_id_chain(const struct cm *c, enum cm_table table, uint32_t key);
 uint32_t cm_random(struct cm *c);
 
 /* ---- file.c ---- */

@@ -28,7 +28,8 @@ struct cm_id *cm_listener_find(const struct cm *c, const struct mad_packet *p, u
 	const uint32_t host = subnet_node_of(cm_subnet(c), row)->host;
 
 	*service = false;
-	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1)) {
+	for (struct cm_id *id = cm_id_chain(c, CM_BY_PORT, wanted & CM_PORT_MASK); id;
+	     id = id->chain[CM_BY_PORT].next) {
 		if (!id->listens || id->file->host != host ||
 		    cm_service_of(id, id->src.port) != wanted ||
 		    (id->row != SUBNET_NONE && id->row != row))
@@ -42,7 +43,8 @@ struct cm_id *cm_listener_find(const struct cm *c, const struct mad_packet *p, u
 
 struct cm_id *cm_id_of_request(const struct cm *c, uint64_t guid, uint32_t remote_id)
 {
-	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (struct cm_id *id = cm_id_chain(c, CM_BY_REMOTE_ID, remote_id); id;
+	     id = id->chain[CM_BY_REMOTE_ID].next)
 		if (id->requested && id->connection != CONN_NONE && id->remote_guid == guid &&
 		    id->remote_id == remote_id)
 			return id;
@@ -54,7 +56,8 @@ struct cm_id *cm_id_stale(const struct cm *c, uint32_t row, uint64_t guid, uint3
 	const struct subnet *s = cm_subnet(c);
 	const uint32_t host = subnet_node_of(s, row)->host;
 
-	for (struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (struct cm_id *id = cm_id_chain(c, CM_BY_REMOTE_QPN, qpn); id;
+	     id = id->chain[CM_BY_REMOTE_QPN].next)
 		if (id->connection >= CONN_REQ_RECEIVED && id->connection <= CONN_ESTABLISHED &&
 		    id->qp_type != IB_QPT_UD && id->remote_qpn == qpn && id->remote_guid == guid &&
 		    id->file->host == host)
@@ -85,6 +88,7 @@ void cm_requested_begin(struct cm_id *id, const struct mad_packet *p, const stru
 	id->qp_type = listener->qp_type;
 	id->row = net_end_port(id->cm->mad->net, p->row);
 	id->remote_id = prm_get32(p->mad, CM_LOCAL_ID);
+	cm_id_key(id, CM_BY_REMOTE_ID, id->remote_id);
 	id->remote_guid = guid;
 	id->state = CM_CONNECT;
 	id->connection = CONN_REQ_RECEIVED;
