@@ -14,7 +14,8 @@
 #include "exposure/look.h"
 #include "fabric/client/view.h"
 
-/* How long a dump waits for all programs that hold up who reads them, and for one at least. */
+/* How long a dump waits for all programs that hold up who reads them, and for one at least.  Each may take
+ * half of the time that is left: those behind it, which may only be slow, need some, too. */
 #define LOOKS_MS      1000
 #define LOOK_LEAST_MS 20
 
@@ -101,7 +102,7 @@ static struct resources *resources_open(const struct netlink_request *r)
 			continue;
 		p->slot = &r->view->segments.slots[slot];
 		p->number = slot;
-		p->look = look_at(p->slot, left > LOOK_LEAST_MS ? left : LOOK_LEAST_MS);
+		p->look = look_at(p->slot, left / 2 > LOOK_LEAST_MS ? left / 2 : LOOK_LEAST_MS);
 		if (!p->look) {
 			resources_close(all);
 			return NULL;
