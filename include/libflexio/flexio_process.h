@@ -172,7 +172,10 @@ flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr
  * @process: the process
  * @src_haddr: the host's bytes
  * @buff_bsize: how many
- * @dest_daddr: where to, inside one allocation
+ * @dest_daddr: where to, in the heap or in variables of the image
+ *
+ * The device does not know allocations: a copy that leaves the one in which it begins is done, and
+ * the log says so once.
  *
  * All device code sees the bytes once the call has returned.
  */
@@ -194,7 +197,7 @@ flexio_status flexio_copy_from_host(struct flexio_process *process, void *src_ha
  * @process: the process
  * @value: what to store in each byte; its low 8 bits count
  * @buff_bsize: how many bytes
- * @dest_daddr: where, inside one allocation
+ * @dest_daddr: where, as for flexio_host2dev_memcpy()
  */
 flexio_status flexio_buf_dev_memset(struct flexio_process *process, int value, size_t buff_bsize,
 				    flexio_uintptr_t dest_daddr);

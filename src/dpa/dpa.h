@@ -99,6 +99,18 @@ uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes);
 bool dpa_memory_free(struct dpa_process *p, uint64_t addr) must_check;
 /* Tells whether all of it lies in one block. */
 bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
+/*
+ * Memory that the host is about to write, as a card judges it: a card knows the heap of a process,
+ * and not its blocks.
+ */
+struct dpa_overrun {
+	bool found; /* it lies not in one block of the heap, and this is new of the block */
+	uint64_t block, bytes; /* block in which it begins; 0 bytes: none */
+};
+
+/* Tells whether all of it lies in the heap, or in variables of the image. */
+bool dpa_memory_writable(struct dpa_process *p, uint64_t addr, uint64_t bytes,
+			 struct dpa_overrun *overrun) must_check;
 /* Returns the memory if all of it lies in the heap, whether it is given out or not; else NULL. */
 void *dpa_memory_part(const struct dpa_process *p, uint64_t addr, uint64_t bytes);
 

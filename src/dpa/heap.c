@@ -19,6 +19,7 @@ struct dpa_heap_tag {
 			uint32_t next, prev; /* neighbours in the list, if it is a gap */
 		};
 	};
+	bool told; /* dpa_heap_overrun has told of the extent */
 };
 
 static void first_set(struct dpa_heap *h, uint32_t at, bool on)
@@ -57,6 +58,7 @@ static void extent_make(struct dpa_heap *h, uint32_t at, uint32_t granules, uint
 {
 	h->tag[at].granules = h->tag[at + granules - 1].granules = granules;
 	h->tag[at].taken = h->tag[at + granules - 1].taken = taken;
+	h->tag[at].told = false;
 	first_set(h, at, true);
 }
 
@@ -156,6 +158,26 @@ bool dpa_heap_has(const struct dpa_heap *h, uint64_t addr, uint64_t bytes)
 	return h->tag[start].taken &&
 	       range_inside(addr - h->base - (uint64_t)start * DPA_HEAP_GRANULE, bytes,
 			    h->tag[start].requested);
+}
+
+bool dpa_heap_overrun(struct dpa_heap *h, uint64_t addr, uint64_t bytes,
+		      struct dpa_heap_block *block)
+{
+	struct dpa_heap_tag *t;
+	uint32_t at, start;
+
+	*block = (struct dpa_heap_block){0};
+	if (!bytes || dpa_heap_has(h, addr, bytes) || !granule_of(h, addr, &at))
+		return false;
+	start = extent_of(h, at);
+	t = &h->tag[start];
+	if (t->told)
+		return false;
+	t->told = true;
+	if (t->taken)
+		*block = (struct dpa_heap_block){h->base + (uint64_t)start * DPA_HEAP_GRANULE,
+						 t->requested};
+	return true;
 }
 
 /* ---- the books ---- */

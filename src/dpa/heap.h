@@ -44,3 +44,14 @@ uint64_t dpa_heap_alloc(struct dpa_heap *heap, uint64_t bytes) must_check;
 bool dpa_heap_free(struct dpa_heap *heap, uint64_t addr) must_check;
 /* Tells whether all of the range lies inside one block, within what was asked for. */
 bool dpa_heap_has(const struct dpa_heap *heap, uint64_t addr, uint64_t bytes) must_check;
+
+struct dpa_heap_block {
+	uint64_t addr, bytes; /* bytes that were asked for; 0: no block is there */
+};
+
+/*
+ * Tells whether a range of the heap is outside of one block, the first time for the block, or the
+ * gap, in which it begins: so an overrun that a program repeats is reported once.
+ */
+bool dpa_heap_overrun(struct dpa_heap *heap, uint64_t addr, uint64_t bytes,
+		      struct dpa_heap_block *block) must_check;

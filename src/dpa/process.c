@@ -168,6 +168,22 @@ bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes)
 	return has;
 }
 
+bool dpa_memory_writable(struct dpa_process *p, uint64_t addr, uint64_t bytes,
+			 struct dpa_overrun *overrun)
+{
+	struct dpa_heap_block block;
+
+	*overrun = (struct dpa_overrun){0};
+	if (!dpa_memory_part(p, addr, bytes))
+		return dpa_image_has(&p->image, addr - (uintptr_t)p->region, bytes, PROT_WRITE);
+	pthread_mutex_lock(&p->heap_lock);
+	overrun->found = dpa_heap_overrun(&p->heap, addr, bytes, &block);
+	pthread_mutex_unlock(&p->heap_lock);
+	overrun->block = block.addr;
+	overrun->bytes = block.bytes;
+	return true;
+}
+
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes)
 {
 	uint64_t heap = p->heap.base - (uintptr_t)p->region, at = addr - (uintptr_t)p->region;

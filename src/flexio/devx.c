@@ -31,8 +31,7 @@ flexio_status flx_devx_has_dpa(struct ibv_context *ctx, const char *function)
 	return flx_fail(function, "device %s has no DPA", ibv_get_device_name(ctx->device));
 }
 
-/* libmlx5 reports every refusal of the firmware as EREMOTEIO, so this reads the status. */
-static int devx_errno(int err, const void *out)
+int flx_devx_errno(int err, const void *out)
 {
 	if (err != EREMOTEIO)
 		return err;
@@ -65,7 +64,7 @@ struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_
 	if (obj)
 		*number = prm_get32(out, GENERAL_OUT_ID);
 	else
-		errno = devx_errno(errno, out);
+		errno = flx_devx_errno(errno, out);
 	return obj;
 }
 
@@ -87,7 +86,8 @@ int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, 
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_DPA);
 	prm_set(in, CMD_IN_OP_MOD, op);
 	prm_set(in, DPA_IN_PROCESS, process->number);
-	return devx_errno(mlx5dv_devx_general_cmd(process->ctx, in, in_bytes, out, out_bytes), out);
+	return flx_devx_errno(mlx5dv_devx_general_cmd(process->ctx, in, in_bytes, out, out_bytes),
+			      out);
 }
 
 flexio_status flx_refused(const struct flexio_process *process, const char *function, int err)

@@ -204,10 +204,18 @@ struct flx_qmem_text {
 struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem);
 
 /*
- * Logs a ring of a queue that is longer than what flexio_buf_dev_alloc gave at its address, or was
- * freed.  That is no failure: a card does not know either, and the queue works until something else
- * lies there.
+ * Logs a piece of the heap that is not all in one buffer of flexio_buf_dev_alloc; what: what lies
+ * there, and who uses it.  That is no failure, because a card does not know the buffers either.
  */
+struct flx_piece {
+	const char *what, *user;
+	uint32_t number; /* of the object that uses it */
+	uint64_t daddr, bytes;
+};
+
+void flx_piece_check(struct flexio_process *process, const char *function, const char *argument,
+		     const struct flx_piece *piece);
+/* The same for the ring of a queue, if it lies in the heap. */
 void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes);
 
@@ -228,6 +236,9 @@ void flx_uar_check(const struct flexio_process *process, const char *function, c
  * and does not log. */
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,
 		void *out, size_t out_bytes);
+/* Returns the errno of a command that libmlx5 could not send, or of the status in its output: libmlx5
+ * reports every refusal of the device as EREMOTEIO. */
+int flx_devx_errno(int err, const void *out);
 /* Returns FATAL_ERR if the process has failed, else FAILED; logs. */
 flexio_status flx_refused(const struct flexio_process *process, const char *function, int err);
 /* The same where a thread of the process was to be made. */

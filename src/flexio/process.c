@@ -229,11 +229,10 @@ struct memory_op {
 	uint64_t addr, bytes, source; /* source: an address, or a value */
 };
 
-static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
-		     uint64_t *addr)
+static int memory_command(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
+			  uint8_t out[DPA_OUT_BYTES])
 {
-	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
-	int err;
+	uint8_t in[DPA_IN_FIXED] = {0};
 
 	prm_set(in, DPA_IN_ADDR, how->addr);
 	prm_set(in, DPA_IN_BYTES, how->bytes);
@@ -241,7 +240,15 @@ static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memo
 		prm_set(in, DPA_IN_VALUE, how->source);
 	else
 		prm_set(in, DPA_IN_SOURCE, how->source);
-	err = flx_devx_op(p, op, in, sizeof(in), out, sizeof(out));
+	return flx_devx_op(p, op, in, sizeof(in), out, DPA_OUT_BYTES);
+}
+
+static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
+		     uint64_t *addr)
+{
+	uint8_t out[DPA_OUT_BYTES] = {0};
+	int err = memory_command(p, op, how, out);
+
 	if (addr)
 		*addr = err ? 0 : prm_get(out, DPA_OUT_ADDR);
 	return err;
@@ -288,8 +295,38 @@ flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr
 static flexio_status memory_outside(const char *function, size_t bytes, uint64_t daddr)
 {
 	return flx_fail(function,
-			"dest_daddr: 0x%llx and buff_bsize: %zu bytes are not inside of one buffer",
+			"dest_daddr: 0x%llx and buff_bsize: %zu bytes are not all memory of the "
+			"process",
 			(unsigned long long)daddr, bytes);
+}
+
+/* Logs a write that leaves the buffer in which it begins, if the device says that it is the first
+ * there.  It is done nevertheless, because a card knows the heap and not its buffers. */
+static void overrun_log(const char *function, const struct memory_op *how, const uint8_t *out)
+{
+	uint64_t buffer = prm_get(out, DPA_OUT_BLOCK), bytes = prm_get(out, DPA_OUT_LENGTH);
+	char where[96] = "begin in no buffer of flexio_buf_dev_alloc";
+
+	if (!prm_get(out, DPA_OUT_OVERRUN))
+		return;
+	if (bytes)
+		(void)snprintf(where, sizeof(where), "leave the buffer of %llu bytes at 0x%llx",
+			       (unsigned long long)bytes, (unsigned long long)buffer);
+	flx_log(FLEXIO_LOG_LVL_ERR,
+		"%s: dest_daddr: %llu bytes at 0x%llx %s: they are written over memory of others",
+		function, (unsigned long long)how->bytes, (unsigned long long)how->addr, where);
+}
+
+/* Copies or fills; returns an errno: ENOENT if the process has no such memory. */
+static int memory_write(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
+			const char *function)
+{
+	uint8_t out[DPA_OUT_BYTES] = {0};
+	int err = memory_command(p, op, how, out);
+
+	if (!err)
+		overrun_log(function, how, out);
+	return err;
 }
 
 struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem)
@@ -305,22 +342,34 @@ struct flx_qmem_text flx_qmem_text(const struct flexio_qmem *qmem)
 	return text;
 }
 
+void flx_piece_check(struct flexio_process *process, const char *function, const char *argument,
+		     const struct flx_piece *piece)
+{
+	const struct memory_op all = {.addr = piece->daddr, .bytes = piece->bytes};
+	const struct memory_op first = {.addr = piece->daddr, .bytes = 1};
+
+	if (memory_op(process, DPA_OP_HAS, &all, NULL) != EINVAL)
+		return;
+	flx_log(FLEXIO_LOG_LVL_ERR,
+		"%s: %s: the %s of %s 0x%x, %llu bytes at 0x%llx, %s of flexio_buf_dev_alloc: the "
+		"%s uses memory of others",
+		function, argument, piece->what, piece->user, piece->number,
+		(unsigned long long)piece->bytes, (unsigned long long)piece->daddr,
+		memory_op(process, DPA_OP_HAS, &first, NULL) ? "begins in no buffer"
+							     : "is longer than its buffer",
+		piece->user);
+}
+
 void flx_ring_check(struct flexio_process *process, const char *function, const char *argument,
 		    const struct flexio_qmem *ring, uint32_t number, uint64_t bytes)
 {
-	const struct memory_op all = {.addr = ring->daddr, .bytes = bytes};
-	const struct memory_op first = {.addr = ring->daddr, .bytes = 1};
+	const struct flx_piece piece = {"ring", "queue", number, ring->daddr, bytes};
+	char field[64];
 
-	if (ring->memtype == FLEXIO_MEMTYPE_HOST || !bytes ||
-	    memory_op(process, DPA_OP_HAS, &all, NULL) != EINVAL)
+	if (ring->memtype == FLEXIO_MEMTYPE_HOST || !bytes)
 		return;
-	flx_log(FLEXIO_LOG_LVL_ERR,
-		"%s: %s.daddr: the ring of queue 0x%x, %llu bytes at 0x%llx, %s of "
-		"flexio_buf_dev_alloc: the queue uses memory of others",
-		function, argument, number, (unsigned long long)bytes,
-		(unsigned long long)ring->daddr,
-		memory_op(process, DPA_OP_HAS, &first, NULL) ? "begins in no buffer"
-							     : "is longer than its buffer");
+	(void)snprintf(field, sizeof(field), "%s.daddr", argument);
+	flx_piece_check(process, function, field, &piece);
 }
 
 void flx_place_check(const char *function, const char *argument, const struct flexio_qmem *qmem,
@@ -339,10 +388,11 @@ static flexio_status memory_copy(struct flexio_process *process, const void *fro
 				 uint64_t daddr, const char *function)
 {
 	const struct memory_op how = {daddr, bytes, (uintptr_t)from};
+	int err = memory_write(process, DPA_OP_COPY, &how, function);
 
-	if (!memory_op(process, DPA_OP_COPY, &how, NULL))
+	if (!err)
 		return FLEXIO_STATUS_SUCCESS;
-	if (memory_op(process, DPA_OP_HAS, &how, NULL))
+	if (err == ENOENT)
 		return memory_outside(function, bytes, daddr);
 	return flx_fail(function, "src_haddr: %p and buff_bsize: %zu bytes are not all there", from,
 			bytes);
@@ -390,7 +440,7 @@ flexio_status flexio_buf_dev_memset(struct flexio_process *process, int value, s
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
-	if (!memory_op(process, DPA_OP_FILL, &how, NULL))
+	if (!memory_write(process, DPA_OP_FILL, &how, __func__))
 		return FLEXIO_STATUS_SUCCESS;
 	return memory_outside(__func__, buff_bsize, dest_daddr);
 }

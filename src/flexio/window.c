@@ -135,29 +135,41 @@ static void mkey_destroy(struct flx_object *o)
 	free(k);
 }
 
-static bool mkey_attr_check(struct flexio_process *p, const struct flexio_mkey_attr *attr,
-			    const char *function)
+static bool mkey_attr_check(const struct flexio_mkey_attr *attr, const char *function)
 {
 	const int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 			  IBV_ACCESS_RELAXED_ORDERING;
-	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
-	int err;
 
 	if (attr->access & ~known) {
 		flx_fail(function, "fattr->access: 0x%x has unknown rights",
 			 (unsigned)attr->access);
 		return false;
 	}
-	prm_set(in, DPA_IN_ADDR, attr->daddr);
-	prm_set(in, DPA_IN_BYTES, attr->len);
-	err = attr->len ? flx_devx_op(p, DPA_OP_HAS, in, sizeof(in), out, sizeof(out)) : EINVAL;
-	if (err)
-		flx_fail(function,
-			 "fattr->daddr: 0x%llx and fattr->len: %zu bytes are not inside of one "
-			 "buffer",
-			 (unsigned long long)attr->daddr, attr->len);
-	return !err;
+	if (!attr->len)
+		flx_fail(function, "fattr->len: it is 0");
+	return attr->len;
+}
+
+/* The device knows the heap of the process, and not its buffers. */
+static flexio_status mkey_refused(const struct flexio_process *p,
+				  const struct flexio_mkey_attr *attr, const char *function,
+				  int err)
+{
+	if (err != EINVAL)
+		return flx_refused(p, function, err);
+	return flx_fail(function,
+			"fattr->daddr: 0x%llx and fattr->len: %zu bytes are not all in the heap "
+			"of the process",
+			(unsigned long long)attr->daddr, attr->len);
+}
+
+static void mkey_piece_check(struct flexio_process *p, const struct flexio_mkey_attr *attr,
+			     uint32_t key, const char *function)
+{
+	const struct flx_piece piece = {"memory", "key", key, attr->daddr, attr->len};
+
+	flx_piece_check(p, function, "fattr->daddr", &piece);
 }
 
 static void mkey_fill(uint8_t *in, const struct flexio_process *p,
@@ -197,7 +209,7 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr") ||
 	    !flx_pd_number(fattr->pd, __func__, "fattr->pd", &pdn) ||
-	    !mkey_attr_check(process, fattr, __func__))
+	    !mkey_attr_check(fattr, __func__))
 		return FLEXIO_STATUS_FAILED;
 	k = calloc(1, sizeof(*k));
 	if (!k)
@@ -209,14 +221,15 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 	mkey_fill(in, process, fattr, pdn);
 	k->devx = mlx5dv_devx_obj_create(fattr->pd->context, in, sizeof(in), out, sizeof(out));
 	if (!k->devx) {
-		err = errno;
+		err = flx_devx_errno(errno, out);
 		flx_alias_put(k->alias);
 		free(k);
-		return flx_refused(process, __func__, err);
+		return mkey_refused(process, fattr, __func__, err);
 	}
 	k->key = prm_get32(out, CMD_OUT_NUMBER) << 8 | KEY_VARIANT;
 	k->object.destroy = mkey_destroy;
 	flx_object_add(&k->object, FLX_MKEY, process);
+	mkey_piece_check(process, fattr, k->key, __func__);
 	*mkey = k;
 	return FLEXIO_STATUS_SUCCESS;
 }

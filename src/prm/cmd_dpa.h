@@ -139,6 +139,9 @@ enum dpa_call_end {
 #define DPA_OUT_OVER	  PRM_FIELD(0xa0, 1)   /* the stream is closed, and nothing is left */
 #define DPA_OUT_LOST	  PRM_FIELD(0xc0, 64)  /* messages dropped before somebody read them */
 #define DPA_OUT_BEFORE	  PRM_FIELD(0x100, 64) /* bytes that readers got before */
+#define DPA_OUT_BLOCK	  PRM_FIELD(0x40, 64)  /* of a copy: address of the block where it begins */
+#define DPA_OUT_LENGTH	  PRM_FIELD(0x80, 64)  /* and its bytes; 0: it begins in no block */
+#define DPA_OUT_OVERRUN	  PRM_FIELD(0xc0, 1)   /* it left the block, for the first time */
 #define DPA_OUT_HEAP_BASE PRM_FIELD(0x40, 64)
 #define DPA_OUT_HEAP_SIZE PRM_FIELD(0x80, 64)
 #define DPA_OUT_REQUESTED PRM_FIELD(0xc0, 64)

@@ -155,6 +155,7 @@ static int devx_dpa_stream_close(struct devx_call *c, struct dpa_process *p)
  */
 
 #define CRASH_FRAMES  256u
+#define FILL_BYTES    4096u
 #define ELF_BYTES_MAX (256u << 20)
 
 /* ---- the object ---- */
@@ -423,25 +424,48 @@ static int op_free(struct devx_call *c, struct dpa_process *p)
 	return dpa_memory_free(p, prm_get(c->in, DPA_IN_ADDR)) ? 0 : -EINVAL;
 }
 
+/* -ENOENT: the host does not write there.  Says in the output if it leaves a block of the heap. */
+static must_check int op_destination(struct devx_call *c, struct dpa_process *p)
+{
+	struct dpa_overrun overrun;
+
+	if (!dpa_memory_writable(p, prm_get(c->in, DPA_IN_ADDR), prm_get(c->in, DPA_IN_BYTES),
+				 &overrun))
+		return -ENOENT;
+	prm_set(c->out, DPA_OUT_BLOCK, overrun.block);
+	prm_set(c->out, DPA_OUT_LENGTH, overrun.bytes);
+	prm_set(c->out, DPA_OUT_OVERRUN, overrun.found);
+	return 0;
+}
+
 static int op_copy(struct devx_call *c, struct dpa_process *p)
 {
 	uint64_t addr = prm_get(c->in, DPA_IN_ADDR), bytes = prm_get(c->in, DPA_IN_BYTES);
 	const void *source = (const void *)(uintptr_t)prm_get(c->in, DPA_IN_SOURCE);
+	int ret = op_destination(c, p);
 
-	if (!dpa_memory_has(p, addr, bytes) ||
-	    !usermem_copy((void *)(uintptr_t)addr, source, bytes))
-		return -EINVAL;
-	return 0;
+	if (ret == 0 && !usermem_copy((void *)(uintptr_t)addr, source, bytes))
+		ret = -EINVAL;
+	return ret;
 }
 
+/* Variables of the image may have become read-only. */
 static int op_fill(struct devx_call *c, struct dpa_process *p)
 {
-	uint64_t addr = prm_get(c->in, DPA_IN_ADDR), bytes = prm_get(c->in, DPA_IN_BYTES);
+	uint64_t addr = prm_get(c->in, DPA_IN_ADDR), left = prm_get(c->in, DPA_IN_BYTES);
+	uint8_t value[FILL_BYTES];
+	int ret = op_destination(c, p);
 
-	if (!dpa_memory_has(p, addr, bytes))
-		return -EINVAL;
-	memset((void *)(uintptr_t)addr, (int)prm_get32(c->in, DPA_IN_VALUE), bytes);
-	return 0;
+	memset(value, (int)prm_get32(c->in, DPA_IN_VALUE), sizeof(value));
+	while (ret == 0 && left) {
+		uint64_t n = min_u64(left, sizeof(value));
+
+		if (!usermem_copy((void *)(uintptr_t)addr, value, n))
+			ret = -ENOENT;
+		addr += n;
+		left -= n;
+	}
+	return ret;
 }
 
 static int op_has(struct devx_call *c, struct dpa_process *p)

@@ -41,7 +41,6 @@ CASES = (
     ("window_gone", "a window goes while it is used L229"),
     ("window_two", "two threads have windows of their own L227"),
     ("window_live", "host and device see each other's stores while both run L226"),
-    ("mkeys", "keys of memory of the DPA D72 D73 D74"),
     ("ends", "a process goes in the middle of everything C54"),
     ("app_ends", "an application goes in the middle of a call"),
     ("commands", "commands that no library sends: any length, any context, addresses that are no code"),
@@ -151,6 +150,13 @@ def cases():
     yield "calls: calls that never return, and the process goes C53 C54", says(
         "destroyed", ("flexio_process_call: process: another thread of the program destroys it", None),
         ("by itself", 0))
+    yield "calls: copies that leave a buffer are done, and told once D69 D70", says(
+        "copies_over", ("flexio_host2dev_memcpy: dest_daddr: 8192 bytes at 0x", 1), ("leave the buffer of 2048 bytes at 0x", 1),
+        ("flexio_buf_dev_memset: dest_daddr: 2 bytes at 0x", 1), ("leave the buffer of 65536 bytes at 0x", 1),
+        ("flexio_host2dev_memcpy: dest_daddr: 8 bytes at 0x", 1), ("begin in no buffer of flexio_buf_dev_alloc", 1),
+        ("flexio: error", 3))
+    yield "calls: keys of memory of the DPA, also past the end of a buffer D72 D73 D74", says(
+        "mkeys", ("the memory of key 0x", 2), (", 1001 bytes at 0x", 1), ("is longer than its buffer", 2))
     yield "calls: a child has no processes of the parent", says(
         "forked", ("flexio_process_call: process: it is of the process ", 2), ("has no function", 0))
     yield "calls: a process has as many threads as it can have", says(

@@ -32,6 +32,17 @@ __dpa_rpc__ uint64_t count(uint64_t by)
 	return counter + zeroes[by % 4] + (words[0] != 'c');
 }
 
+/* The addresses of its variable, and of its code. */
+__dpa_rpc__ uint64_t count_at(void)
+{
+	return (uintptr_t)&counter;
+}
+
+__dpa_rpc__ uint64_t count_code(void)
+{
+	return (uintptr_t)&count;
+}
+
 /* A function with the longest name, a variable and a function that no other file sees. */
 #define F32			       ffffffffffffffffffffffffffffffff
 #define JOIN8_(a, b, c, d, e, f, g, h) a##b##c##d##e##f##g##h

@@ -11,7 +11,7 @@ extern flexio_func_t add, nothing, mixed, frame, pointers, last, count, sum, awa
 	context, load, store, overflow, jump, spin, fail, finish, leave, on_error, task, in_order,
 	endless, nested, window_sum, window_store, window_linear, window_keys, window_out,
 	window_in, window_wait, window_meet, window_answer, digest, meet, copy, meet_task,
-	lonely_task, held_task, byte_task, context_task, not_one, number_task;
+	lonely_task, held_task, byte_task, context_task, not_one, number_task, count_at, count_code;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)

@@ -249,6 +249,7 @@ static void mkeys(void)
 	struct setting s = setting_make();
 	struct flexio_mkey_attr attr = {s.pd, 0, 1000,
 					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
+	struct flexio_heap_mem_info info;
 	struct flexio_mkey *key, *other;
 
 	OK(flexio_buf_dev_alloc(s.p, 1000, &attr.daddr));
@@ -264,15 +265,23 @@ static void mkeys(void)
 	FAILS(flexio_device_mkey_destroy(key));
 	CHECK(flexio_mkey_get_id(key) == UINT32_MAX);
 	OK(flexio_device_mkey_destroy(NULL));
+	/* A card knows the heap, not its buffers; the log does. */
 	attr.len = 1001;
-	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
-	CHECK(!key);
-	attr.len = 0;
-	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
+	OK(flexio_device_mkey_create(s.p, &attr, &key));
+	OK(flexio_device_mkey_destroy(key));
 	attr.len = 1000;
 	attr.daddr += 1;
-	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
+	OK(flexio_device_mkey_create(s.p, &attr, &key));
+	OK(flexio_device_mkey_destroy(key));
 	attr.daddr -= 1;
+	attr.len = 0;
+	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
+	CHECK(!key);
+	OK(flexio_process_mem_info_get(s.p, &info));
+	attr.len = info.size + 1;
+	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
+	CHECK(!key);
+	attr.len = 1000;
 	attr.access = 1 << 30;
 	FAILS(flexio_device_mkey_create(s.p, &attr, &key));
 	attr.access = 0;

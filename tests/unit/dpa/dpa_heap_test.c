@@ -80,6 +80,29 @@ static void test_redzone(void)
 	dpa_heap_close(&h);
 }
 
+/* An overrun is told once for the block, or the gap, in which it begins. */
+static void test_overrun(void)
+{
+	struct dpa_heap_block block;
+	struct dpa_heap h;
+	uint64_t a, b;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	a = dpa_heap_alloc(&h, 100);
+	b = dpa_heap_alloc(&h, 1000);
+	CHECK(!dpa_heap_overrun(&h, a, 100, &block) && !dpa_heap_overrun(&h, a + 100, 0, &block));
+	CHECK(dpa_heap_overrun(&h, a + 99, 2, &block) && block.addr == a && block.bytes == 100);
+	CHECK(!dpa_heap_overrun(&h, a, 101, &block) && !dpa_heap_overrun(&h, a + 100, 1, &block));
+	CHECK(dpa_heap_overrun(&h, b + 8, 1000, &block) && block.addr == b && block.bytes == 1000);
+	CHECK(!dpa_heap_overrun(&h, BASE + BYTES, 1, &block));
+	CHECK(dpa_heap_overrun(&h, BASE + BYTES - 1, 1, &block) && !block.bytes);
+	CHECK(!dpa_heap_overrun(&h, BASE + BYTES - 2, 1, &block));
+	/* Each block begins anew. */
+	CHECK(dpa_heap_free(&h, a) && dpa_heap_alloc(&h, 100) == a);
+	CHECK(dpa_heap_overrun(&h, a, 101, &block) && block.bytes == 100);
+	dpa_heap_close(&h);
+}
+
 static void block_check(const struct block *blocks, uint32_t at)
 {
 	const struct block *b = &blocks[at];
@@ -135,6 +158,7 @@ int main(void)
 	test_edges();
 	test_inside();
 	test_redzone();
+	test_overrun();
 	test_random();
 	return 0;
 }
