@@ -278,6 +278,7 @@ enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, u
 	if (!in_time && dpa_process_state(p) == DPA_RUNNING) {
 		log_warn("DPA: a call is stopped: it took longer than calls may "
 			 "(SOFTHCA_DPA_CALL_SECONDS)");
+		*value = dpa_crash_late(p, a.thread);
 		end = DPA_CALL_TIMEOUT;
 	} else {
 		end = call_end(c.outcome);

@@ -411,16 +411,63 @@ static bool dpa_crash_left(const struct dpa_thread *t, struct dpa_left *left)
 		left->outcome == DPA_OUT_STOPPED);
 }
 
+uint32_t dpa_crash_late(struct dpa_process *p, const struct dpa_thread *t)
+{
+	struct dpa_late_calls *late = &p->late;
+	struct frames f = {.room = DPA_LATE_FRAMES};
+	struct dpa_left left;
+	uint32_t slot, number = 0;
+
+	pthread_mutex_lock(&p->lock);
+	/* The thread of a process that has been destroyed may be gone. */
+	if (dpa_process_state(p) == DPA_RUNNING && dpa_crash_left(t, &left)) {
+		slot = late->count++ % DPA_LATE_CALLS;
+		number = late->count;
+		f.frame = late->frame[slot];
+		thread_frames(&f, p, &left, number);
+		for (uint32_t i = 0; i < f.n; i++)
+			f.frame[i].late = true;
+		late->frames[slot] = f.n;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return number;
+}
+
+static void frames_copy(struct frames *f, const struct dpa_frame *frame, uint32_t n)
+{
+	n = min_u32(n, f->room - f->n);
+	memcpy(f->frame + f->n, frame, n * sizeof(*frame));
+	f->n += n;
+}
+
+/* Copies the frames of all late calls that are remembered, the oldest first. */
+static void late_copy(struct frames *f, const struct dpa_late_calls *late)
+{
+	uint32_t n = min_u32(late->count, DPA_LATE_CALLS);
+
+	for (uint32_t i = late->count - n; i != late->count; i++)
+		frames_copy(f, late->frame[i % DPA_LATE_CALLS], late->frames[i % DPA_LATE_CALLS]);
+}
+
+/* The threads of a process that has failed.  The lock is held. */
+static void threads_copy(struct frames *f, struct dpa_process *p)
+{
+	struct dpa_left left;
+	uint32_t number = 0;
+
+	if (p->crashed && dpa_crash_left(p->crashed, &left))
+		thread_frames(f, p, &left, number);
+	for (const struct dpa_thread *t = p->threads; t; t = t->next)
+		if (t != p->crashed && dpa_crash_left(t, &left))
+			thread_frames(f, p, &left, ++number);
+}
+
 uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frame,
 			uint32_t room)
 {
 	struct frames f = {frame, 0, room};
-	struct dpa_left left;
-	uint32_t number = 0;
 
 	*crash = (struct dpa_crash){0};
-	if (dpa_process_state(p) != DPA_FATAL)
-		return 0;
 	pthread_mutex_lock(&p->lock);
 	if (p->crashed && p->crash.outcome == DPA_OUT_FAULT) {
 		const struct dpa_fault *fault = &p->crash.fault;
@@ -428,11 +475,9 @@ uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct d
 		*crash = (struct dpa_crash){true, (uint32_t)fault->signum, fault->write,
 					    fault->addr, fault->bytes};
 	}
-	if (p->crashed && dpa_crash_left(p->crashed, &left))
-		thread_frames(&f, p, &left, number);
-	for (const struct dpa_thread *t = p->threads; t; t = t->next)
-		if (t != p->crashed && dpa_crash_left(t, &left))
-			thread_frames(&f, p, &left, ++number);
+	if (dpa_process_state(p) == DPA_FATAL)
+		threads_copy(&f, p);
+	late_copy(&f, &p->late);
 	pthread_mutex_unlock(&p->lock);
 	return f.n;
 }

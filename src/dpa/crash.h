@@ -14,8 +14,9 @@ struct dpa_process;
 struct dpa_thread;
 
 struct dpa_frame {
-	uint32_t thread; /* counted from 0, which failed first */
+	uint32_t thread; /* counted from 0, which failed first; of a late call: its number */
 	uint32_t depth;
+	bool late; /* it belongs to a call that was stopped because it took too long */
 	uint64_t pc, sp, fp;
 	uint64_t image;	  /* place in the image, or UINT64_MAX */
 	const char *name; /* function's name, or NULL; lives as long as the process */
@@ -29,9 +30,23 @@ struct dpa_crash {
 	uint64_t addr, bytes; /* of an access; bytes is 0 if nobody knows it */
 };
 
+/* Late calls that a process remembers, the last ones; each with this many frames. */
+#define DPA_LATE_CALLS	8u
+#define DPA_LATE_FRAMES 16u
+
+struct dpa_late_calls {
+	uint32_t count; /* of all late calls */
+	uint32_t frames[DPA_LATE_CALLS];
+	struct dpa_frame frame[DPA_LATE_CALLS][DPA_LATE_FRAMES];
+};
+
+/* Remembers where a late call was, whose thread has been stopped and has nothing else to do yet.
+ * Returns its number, from 1; 0: nobody knows where it was. */
+uint32_t dpa_crash_late(struct dpa_process *p, const struct dpa_thread *t);
+
 /*
- * Tells where each thread was that has been stopped or has failed, with at most 'most' frames.
- * Returns how many frames there are.  A process that runs has none.
+ * Tells where each thread was that has been stopped or has failed, and then each late call, with at
+ * most 'room' frames.  Returns how many frames there are.  A process that runs has only late calls.
  */
 uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frames,
 			uint32_t room);

@@ -123,7 +123,8 @@ struct dpa_call {
 	uint32_t bytes;
 };
 
-/* Runs a function in the device and waits for it; any thread may.  *value is its result. */
+/* Runs a function in the device and waits for it; any thread may.  *value is its result, or of a
+ * call that was stopped the number that its frames have (dpa/crash.h). */
 enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, uint64_t *value);
 
 /* ---- messages ---- */

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/spin.h"
+#include "dpa/crash.h"
 #include "dpa/door.h"
 #include "dpa/dpa.h"
 #include "dpa/heap.h"
@@ -110,6 +111,7 @@ struct dpa_process {
 	uint64_t slots_ready[DPA_THREADS / 64]; /* slots whose memory is there */
 	struct dpa_thread *crashed;		/* the first that failed */
 	struct dpa_left crash; /* where it failed; the error handler runs on it, too */
+	struct dpa_late_calls late;
 	struct dpa_streams streams;
 	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;

@@ -3,6 +3,7 @@
  * What the library says of a process that has failed, and what such a process leaves to its author.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,9 @@
 
 /* ---- what a failed process leaves to its author: the crash report and the core file ---- */
 
-#define FRAMES	   256u
-#define PATH_BYTES 4096u
+#define FRAMES	    256u
+#define LINE_FRAMES 4u /* of them in a line of the log */
+#define PATH_BYTES  4096u
 
 /* Opens PATH.NNN.SUFFIX, with the number of this process; NULL: it cannot. */
 static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_BYTES])
@@ -34,6 +36,43 @@ static FILE *dump_open(const char *outfile, const char *suffix, char path[PATH_B
 	return fopen(path, "we");
 }
 
+/* ---- text ---- */
+
+/* A line that grows; what finds no room is cut. */
+struct line_text {
+	char text[1024];
+	size_t bytes;
+};
+
+static void line_add(struct line_text *line, const char *fmt, ...) printf_like(2, 3);
+static void line_add(struct line_text *line, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line->text + line->bytes, sizeof(line->text) - line->bytes, fmt, ap);
+	va_end(ap);
+	line->bytes = min_u64(line->bytes + (n > 0 ? (size_t)n : 0), sizeof(line->text) - 1);
+}
+
+/* ---- what the fault was ---- */
+
+static void line_add_fault(struct line_text *text, const uint8_t *crash)
+{
+	unsigned long long addr = prm_get(crash, DPA_CRASH_ADDR);
+
+	if (prm_get(crash, DPA_CRASH_BYTES))
+		line_add(text, "%s of %llu bytes at 0x%llx: it is none of the process's memory",
+			 prm_get(crash, DPA_CRASH_WRITE) ? "store" : "load",
+			 (unsigned long long)prm_get(crash, DPA_CRASH_BYTES), addr);
+	else
+		line_add(text, "%s at address 0x%llx",
+			 strsignal((int)prm_get32(crash, DPA_CRASH_SIGNAL)), addr);
+}
+
+/* ---- the report ---- */
+
 static void report_state(FILE *f, const struct flexio_process *p, const uint8_t *out)
 {
 	static const char *const states[] = {
@@ -44,20 +83,14 @@ static void report_state(FILE *f, const struct flexio_process *p, const uint8_t 
 	};
 	uint32_t state = prm_get32(out, DPA_OUT_STATE);
 	const uint8_t *crash = out + DPA_OUT_BYTES;
+	struct line_text fault = {0};
 
 	fprintf(f, "DPA process 0x%x of application %s %s, code 0x%x\n", p->number, p->app->name,
 		state < array_size(states) ? states[state] : "?", prm_get32(out, DPA_OUT_CODE));
 	if (!prm_get(crash, DPA_CRASH_FAULT))
 		return;
-	if (prm_get(crash, DPA_CRASH_BYTES))
-		fprintf(f, "%s of %llu bytes at 0x%llx: it is none of the process's memory\n",
-			prm_get(crash, DPA_CRASH_WRITE) ? "store" : "load",
-			(unsigned long long)prm_get(crash, DPA_CRASH_BYTES),
-			(unsigned long long)prm_get(crash, DPA_CRASH_ADDR));
-	else
-		fprintf(f, "%s at address 0x%llx\n",
-			strsignal((int)prm_get32(crash, DPA_CRASH_SIGNAL)),
-			(unsigned long long)prm_get(crash, DPA_CRASH_ADDR));
+	line_add_fault(&fault, crash);
+	fprintf(f, "%s\n", fault.text);
 }
 
 static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t *frame)
@@ -67,9 +100,12 @@ static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t 
 	struct flx_line line;
 
 	if (!prm_get(frame, DPA_FRAME_DEPTH))
-		fprintf(f, "thread %u%s: sp 0x%llx, fp 0x%llx\n",
+		fprintf(f, "%s %u%s: sp 0x%llx, fp 0x%llx\n",
+			prm_get(frame, DPA_FRAME_LATE) ? "call" : "thread",
 			prm_get32(frame, DPA_FRAME_THREAD),
-			prm_get(frame, DPA_FRAME_THREAD) ? "" : ", which failed",
+			prm_get(frame, DPA_FRAME_LATE)	   ? ", which took too long"
+			: prm_get(frame, DPA_FRAME_THREAD) ? ""
+							   : ", which failed",
 			(unsigned long long)prm_get(frame, DPA_FRAME_SP),
 			(unsigned long long)prm_get(frame, DPA_FRAME_FP));
 	fprintf(f, "  #%u 0x%llx", prm_get32(frame, DPA_FRAME_DEPTH),
@@ -91,25 +127,92 @@ static void report_write(FILE *f, const struct flexio_process *p, const uint8_t 
 		report_frame(f, p, out + DPA_OUT_BYTES + DPA_CRASH_HEADER + i * DPA_FRAME_BYTES);
 }
 
+/* Returns what the device knows, to be freed; NULL with an errno. */
+static uint8_t *crash_read(const struct flexio_process *p)
+{
+	size_t bytes = DPA_OUT_BYTES + DPA_CRASH_HEADER + FRAMES * DPA_FRAME_BYTES;
+	uint8_t in[DPA_IN_FIXED] = {0}, *out = calloc(1, bytes);
+	int err = out ? flx_devx_op(p, DPA_OP_CRASH, in, sizeof(in), out, bytes) : ENOMEM;
+
+	if (!err)
+		return out;
+	free(out);
+	errno = err;
+	return NULL;
+}
+
+/* ---- the same in one line of the log ---- */
+
+/* Function, file and line of the frames of one thread or late call, the innermost first. */
+static void line_add_frames(struct line_text *text, const struct flexio_process *p,
+			    const uint8_t *out, uint32_t thread, bool late)
+{
+	uint32_t n = prm_get32(out + DPA_OUT_BYTES, DPA_CRASH_FRAMES);
+	const uint8_t *frame = out + DPA_OUT_BYTES + DPA_CRASH_HEADER;
+	const char *word = " in ";
+
+	for (uint32_t i = 0; i < n && i < FRAMES; i++, frame += DPA_FRAME_BYTES) {
+		const char *name = (const char *)frame + DPA_FRAME_NAME;
+		struct flx_line line;
+
+		if (prm_get32(frame, DPA_FRAME_THREAD) != thread ||
+		    prm_get(frame, DPA_FRAME_LATE) != late ||
+		    prm_get(frame, DPA_FRAME_DEPTH) >= LINE_FRAMES || !name[0])
+			continue;
+		line_add(text, "%s%.*s", word, (int)DPA_FRAME_NAME_BYTES, name);
+		if (flx_line_find(p->app->elf, p->app->elf_bytes, prm_get(frame, DPA_FRAME_IMAGE),
+				  &line))
+			line_add(text, " at %s:%llu", line.file, (unsigned long long)line.line);
+		word = ", called by ";
+	}
+}
+
+void flx_late_log(const struct flexio_process *process, const char *function, uint32_t number)
+{
+	struct line_text text = {0};
+	uint8_t *out = number ? crash_read(process) : NULL;
+
+	line_add(&text, "the function took too long and was stopped");
+	if (out)
+		line_add_frames(&text, process, out, number, true);
+	free(out);
+	flx_fail(function, "%s", text.text);
+}
+
+void flx_crash_log(struct flexio_process *process, const char *function)
+{
+	struct line_text text = {0};
+	uint8_t *out;
+
+	if (atomic_exchange(&process->told, true))
+		return;
+	out = crash_read(process);
+	if (out && prm_get32(out, DPA_OUT_STATE) == DPA_FATAL) {
+		if (prm_get(out + DPA_OUT_BYTES, DPA_CRASH_FAULT))
+			line_add_fault(&text, out + DPA_OUT_BYTES);
+		else
+			line_add(&text, "error 0x%x", prm_get32(out, DPA_OUT_CODE));
+		line_add_frames(&text, process, out, 0, false);
+		flx_fail(function, "%s", text.text);
+	}
+	free(out);
+}
+
 flexio_status flexio_crash_data(struct flexio_process *process, const char *outfile)
 {
 	FLX_HOLD(hold);
-	size_t bytes = DPA_OUT_BYTES + DPA_CRASH_HEADER + FRAMES * DPA_FRAME_BYTES;
-	uint8_t in[DPA_IN_FIXED] = {0}, *out;
 	char path[PATH_BYTES];
+	uint8_t *out;
 	FILE *f;
 	int err;
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
-	out = calloc(1, bytes);
-	if (!out)
+	out = crash_read(process);
+	if (!out && errno == ENOMEM)
 		return flx_fail(__func__, "no memory");
-	err = flx_devx_op(process, DPA_OP_CRASH, in, sizeof(in), out, bytes);
-	if (err) {
-		free(out);
-		return flx_refused(process, __func__, err);
-	}
+	if (!out)
+		return flx_refused(process, __func__, errno);
 	f = dump_open(outfile, "crash", path);
 	if (f) {
 		report_write(f, process, out);

@@ -8,6 +8,7 @@
 
 #include <libflexio/flexio.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -159,6 +160,7 @@ struct flexio_process {
 	struct mlx5dv_devx_obj *devx;
 	uint32_t number;
 	bool en_pcc;
+	_Atomic(bool) told;   /* the log has the fault that ended it */
 	pthread_mutex_t lock; /* guards the fields below */
 	struct flx_address *addresses;
 	struct mlx5dv_devx_event_channel *errors;
@@ -231,6 +233,11 @@ void flx_place_check(const char *function, const char *argument, const struct fl
 /* Logs a UAR of another process. */
 void flx_uar_check(const struct flexio_process *process, const char *function, const char *argument,
 		   uint32_t uar, uint32_t number);
+
+/* Logs, once for a process that has failed, what its fault was and where. */
+void flx_crash_log(struct flexio_process *process, const char *function);
+/* Logs that a call was stopped because it took too long, and where; number: DPA_OUT_LATE. */
+void flx_late_log(const struct flexio_process *process, const char *function, uint32_t number);
 
 /* Does an operation on a process.  in and out have at least the fixed parts; returns 0 or an errno,
  * and does not log. */

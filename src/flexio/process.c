@@ -163,14 +163,13 @@ flexio_status flexio_process_mem_info_get(const struct flexio_process *process,
 
 /* ---- calls ---- */
 
-static flexio_status call_status(const struct flexio_process *p, const uint8_t *out,
-				 const char *function)
+static flexio_status call_status(struct flexio_process *p, const uint8_t *out, const char *function)
 {
 	switch ((enum dpa_call_end)prm_get32(out, DPA_OUT_END)) {
 	case DPA_CALL_DONE:
 		return FLEXIO_STATUS_SUCCESS;
 	case DPA_CALL_TIMEOUT:
-		flx_fail(function, "the function took too long and was stopped");
+		flx_late_log(p, function, (uint32_t)prm_get(out, DPA_OUT_LATE));
 		return FLEXIO_STATUS_TIMEOUT;
 	case DPA_CALL_NO_ROOM:
 		return flx_thread_refused(p, function, ENOSPC);
@@ -178,6 +177,7 @@ static flexio_status call_status(const struct flexio_process *p, const uint8_t *
 		return flx_fail(function, "host_func: the function ended as an event handler does, "
 					  "and did not return");
 	case DPA_CALL_DEAD:
+		flx_crash_log(p, function);
 		break;
 	}
 	return flx_refused(p, function, ESHUTDOWN);

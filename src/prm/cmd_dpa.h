@@ -20,7 +20,7 @@
 #define DPA_CAP_HEAP_BYTES PRM_FIELD(0x40, 64)
 #define DPA_CAP_CALL_BYTES PRM_FIELD(0x80, 32) /* most bytes of a call's arguments */
 
-#define DPA_LAYOUT_VERSION 1u
+#define DPA_LAYOUT_VERSION 2u
 
 /* How many threads a process can have: event handlers, workers of command queues, and those that
  * answer calls. */
@@ -84,9 +84,9 @@ enum dpa_op {
 	DPA_OP_FREE,
 	DPA_OP_COPY, /* from the program to the heap */
 	DPA_OP_FILL,
-	DPA_OP_HAS,	     /* whether a range lies in one block */
-	DPA_OP_CRASH,	     /* where the threads of a failed process were */
-	DPA_OP_CORE,	     /* writes a core file */
+	DPA_OP_HAS,   /* whether a range lies in one block */
+	DPA_OP_CRASH, /* where the threads of a failed process and calls that were stopped were */
+	DPA_OP_CORE,  /* writes a core file */
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets the level of a stream */
 	DPA_OP_STREAM_CLOSE, /* the stream takes nothing more, but readers get what it holds */
@@ -132,6 +132,7 @@ enum dpa_call_end {
 #define DPA_IN_TAIL    DPA_IN_FIXED /* where arguments and names begin */
 
 #define DPA_OUT_ADDR	  PRM_FIELD(0x40, 64)  /* of a block, a function; the result of a call */
+#define DPA_OUT_LATE	  PRM_FIELD(0x40, 64)  /* of a call that was stopped: DPA_FRAME_THREAD */
 #define DPA_OUT_STATE	  PRM_FIELD(0x80, 32)  /* enum dpa_state */
 #define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32)  /* why it is in that state */
 #define DPA_OUT_END	  PRM_FIELD(0x80, 32)  /* of a call: enum dpa_call_end */
@@ -157,8 +158,9 @@ enum dpa_call_end {
 #define DPA_CRASH_BYTES	 PRM_FIELD(0x80, 64) /* bytes of the access; 0: not known */
 #define DPA_CRASH_HEADER 0x18u
 
-#define DPA_FRAME_THREAD     PRM_FIELD(0x00, 32) /* 0: the thread that failed */
-#define DPA_FRAME_DEPTH	     PRM_FIELD(0x20, 32)
+#define DPA_FRAME_THREAD     PRM_FIELD(0x00, 32) /* 0: the thread that failed; number of a call */
+#define DPA_FRAME_LATE	     PRM_FIELD(0x20, 8)	 /* of a call that was stopped, not of a failure */
+#define DPA_FRAME_DEPTH	     PRM_FIELD(0x28, 24)
 #define DPA_FRAME_PC	     PRM_FIELD(0x40, 64)
 #define DPA_FRAME_SP	     PRM_FIELD(0x80, 64)
 #define DPA_FRAME_FP	     PRM_FIELD(0xc0, 64)

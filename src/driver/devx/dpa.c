@@ -478,6 +478,7 @@ static int op_has(struct devx_call *c, struct dpa_process *p)
 static void frame_put(uint8_t *out, const struct dpa_frame *f)
 {
 	prm_set(out, DPA_FRAME_THREAD, f->thread);
+	prm_set(out, DPA_FRAME_LATE, f->late);
 	prm_set(out, DPA_FRAME_DEPTH, f->depth);
 	prm_set(out, DPA_FRAME_PC, f->pc);
 	prm_set(out, DPA_FRAME_SP, f->sp);

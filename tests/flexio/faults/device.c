@@ -119,6 +119,29 @@ __dpa_rpc__ uint64_t spin(uint64_t words)
 	return 0;
 }
 
+static __attribute__((noinline)) uint64_t stuck_inner(uint64_t words)
+{
+	while (!never) /* stuck inner */
+		;
+	return words;
+}
+
+__dpa_rpc__ uint64_t stuck(uint64_t words)
+{
+	return stuck_inner(words) + 1; /* stuck */
+}
+
+/* A lock that it has already. */
+__dpa_rpc__ uint64_t locked(uint64_t unused)
+{
+	static struct spinlock_s lock;
+
+	spin_init(&lock);
+	spin_lock(&lock);
+	spin_lock(&lock); /* locked */
+	return unused;
+}
+
 /* Mostly on the other side of the door. */
 __dpa_rpc__ uint64_t ask(uint64_t words)
 {

@@ -131,6 +131,32 @@ def moment(name, lines, env=None, log=""):
     return run
 
 
+def late_calls(session):
+    """Calls that hang: log and report name the line."""
+    with ran(session, ["late_calls"], env={"SOFTHCA_DPA_CALL_SECONDS": "1"}) as (directory, result):
+        places = [("stuck_inner", "stuck inner"), ("stuck", "stuck"), ("locked", "locked"), ("ask", "ask")]
+        said = [line for line in result.err.splitlines() if "took too long and was stopped in " in line]
+        expect(len(said) == 3, result.text())
+        for function, words in places:
+            expect(any(f" {function} at " in line and line_of(words) in line for line in said), result.text())
+        expect(", called by stuck at " in said[0], said[0])
+        text = report_of(directory, "late")
+        expect("runs, code 0x0" in text and text.count(", which took too long") == 1, text)
+        expect(line_of("stuck inner") in text and line_of("stuck") in text, text)
+        text = report_of(directory, "late_and_failed")
+        expect(text.count(", which took too long") == 3 and text.count(", which failed") == 1, text)
+        expect(all(line_of(words) in text for words in ("stuck inner", "locked", "ask", "load")), text)
+        expect(" in load at " in result.err, result.text())
+
+
+def many_late_calls(session):
+    """The last eight calls are in the report."""
+    with ran(session, ["many_late_calls"], env={"SOFTHCA_DPA_CALL_SECONDS": "1"}) as (directory, _):
+        text = report_of(directory, "many_late")
+        calls = [line.split(",")[0] for line in text.splitlines() if line.startswith("call ")]
+        expect(calls == [f"call {number}" for number in range(3, 11)], text)
+
+
 def several(session):
     """Each thread is in the report, wherever it was."""
     with ran(session, ["several"]) as (directory, _):
@@ -149,6 +175,8 @@ def cases():
         "handler_fails", [("failing", "inner"), ("failing", "nested")], log="the error handler faults")
     yield "faults: an error handler that needs its stack", moment(
         "handler_writes", [("writing", "inner"), ("writing", "nested")])
+    yield "faults: calls that hang E88", late_calls
+    yield "faults: many calls that hang", many_late_calls
     yield "faults: several threads at once", several
     yield "faults: in a handler, while calls run", moment(
         "in_handler", [("in_handler", "handler"), ("in_handler", "spin"), ("in_handler", "ask")])

@@ -54,6 +54,35 @@ static void endless_alone(void)
 	destroyed(p, host_process());
 }
 
+/* With SOFTHCA_DPA_CALL_SECONDS=1: the process goes on, and the report has the calls that were stopped. */
+static void late_calls(void)
+{
+	struct flexio_process *p = host_process();
+	flexio_uintptr_t words = words_make(p);
+	uint64_t value;
+
+	CHECK(flexio_process_call(p, &stuck, &value, words) == FLEXIO_STATUS_TIMEOUT);
+	CHECK(call(p, &nothing, 0) == 17);
+	OK(flexio_crash_data(p, "late"));
+	CHECK(flexio_process_call(p, &locked, &value, words) == FLEXIO_STATUS_TIMEOUT);
+	CHECK(flexio_process_call(p, &ask, &value, words) == FLEXIO_STATUS_TIMEOUT);
+	fails_at_once(p, &load, 0);
+	OK(flexio_crash_data(p, "late_and_failed"));
+	destroyed(p, host_process());
+}
+
+/* Only the last ones are remembered. */
+static void many_late_calls(void)
+{
+	struct flexio_process *p = host_process();
+	uint64_t value;
+
+	for (unsigned i = 0; i < 10; i++)
+		CHECK(flexio_process_call(p, &stuck, &value, (uint64_t)0) == FLEXIO_STATUS_TIMEOUT);
+	OK(flexio_crash_data(p, "many_late"));
+	destroyed(p, host_process());
+}
+
 /* The report is that of the first failure. */
 static void handler_fails(void)
 {
@@ -239,6 +268,8 @@ static void waits(void)
 const struct host_case failure_cases[] = {
 	{"endless_handler", endless_handler},
 	{"endless_alone", endless_alone},
+	{"late_calls", late_calls},
+	{"many_late_calls", many_late_calls},
 	{"handler_fails", handler_fails},
 	{"handler_writes", handler_writes},
 	{"several", several},
