@@ -472,8 +472,10 @@ uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct d
 	if (p->crashed && p->crash.outcome == DPA_OUT_FAULT) {
 		const struct dpa_fault *fault = &p->crash.fault;
 
-		*crash = (struct dpa_crash){true, (uint32_t)fault->signum, fault->write,
-					    fault->addr, fault->bytes};
+		*crash = (struct dpa_crash){true,	  (uint32_t)fault->signum,
+					    fault->write, fault->addr,
+					    fault->bytes, fault->stack,
+					    fault->block};
 	}
 	if (dpa_process_state(p) == DPA_FATAL)
 		threads_copy(&f, p);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "dpa/heap.h"
 
 #define DPA_FRAMES_MAX 32u /* of one thread */
 
@@ -27,7 +28,9 @@ struct dpa_crash {
 	bool fault; /* a fault; else an error that the program reported, or none */
 	uint32_t signum;
 	bool write;
-	uint64_t addr, bytes; /* of an access; bytes is 0 if nobody knows it */
+	uint64_t addr, bytes;	     /* of an access; bytes is 0 if nobody knows it */
+	bool stack;		     /* the thread's stack has run out */
+	struct dpa_heap_block block; /* what the access was meant for; 0 bytes: nobody knows */
 };
 
 /* Late calls that a process remembers, the last ones; each with this many frames. */

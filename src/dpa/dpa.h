@@ -93,10 +93,11 @@ struct dpa_heap_info {
 };
 
 void dpa_memory_info(struct dpa_process *p, struct dpa_heap_info *info);
-/* Returns the address of a new block; 0: there is no room. */
-uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes);
+/* Returns the address of a new block; 0: there is no room.  by: the address in the program that
+ * reports are to name, or 0. */
+uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes, uint64_t by);
 /* False: no block begins there. */
-bool dpa_memory_free(struct dpa_process *p, uint64_t addr) must_check;
+bool dpa_memory_free(struct dpa_process *p, uint64_t addr, uint64_t by) must_check;
 /* Tells whether all of it lies in one block. */
 bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 /*

@@ -19,7 +19,8 @@ struct dpa_heap_tag {
 			uint32_t next, prev; /* neighbours in the list, if it is a gap */
 		};
 	};
-	bool told; /* dpa_heap_overrun has told of the extent */
+	uint64_t by; /* who asked for it, if it is a block */
+	bool told;   /* dpa_heap_overrun has told of the extent */
 };
 
 static void first_set(struct dpa_heap *h, uint32_t at, bool on)
@@ -106,6 +107,7 @@ uint64_t dpa_heap_alloc(struct dpa_heap *h, uint64_t bytes)
 		gap_add(h, at + granules, rest);
 	extent_make(h, at, granules, true);
 	h->tag[at].requested = bytes;
+	h->tag[at].by = h->by;
 	h->requested += bytes;
 	h->allocated += (uint64_t)granules * DPA_HEAP_GRANULE;
 	return h->base + (uint64_t)at * DPA_HEAP_GRANULE;
@@ -119,6 +121,27 @@ static bool granule_of(const struct dpa_heap *h, uint64_t addr, uint32_t *at)
 	return true;
 }
 
+static struct dpa_heap_block block_at(const struct dpa_heap *h, uint32_t at)
+{
+	return (struct dpa_heap_block){
+		.addr = h->base + (uint64_t)at * DPA_HEAP_GRANULE,
+		.bytes = h->tag[at].requested,
+		.by = h->tag[at].by,
+	};
+}
+
+static void freed_note(struct dpa_heap *h, uint32_t at)
+{
+	struct dpa_heap_block *b = &h->freed[h->nfreed % DPA_HEAP_FREED];
+
+	if (!h->redzone)
+		return;
+	*b = block_at(h, at);
+	b->freed = true;
+	b->freed_by = h->by;
+	h->nfreed++;
+}
+
 bool dpa_heap_free(struct dpa_heap *h, uint64_t addr)
 {
 	uint32_t at, granules;
@@ -126,6 +149,7 @@ bool dpa_heap_free(struct dpa_heap *h, uint64_t addr)
 	if ((addr - h->base) % DPA_HEAP_GRANULE || !granule_of(h, addr, &at) ||
 	    extent_of(h, at) != at || !h->tag[at].taken)
 		return false;
+	freed_note(h, at);
 	granules = h->tag[at].granules;
 	h->requested -= h->tag[at].requested;
 	h->allocated -= (uint64_t)granules * DPA_HEAP_GRANULE;
@@ -175,9 +199,67 @@ bool dpa_heap_overrun(struct dpa_heap *h, uint64_t addr, uint64_t bytes,
 		return false;
 	t->told = true;
 	if (t->taken)
-		*block = (struct dpa_heap_block){h->base + (uint64_t)start * DPA_HEAP_GRANULE,
-						 t->requested};
+		*block = block_at(h, start);
 	return true;
+}
+
+/* ---- what an access was meant for ---- */
+
+/* Finds the newest block that was freed at that address. */
+static bool freed_find(const struct dpa_heap *h, uint64_t addr, struct dpa_heap_block *block)
+{
+	uint64_t n = min_u64(h->nfreed, DPA_HEAP_FREED);
+
+	for (uint64_t i = 1; i <= n; i++) {
+		const struct dpa_heap_block *b = &h->freed[(h->nfreed - i) % DPA_HEAP_FREED];
+
+		if (addr - b->addr < b->bytes + h->redzone) {
+			*block = *b;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Bytes between the range and a block; 0: they overlap. */
+static uint64_t block_distance(const struct dpa_heap_block *block, uint64_t addr, uint64_t bytes)
+{
+	if (addr >= block->addr + block->bytes)
+		return addr - (block->addr + block->bytes);
+	return block->addr > addr + bytes ? block->addr - (addr + bytes) : 0;
+}
+
+/* The nearer of the blocks in front of the address and behind it. */
+static void nearest_find(const struct dpa_heap *h, uint32_t extent, uint64_t addr, uint64_t bytes,
+			 struct dpa_heap_block *block)
+{
+	uint32_t next = extent + h->tag[extent].granules;
+	struct dpa_heap_block front = {0}, behind = {0};
+
+	if (h->tag[extent].taken)
+		front = block_at(h, extent);
+	else if (extent)
+		front = block_at(h, extent_of(h, extent - 1));
+	if (next < h->granules && h->tag[next].taken)
+		behind = block_at(h, next);
+	if (!front.bytes || (behind.bytes && block_distance(&behind, addr, bytes) <
+						     block_distance(&front, addr, bytes)))
+		*block = behind;
+	else
+		*block = front;
+}
+
+void dpa_heap_meant(const struct dpa_heap *h, uint64_t addr, uint64_t bytes,
+		    struct dpa_heap_block *block)
+{
+	uint32_t at, extent;
+
+	*block = (struct dpa_heap_block){0};
+	if (!granule_of(h, addr, &at))
+		return;
+	extent = extent_of(h, at);
+	if (h->tag[extent].taken || !freed_find(h, addr, block))
+		nearest_find(h, extent, addr, bytes, block);
 }
 
 /* ---- the books ---- */

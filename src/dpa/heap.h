@@ -21,7 +21,17 @@
 #define DPA_HEAP_GRANULE 64u /* programs rely on blocks that are aligned to this */
 #define DPA_HEAP_BINS	 32u
 
+/* Blocks that were freed, the last ones: what a report knows of them, if the heap has redzones. */
+#define DPA_HEAP_FREED 256u
+
 struct dpa_heap_tag;
+
+struct dpa_heap_block {
+	uint64_t addr, bytes; /* bytes that were asked for; 0: no block is there */
+	uint64_t by;	      /* who asked for it: an address in the program, or 0 */
+	bool freed;
+	uint64_t freed_by;
+};
 
 struct dpa_heap {
 	uint64_t base, bytes;
@@ -30,7 +40,10 @@ struct dpa_heap {
 	uint64_t requested, allocated;
 	uint32_t granules;
 	struct dpa_heap_tag *tag;
-	uint64_t *first;	      /* a bit for each granule */
+	uint64_t *first; /* a bit for each granule */
+	uint64_t by;	 /* who allocates or frees next; the owner sets it under the lock */
+	struct dpa_heap_block freed[DPA_HEAP_FREED];
+	uint64_t nfreed;	      /* counts all of them */
 	uint32_t gaps[DPA_HEAP_BINS]; /* first gap of those with 2^n granules or more; or none */
 };
 
@@ -45,9 +58,12 @@ bool dpa_heap_free(struct dpa_heap *heap, uint64_t addr) must_check;
 /* Tells whether all of the range lies inside one block, within what was asked for. */
 bool dpa_heap_has(const struct dpa_heap *heap, uint64_t addr, uint64_t bytes) must_check;
 
-struct dpa_heap_block {
-	uint64_t addr, bytes; /* bytes that were asked for; 0: no block is there */
-};
+/*
+ * Finds the block that an access was meant for which lies not in one: the block that it leaves, or
+ * the nearest one, or what has been freed there.  bytes is 0 in an empty heap.
+ */
+void dpa_heap_meant(const struct dpa_heap *heap, uint64_t addr, uint64_t bytes,
+		    struct dpa_heap_block *block);
 
 /*
  * Tells whether a range of the heap is outside of one block, the first time for the block, or the

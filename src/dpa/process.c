@@ -138,21 +138,23 @@ void dpa_memory_info(struct dpa_process *p, struct dpa_heap_info *info)
 	pthread_mutex_unlock(&p->heap_lock);
 }
 
-uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes)
+uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes, uint64_t by)
 {
 	uint64_t addr;
 
 	pthread_mutex_lock(&p->heap_lock);
+	p->heap.by = by;
 	addr = dpa_heap_alloc(&p->heap, bytes);
 	pthread_mutex_unlock(&p->heap_lock);
 	return addr;
 }
 
-bool dpa_memory_free(struct dpa_process *p, uint64_t addr)
+bool dpa_memory_free(struct dpa_process *p, uint64_t addr, uint64_t by)
 {
 	bool done;
 
 	pthread_mutex_lock(&p->heap_lock);
+	p->heap.by = by;
 	done = dpa_heap_free(&p->heap, addr);
 	pthread_mutex_unlock(&p->heap_lock);
 	return done;
@@ -192,6 +194,17 @@ bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes)
 		return false;
 	return !p->heap.redzone || at + bytes <= heap || at >= heap + p->heap.bytes ||
 	       dpa_memory_has(p, addr, bytes);
+}
+
+void dpa_memory_meant(struct dpa_process *p, uint64_t addr, uint64_t bytes,
+		      struct dpa_heap_block *block)
+{
+	*block = (struct dpa_heap_block){0};
+	if (!p->heap.redzone)
+		return;
+	pthread_mutex_lock(&p->heap_lock);
+	dpa_heap_meant(&p->heap, addr, bytes, block);
+	pthread_mutex_unlock(&p->heap_lock);
 }
 
 void *dpa_memory_part(const struct dpa_process *p, uint64_t addr, uint64_t bytes)
@@ -488,7 +501,9 @@ static void fault_log(const struct dpa_thread *t, const char *who)
 		dpa_image_where(&p->image, t->registers.pc - (uintptr_t)p->region, &offset);
 
 	log_warn("DPA: %s faults (%s) at address 0x%llx, in %s+0x%llx", who,
-		 t->fault.signum ? strsignal(t->fault.signum) : "access refused",
+		 t->fault.stack	   ? "stack overflow"
+		 : t->fault.signum ? strsignal(t->fault.signum)
+				   : "access refused",
 		 (unsigned long long)t->fault.addr, where ? where : "no function",
 		 (unsigned long long)offset);
 }

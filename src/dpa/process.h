@@ -127,6 +127,10 @@ extern const struct dpa_door dpa_door_table;
  */
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 
+/* Finds the block of a heap with redzones that a refused access was meant for; 0 bytes: none. */
+void dpa_memory_meant(struct dpa_process *p, uint64_t addr, uint64_t bytes,
+		      struct dpa_heap_block *block);
+
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
 /* Returns the lowest address of the stack. */
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);

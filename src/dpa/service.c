@@ -144,8 +144,9 @@ static _Noreturn void place_refused(struct dpa_thread *t, struct dpa_fault fault
 static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
 				     bool write, void *place, void *frame)
 {
-	const struct dpa_fault fault = {.addr = addr, .bytes = bytes, .write = write};
+	struct dpa_fault fault = {.addr = addr, .bytes = bytes, .write = write};
 
+	dpa_memory_meant(t->process, addr, bytes, &fault.block);
 	place_refused(t, fault, place, frame);
 }
 
@@ -189,13 +190,26 @@ static uint32_t door_window_mkey(uint32_t slot, uint32_t mkey)
 	return door_status(t, dpa_window_key(t, slot, mkey));
 }
 
+/* Tells whether the memory is of the heap, but redzones forbid to use it: which is no failure of the
+ * window's. */
+static bool heap_refuses(struct dpa_thread *t, uint64_t daddr, uint64_t bytes)
+{
+	return dpa_memory_part(t->process, daddr, bytes) &&
+	       !dpa_memory_allows(t->process, daddr, bytes);
+}
+
 static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *daddr)
 {
 	struct dpa_thread *t = door_enter();
 	uint64_t at;
-	bool done = dpa_window_acquire(t, slot, haddr, &at) &&
-		    dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at)) &&
-		    usermem_copy(daddr, &at, sizeof(at));
+	bool done;
+
+	if (heap_refuses(t, (uintptr_t)daddr, sizeof(at)))
+		access_refused(t, (uintptr_t)daddr, sizeof(at), true, __builtin_return_address(0),
+			       __builtin_frame_address(0));
+	done = dpa_window_acquire(t, slot, haddr, &at) &&
+	       dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at)) &&
+	       usermem_copy(daddr, &at, sizeof(at));
 
 	return door_status(t, done);
 }
@@ -204,8 +218,13 @@ static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr
 				 uint64_t bytes)
 {
 	struct dpa_thread *t = door_enter();
-	bool done = dpa_memory_allows(t->process, daddr, bytes) &&
-		    dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
+	bool done;
+
+	if (heap_refuses(t, daddr, bytes))
+		access_refused(t, daddr, bytes, !to_host, __builtin_return_address(0),
+			       __builtin_frame_address(0));
+	done = dpa_memory_allows(t->process, daddr, bytes) &&
+	       dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
 
 	return door_status(t, done);
 }

@@ -384,6 +384,17 @@ static struct dpa_registers registers_of(const void *ucontext)
 	return r;
 }
 
+/* How far below its stack pointer a function stores at most. */
+#define BELOW_STACK_BYTES 1024u
+
+/* Tells whether a thread with that stack pointer has left its stack at the lower end. */
+static bool stack_ran_out(const struct dpa_thread *t, uint64_t addr, uint64_t sp)
+{
+	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);
+
+	return low - addr - 1 < DPA_GUARD_BYTES && sp < low + BELOW_STACK_BYTES;
+}
+
 /* The address of a breakpoint is its own, as with other instructions that fail, not the next
  * one's. */
 static struct dpa_fault fault_of(int signum, const siginfo_t *info, struct dpa_registers *r)
@@ -417,6 +428,7 @@ bool dpa_signal(int signum, const void *siginfo, void *ucontext)
 	r = registers_of(ucontext);
 	if (info->si_code > 0) {
 		t->fault = fault_of(signum, info, &r);
+		t->fault.stack = stack_ran_out(t, t->fault.addr, r.sp);
 		t->registers = r;
 		dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 	}
@@ -439,7 +451,11 @@ static void door_check_stack(struct dpa_thread *t)
 	if (here - low >= DPA_DOOR_STACK_BYTES && here - low < DPA_STACK_BYTES)
 		return;
 	t->registers = (struct dpa_registers){.known = true, .pc = 0, .sp = here, .fp = here};
-	t->fault = (struct dpa_fault){.signum = SIGSEGV, .addr = here, .write = true};
+	t->fault = (struct dpa_fault){.signum = SIGSEGV,
+				      .addr = here,
+				      .write = true,
+				      .stack = here - low < DPA_DOOR_STACK_BYTES ||
+					       stack_ran_out(t, here, here)};
 	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 }
 

@@ -20,6 +20,7 @@
 
 #include "dpa/door.h"
 #include "dpa/dpa.h"
+#include "dpa/heap.h"
 #include "dpa/outbox.h"
 #include "base/adaptive_spin.h"
 #include "dpa/window.h"
@@ -50,6 +51,8 @@ struct dpa_fault {
 	uint64_t addr;
 	uint64_t bytes; /* bytes of the refused access */
 	bool write;
+	bool stack;		     /* the thread's stack has run out */
+	struct dpa_heap_block block; /* what a refused access was meant for; 0 bytes: no block */
 };
 
 /* How and where a thread left device code. */

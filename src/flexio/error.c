@@ -3,10 +3,14 @@
  * What the library says of a process that has failed, and what such a process leaves to its author.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -56,19 +60,117 @@ static void line_add(struct line_text *line, const char *fmt, ...)
 	line->bytes = min_u64(line->bytes + (n > 0 ? (size_t)n : 0), sizeof(line->text) - 1);
 }
 
+/* ---- places in the host program ---- */
+
+/* A function of the host program: the object that has the address, and the place in its file. */
+struct host_place {
+	uint64_t addr; /* in memory, then in the file */
+	const char *object;
+	char path[PATH_BYTES];
+};
+
+static int object_has(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	struct host_place *place = arg;
+	uint64_t at = place->addr - info->dlpi_addr;
+
+	(void)bytes;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type != PT_LOAD || at - ph->p_vaddr >= ph->p_memsz)
+			continue;
+		place->addr = at;
+		/* The program itself has no name there. */
+		snprintf(place->path, sizeof(place->path), "%s",
+			 *info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
+		place->object = *info->dlpi_name ? text_file_name(place->path)
+						 : program_invocation_short_name;
+		return 1;
+	}
+	return 0;
+}
+
+/* Maps a file to be read; NULL: it cannot. */
+static void *file_map(const char *path, size_t *bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *file = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st) && st.st_size > 0)
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	*bytes = (size_t)st.st_size;
+	return file == MAP_FAILED ? NULL : file;
+}
+
+/* Adds " in FUNCTION at FILE:LINE" of the call that returns to that address. */
+static void line_add_host(struct line_text *text, uint64_t addr)
+{
+	struct host_place place = {.addr = addr - 1};
+	const char *name = NULL;
+	struct flx_line line;
+	size_t bytes = 0;
+	void *file;
+
+	if (!addr || !dl_iterate_phdr(object_has, &place))
+		return;
+	file = file_map(place.path, &bytes);
+	if (file)
+		name = flx_symbol_at(file, bytes, place.addr);
+	line_add(text, " in %s", name ? name : place.object);
+	if (file && flx_line_find(file, bytes, place.addr, &line))
+		line_add(text, " at %s:%llu", line.file, (unsigned long long)line.line);
+	else if (!name)
+		line_add(text, "+0x%llx", (unsigned long long)place.addr);
+	if (file)
+		munmap(file, bytes);
+}
+
 /* ---- what the fault was ---- */
+
+/* Where an access lies in the block of the heap that it was meant for, and whose the block is. */
+static void line_add_block(struct line_text *text, const uint8_t *crash)
+{
+	uint64_t block = prm_get(crash, DPA_CRASH_BLOCK), addr = prm_get(crash, DPA_CRASH_ADDR);
+	uint64_t last = addr - block + prm_get(crash, DPA_CRASH_BYTES) - 1;
+
+	if (addr < block)
+		line_add(text, "%llu bytes in front", (unsigned long long)(block - addr));
+	else
+		line_add(text, "bytes %llu to %llu", (unsigned long long)(addr - block),
+			 (unsigned long long)last);
+	line_add(text, " of a block of %llu bytes at 0x%llx, allocated",
+		 (unsigned long long)prm_get(crash, DPA_CRASH_BLOCK_BYTES),
+		 (unsigned long long)block);
+	line_add_host(text, prm_get(crash, DPA_CRASH_ALLOCATED_BY));
+	if (!prm_get(crash, DPA_CRASH_FREED))
+		return;
+	line_add(text, " and freed");
+	line_add_host(text, prm_get(crash, DPA_CRASH_FREED_BY));
+}
 
 static void line_add_fault(struct line_text *text, const uint8_t *crash)
 {
 	unsigned long long addr = prm_get(crash, DPA_CRASH_ADDR);
 
-	if (prm_get(crash, DPA_CRASH_BYTES))
-		line_add(text, "%s of %llu bytes at 0x%llx: it is none of the process's memory",
+	if (prm_get(crash, DPA_CRASH_STACK)) {
+		line_add(text, "stack overflow at address 0x%llx", addr);
+	} else if (prm_get(crash, DPA_CRASH_BYTES)) {
+		line_add(text, "%s of %llu bytes at 0x%llx: ",
 			 prm_get(crash, DPA_CRASH_WRITE) ? "store" : "load",
 			 (unsigned long long)prm_get(crash, DPA_CRASH_BYTES), addr);
-	else
+		if (prm_get(crash, DPA_CRASH_BLOCK_BYTES))
+			line_add_block(text, crash);
+		else
+			line_add(text, "it is none of the process's memory");
+	} else {
 		line_add(text, "%s at address 0x%llx",
 			 strsignal((int)prm_get32(crash, DPA_CRASH_SIGNAL)), addr);
+	}
 }
 
 /* ---- the report ---- */

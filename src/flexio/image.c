@@ -52,6 +52,40 @@ bool flx_symbol_is_function(const void *file, size_t bytes, const char *name)
 	return false;
 }
 
+static const char *table_name_at(struct bytes symbols, struct bytes names, uint64_t addr)
+{
+	const uint8_t *at;
+
+	while ((at = bytes_take(&symbols, sizeof(Elf64_Sym)))) {
+		Elf64_Sym sym;
+
+		memcpy(&sym, at, sizeof(sym));
+		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF &&
+		    addr - sym.st_value < sym.st_size)
+			return bytes_string_at(names, sym.st_name);
+	}
+	return NULL;
+}
+
+const char *flx_symbol_at(const void *file, size_t bytes, uint64_t addr)
+{
+	const char *found = NULL;
+	struct elf_sections s;
+
+	if (!elf_sections_open(&s, file, bytes))
+		return NULL;
+	for (uint32_t i = 0; !found && i < s.count; i++) {
+		Elf64_Shdr sh = elf_section(&s, i), names;
+
+		if ((sh.sh_type != SHT_DYNSYM && sh.sh_type != SHT_SYMTAB) || sh.sh_link >= s.count)
+			continue;
+		names = elf_section(&s, sh.sh_link);
+		found = table_name_at(elf_section_content(&s, &sh), elf_section_content(&s, &names),
+				      addr);
+	}
+	return found;
+}
+
 /* ---- lines ---- */
 
 enum { LNCT_PATH = 1 };

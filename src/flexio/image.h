@@ -13,6 +13,9 @@
 /* Tells whether the file has a function of that name that other files could call, too. */
 bool flx_symbol_is_function(const void *file, size_t bytes, const char *name);
 
+/* Returns the name of the function at that address, which lies in the file; NULL: there is none. */
+const char *flx_symbol_at(const void *file, size_t bytes, uint64_t addr);
+
 /* ---- lines ---- */
 
 /* From a place in an ELF file to the line of the source, by the line tables of DWARF 2 to 5. */

@@ -227,6 +227,7 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 
 struct memory_op {
 	uint64_t addr, bytes, source; /* source: an address, or a value */
+	const void *by;		      /* where the program allocates or frees */
 };
 
 static int memory_command(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
@@ -238,6 +239,8 @@ static int memory_command(struct flexio_process *p, enum dpa_op op, const struct
 	prm_set(in, DPA_IN_BYTES, how->bytes);
 	if (op == DPA_OP_FILL)
 		prm_set(in, DPA_IN_VALUE, how->source);
+	else if (op == DPA_OP_ALLOC || op == DPA_OP_FREE)
+		prm_set(in, DPA_IN_BY, (uintptr_t)how->by);
 	else
 		prm_set(in, DPA_IN_SOURCE, how->source);
 	return flx_devx_op(p, op, in, sizeof(in), out, DPA_OUT_BYTES);
@@ -255,9 +258,9 @@ static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memo
 }
 
 static flexio_status memory_alloc(struct flexio_process *process, size_t bytes, uint64_t *daddr,
-				  const char *function)
+				  const char *function, const void *by)
 {
-	const struct memory_op how = {.bytes = bytes};
+	const struct memory_op how = {.bytes = bytes, .by = by};
 	int err = bytes ? memory_op(process, DPA_OP_ALLOC, &how, daddr) : 0;
 
 	if (!bytes)
@@ -277,13 +280,14 @@ flexio_status flexio_buf_dev_alloc(struct flexio_process *process, size_t buff_b
 	*dest_daddr_p = 0;
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
-	return memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
+	return memory_alloc(process, buff_bsize, dest_daddr_p, __func__,
+			    __builtin_return_address(0));
 }
 
 flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr_t daddr)
 {
 	FLX_HOLD(hold);
-	const struct memory_op how = {.addr = daddr};
+	const struct memory_op how = {.addr = daddr, .by = __builtin_return_address(0)};
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
@@ -387,7 +391,7 @@ void flx_place_check(const char *function, const char *argument, const struct fl
 static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,
 				 uint64_t daddr, const char *function)
 {
-	const struct memory_op how = {daddr, bytes, (uintptr_t)from};
+	const struct memory_op how = {.addr = daddr, .bytes = bytes, .source = (uintptr_t)from};
 	int err = memory_write(process, DPA_OP_COPY, &how, function);
 
 	if (!err)
@@ -421,7 +425,8 @@ flexio_status flexio_copy_from_host(struct flexio_process *process, void *src_ha
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(src_haddr, __func__, "src_haddr"))
 		return FLEXIO_STATUS_FAILED;
-	status = memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
+	status = memory_alloc(process, buff_bsize, dest_daddr_p, __func__,
+			      __builtin_return_address(0));
 	if (status == FLEXIO_STATUS_SUCCESS) {
 		status = memory_copy(process, src_haddr, buff_bsize, *dest_daddr_p, __func__);
 		if (status != FLEXIO_STATUS_SUCCESS) {
@@ -436,7 +441,8 @@ flexio_status flexio_buf_dev_memset(struct flexio_process *process, int value, s
 				    flexio_uintptr_t dest_daddr)
 {
 	FLX_HOLD(hold);
-	const struct memory_op how = {dest_daddr, buff_bsize, (uint8_t)value};
+	const struct memory_op how = {
+		.addr = dest_daddr, .bytes = buff_bsize, .source = (uint8_t)value};
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;

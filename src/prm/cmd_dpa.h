@@ -122,6 +122,7 @@ enum dpa_call_end {
 #define DPA_IN_ADDR    PRM_FIELD(0x80, 64)  /* in the DPA: of a block, a function */
 #define DPA_IN_BYTES   PRM_FIELD(0xc0, 64)  /* of a block, a copy, a name, arguments */
 #define DPA_IN_SOURCE  PRM_FIELD(0x100, 64) /* of the program: what is copied */
+#define DPA_IN_BY      PRM_FIELD(0x100, 64) /* of the program: who allocates or frees */
 #define DPA_IN_VALUE   PRM_FIELD(0x100, 8)  /* the byte that fills */
 #define DPA_IN_FILE    PRM_FIELD(0x100, 32) /* a descriptor of the program */
 #define DPA_IN_UNPACK  PRM_FIELD(0x100, 64) /* of a call; 0: passes the argument as it is */
@@ -156,7 +157,14 @@ enum dpa_call_end {
 #define DPA_CRASH_FRAMES PRM_FIELD(0x20, 32) /* frames that follow */
 #define DPA_CRASH_ADDR	 PRM_FIELD(0x40, 64)
 #define DPA_CRASH_BYTES	 PRM_FIELD(0x80, 64) /* bytes of the access; 0: not known */
-#define DPA_CRASH_HEADER 0x18u
+#define DPA_CRASH_STACK	 PRM_FIELD(0x02, 1)  /* the thread's stack has run out */
+#define DPA_CRASH_FREED	 PRM_FIELD(0x03, 1)  /* the block has been freed */
+/* The block of the heap that the access was meant for; 0 bytes: not known. */
+#define DPA_CRASH_BLOCK	       PRM_FIELD(0xc0, 64)
+#define DPA_CRASH_BLOCK_BYTES  PRM_FIELD(0x100, 64)
+#define DPA_CRASH_ALLOCATED_BY PRM_FIELD(0x140, 64) /* addresses of the program, or 0 */
+#define DPA_CRASH_FREED_BY     PRM_FIELD(0x180, 64)
+#define DPA_CRASH_HEADER       0x38u
 
 #define DPA_FRAME_THREAD     PRM_FIELD(0x00, 32) /* 0: the thread that failed; number of a call */
 #define DPA_FRAME_LATE	     PRM_FIELD(0x20, 8)	 /* of a call that was stopped, not of a failure */

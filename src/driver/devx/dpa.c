@@ -413,7 +413,8 @@ static int op_heap(struct devx_call *c, struct dpa_process *p)
 
 static int op_alloc(struct devx_call *c, struct dpa_process *p)
 {
-	uint64_t addr = dpa_memory_alloc(p, prm_get(c->in, DPA_IN_BYTES));
+	uint64_t addr =
+		dpa_memory_alloc(p, prm_get(c->in, DPA_IN_BYTES), prm_get(c->in, DPA_IN_BY));
 
 	prm_set(c->out, DPA_OUT_ADDR, addr);
 	return addr ? 0 : -ENOMEM;
@@ -421,7 +422,8 @@ static int op_alloc(struct devx_call *c, struct dpa_process *p)
 
 static int op_free(struct devx_call *c, struct dpa_process *p)
 {
-	return dpa_memory_free(p, prm_get(c->in, DPA_IN_ADDR)) ? 0 : -EINVAL;
+	return dpa_memory_free(p, prm_get(c->in, DPA_IN_ADDR), prm_get(c->in, DPA_IN_BY)) ? 0
+											  : -EINVAL;
 }
 
 /* -ENOENT: the host does not write there.  Says in the output if it leaves a block of the heap. */
@@ -506,6 +508,12 @@ static int op_crash(struct devx_call *c, struct dpa_process *p)
 	prm_set(out, DPA_CRASH_SIGNAL, crash.signum);
 	prm_set(out, DPA_CRASH_ADDR, crash.addr);
 	prm_set(out, DPA_CRASH_BYTES, crash.bytes);
+	prm_set(out, DPA_CRASH_STACK, crash.stack);
+	prm_set(out, DPA_CRASH_FREED, crash.block.freed);
+	prm_set(out, DPA_CRASH_BLOCK, crash.block.addr);
+	prm_set(out, DPA_CRASH_BLOCK_BYTES, crash.block.bytes);
+	prm_set(out, DPA_CRASH_ALLOCATED_BY, crash.block.by);
+	prm_set(out, DPA_CRASH_FREED_BY, crash.block.freed_by);
 	prm_set(out, DPA_CRASH_FRAMES, n);
 	for (uint32_t i = 0; i < n; i++)
 		frame_put(out + DPA_CRASH_HEADER + i * DPA_FRAME_BYTES, &frames[i]);

@@ -329,7 +329,7 @@ int dpa_pcc_create(struct wire_process *wire, const struct subnet_port *port, st
 		return -EOPNOTSUPP;
 	}
 	pcc = calloc(1, sizeof(*pcc));
-	at = dpa_memory_alloc(p, 64u * (1 + PCC_FLOWS + PCC_EVENTS));
+	at = dpa_memory_alloc(p, 64u * (1 + PCC_FLOWS + PCC_EVENTS), 0);
 	if (!pcc || !at) {
 		free(pcc);
 		return -ENOMEM;

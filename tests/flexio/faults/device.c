@@ -76,6 +76,15 @@ __dpa_rpc__ uint64_t overflow(uint64_t depth)
 	return overflow(depth + 1) + (uint64_t)room[0]; /* overflow */
 }
 
+/* More than there is, in one frame. */
+__dpa_rpc__ uint64_t large(uint64_t at)
+{ /* large */
+	volatile char room[512 << 10];
+
+	room[at] = 1;
+	return (uint64_t)room[at];
+}
+
 __dpa_rpc__ uint64_t jump(uint64_t addr)
 {
 	return ((uint64_t(*)(void))(uintptr_t)addr)() + 1; /* jump */
@@ -170,6 +179,18 @@ static uint8_t *window_at(uint64_t id, uint64_t key, uint64_t haddr)
 __dpa_rpc__ uint64_t window_byte(uint64_t id, uint64_t key, uint64_t haddr, uint64_t offset)
 {
 	return ((volatile uint8_t *)window_at(id, key, haddr))[offset]; /* window */
+}
+
+/* Copies more than the block in the heap has. */
+__dpa_rpc__ uint64_t window_copy(uint64_t id, uint64_t key, uint64_t haddr, uint64_t block)
+{
+	const void *from = (const void *)(uintptr_t)block;
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)id, (uint32_t)key))
+		return 1;
+	return flexio_dev_window_copy_to_host(ctx, haddr, from, 65); /* window copy */
 }
 
 /* The words are in the heap: it says that it has the window, waits for the host, and uses it. */

@@ -27,7 +27,8 @@ KINDS = {
     "host_store": ("store", "store of 8 bytes at ", None),
     "archive": ("archive", "store of 8 bytes at ", None),
     "other_archive": ("archive", None, "store of 8 bytes at "),
-    "overflow": ("overflow", SEGFAULT, SEGFAULT),
+    "overflow": ("overflow", "stack overflow at address", "stack overflow at address"),
+    "large_frame": ("large", "stack overflow at address", "stack overflow at address"),
     "jump_null": ("jump", SEGFAULT, SEGFAULT),
     "jump_heap": ("jump", SEGFAULT, SEGFAULT),
     "divide": ("divide", "Floating point exception at address", "Floating point exception at address"),
@@ -76,8 +77,8 @@ PROGRAMS = Programs()
 
 
 def line_of(words):
-    """FILE:LINE of the line of the device code with that comment."""
-    (found,) = [f"{name}:{number}" for name in ("device.c", "archive.c")
+    """FILE:LINE of the line of the program with that comment."""
+    (found,) = [f"{name}:{number}" for name in ("device.c", "archive.c", "host_kinds.c")
                 for number, line in enumerate((HERE / name).read_text().splitlines(), 1) if f"/* {words} */" in line]
     return found
 
@@ -131,6 +132,29 @@ def moment(name, lines, env=None, log=""):
     return run
 
 
+# What is said of a block of the heap: the kind of access, and where in the block of 64 bytes it is.
+BLOCKS = {
+    "block_end": ("store", "store of 8 bytes at ", "bytes 64 to 71 of a block of 64 bytes at 0x"),
+    "block_front": ("load", "load of 8 bytes at ", "8 bytes in front of a block of 64 bytes at 0x"),
+    "block_filled": ("fill", "store of 64 bytes at ", "bytes 1 to 64 of a block of 64 bytes at 0x"),
+    "block_freed": ("load", "load of 8 bytes at ", "bytes 16 to 23 of a block of 64 bytes at 0x"),
+    "block_copied": ("window copy", "load of 65 bytes at ", "bytes 0 to 64 of a block of 64 bytes at 0x"),
+}
+
+
+def blocks(session):
+    """Report and log name the block, who allocated it, and whether it was freed."""
+    with ran(session, ["blocks"], env={"SOFTHCA_DPA_REDZONES": "1"}) as (directory, result):
+        for name, (line, *words) in BLOCKS.items():
+            expect(f"{name}: seen\n" in result.out, f"{name} is not seen\n{result.text()}")
+            text = report_of(directory, name)
+            for wanted in (*words, ", allocated in block_make at ", line_of("allocates"), line_of(line)):
+                expect(wanted in text, f"the report of {name} does not say '{wanted}'\n{text}")
+            freed = " and freed in block_free at " in text and line_of("frees") in text
+            expect(freed == (name == "block_freed"), text)
+            expect(words[1] in result.err, f"the log does not say '{words[1]}'\n{result.text()}")
+
+
 def late_calls(session):
     """Calls that hang: log and report name the line."""
     with ran(session, ["late_calls"], env={"SOFTHCA_DPA_CALL_SECONDS": "1"}) as (directory, result):
@@ -177,6 +201,7 @@ def cases():
         "handler_writes", [("writing", "inner"), ("writing", "nested")])
     yield "faults: calls that hang E88", late_calls
     yield "faults: many calls that hang", many_late_calls
+    yield "faults: blocks of a heap with redzones O283", blocks
     yield "faults: several threads at once", several
     yield "faults: in a handler, while calls run", moment(
         "in_handler", [("in_handler", "handler"), ("in_handler", "spin"), ("in_handler", "ask")])

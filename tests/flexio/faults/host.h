@@ -11,9 +11,9 @@
 
 extern struct flexio_app *faults_app;
 extern flexio_func_t archive, other_archive;
-extern flexio_func_t nothing, code, load, store, fill, nested, overflow, jump, divide, trap,
-	breakpoint, report, spin, stuck, locked, ask, window_byte, window_gone, meet, peek, poke,
-	complete, handle, endless, failing, writing;
+extern flexio_func_t nothing, code, load, store, fill, nested, overflow, large, jump, divide, trap,
+	breakpoint, report, spin, stuck, locked, ask, window_byte, window_gone, window_copy, meet,
+	peek, poke, complete, handle, endless, failing, writing;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)

@@ -87,6 +87,7 @@ static void instructions(void)
 	flexio_uintptr_t heap;
 
 	kind("overflow", host_process(), &overflow, 1, FLEXIO_DEV_FATAL_ERROR);
+	kind("large_frame", host_process(), &large, 1, FLEXIO_DEV_FATAL_ERROR);
 	kind("jump_null", host_process(), &jump, 0, FLEXIO_DEV_FATAL_ERROR);
 	p = host_process();
 	OK(flexio_buf_dev_alloc(p, 64, &heap));
@@ -187,6 +188,56 @@ static void windows(void)
 	window_expires();
 }
 
+/* ---- blocks of a heap with redzones (SOFTHCA_DPA_REDZONES=1) ---- */
+
+static flexio_uintptr_t block_make(struct flexio_process *p)
+{
+	flexio_uintptr_t at;
+
+	OK(flexio_buf_dev_alloc(p, 64, &at)); /* allocates */
+	return at;
+}
+
+static void block_free(struct flexio_process *p, flexio_uintptr_t at)
+{
+	OK(flexio_buf_dev_free(p, at)); /* frees */
+}
+
+/* The device copies it to the host, and what lies behind it. */
+static void block_copied(void)
+{
+	uint64_t value, begin_us = now_us();
+	flexio_status status;
+	struct window w;
+
+	window_make(&w);
+	status = flexio_process_call(w.p, &window_copy, &value,
+				     (uint64_t)flexio_window_get_id(w.window), (uint64_t)w.mr->lkey,
+				     (uintptr_t)w.memory, block_make(w.p));
+	kind_end("block_copied", w.p, status, begin_us, FLEXIO_DEV_FATAL_ERROR);
+	window_free(&w);
+}
+
+static void blocks(void)
+{
+	struct flexio_process *p;
+	flexio_uintptr_t at;
+
+	p = host_process();
+	kind("block_end", p, &store, block_make(p) + 64, FLEXIO_DEV_FATAL_ERROR);
+	p = host_process();
+	block_make(p);
+	kind("block_front", p, &load, block_make(p) - 8, FLEXIO_DEV_FATAL_ERROR);
+	p = host_process();
+	kind("block_filled", p, &fill, block_make(p) + 1, FLEXIO_DEV_FATAL_ERROR);
+	p = host_process();
+	at = block_make(p);
+	block_make(p);
+	block_free(p, at);
+	kind("block_freed", p, &load, at + 16, FLEXIO_DEV_FATAL_ERROR);
+	block_copied();
+}
+
 static void kinds(void)
 {
 	addresses();
@@ -197,5 +248,6 @@ static void kinds(void)
 
 const struct host_case kind_cases[] = {
 	{"kinds", kinds},
+	{"blocks", blocks},
 	{NULL, NULL},
 };

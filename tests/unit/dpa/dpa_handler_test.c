@@ -69,7 +69,7 @@ static void case_make(struct dpa_process *p, struct handler_case *t, enum contro
 		.continuable = continuable,
 	};
 
-	t->arg = dpa_memory_alloc(p, sizeof(*t->c));
+	t->arg = dpa_memory_alloc(p, sizeof(*t->c), 0);
 	t->c = dpa_memory_part(p, t->arg, sizeof(*t->c));
 	CHECK(t->c);
 	memset((void *)t->c, 0, sizeof(*t->c));
@@ -337,7 +337,7 @@ static void test_119_shared_unit(void)
 	wrong.eu = DPA_EU_ANY;
 	wrong.function = (uintptr_t)&test_119_shared_unit;
 	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
-	wrong.function = dpa_memory_alloc(p, 64);
+	wrong.function = dpa_memory_alloc(p, 64, 0);
 	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
 	wrong.function = 0;
 	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);

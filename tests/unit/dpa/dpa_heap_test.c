@@ -80,6 +80,60 @@ static void test_redzone(void)
 	dpa_heap_close(&h);
 }
 
+static void meant_expect(const struct dpa_heap *h, uint64_t addr, uint64_t bytes, uint64_t block,
+			 uint64_t by, uint64_t freed_by)
+{
+	struct dpa_heap_block b;
+
+	dpa_heap_meant(h, addr, bytes, &b);
+	CHECK_SAY(b.addr == block && b.by == by, "0x%llx: block 0x%llx by %llu",
+		  (unsigned long long)(addr - BASE), (unsigned long long)(b.addr - BASE),
+		  (unsigned long long)b.by);
+	CHECK(b.freed == (freed_by != 0) && b.freed_by == freed_by);
+}
+
+/* Of what an access leaves, or is near to, or was freed there. */
+static void test_meant(void)
+{
+	struct dpa_heap_block block;
+	struct dpa_heap h;
+	uint64_t a, b, c;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	h.redzone = DPA_HEAP_GRANULE;
+	dpa_heap_meant(&h, BASE, 8, &block);
+	CHECK(!block.bytes);
+	h.by = 1;
+	a = dpa_heap_alloc(&h, 100);
+	h.by = 2;
+	b = dpa_heap_alloc(&h, 1000);
+	h.by = 3;
+	c = dpa_heap_alloc(&h, 10);
+	meant_expect(&h, a + 96, 8, a, 1, 0);
+	meant_expect(&h, a + 100, 8, a, 1, 0);
+	meant_expect(&h, b - 8, 8, b, 2, 0);
+	meant_expect(&h, b - 8, 16, b, 2, 0);
+	meant_expect(&h, c + 5000, 8, c, 3, 0);
+	h.by = 4;
+	CHECK(dpa_heap_free(&h, b));
+	meant_expect(&h, b + 500, 8, b, 2, 4);
+	meant_expect(&h, b - 8, 8, a, 1, 0);
+	/* The newest one of a place counts, and one that is given out again is not freed. */
+	h.by = 5;
+	CHECK(dpa_heap_alloc(&h, 200) == b);
+	meant_expect(&h, b + 200, 8, b, 5, 0);
+	h.by = 6;
+	CHECK(dpa_heap_free(&h, b));
+	meant_expect(&h, b + 100, 8, b, 5, 6);
+	meant_expect(&h, b + 500, 8, b, 2, 4);
+	/* Only the last ones are remembered. */
+	for (unsigned i = 0; i < DPA_HEAP_FREED; i++)
+		CHECK(dpa_heap_free(&h, dpa_heap_alloc(&h, 10)));
+	dpa_heap_meant(&h, b + 500, 8, &block);
+	CHECK(!block.freed && block.addr == c);
+	dpa_heap_close(&h);
+}
+
 /* An overrun is told once for the block, or the gap, in which it begins. */
 static void test_overrun(void)
 {
@@ -159,6 +213,7 @@ int main(void)
 	test_inside();
 	test_redzone();
 	test_overrun();
+	test_meant();
 	test_random();
 	return 0;
 }

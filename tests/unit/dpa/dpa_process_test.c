@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "dpa/crash.h"
 #include "dpa/dpa.h"
 #include "dpa_fixture.h"
 
@@ -88,7 +89,7 @@ static void test_memory(void)
 {
 	struct dpa_process *p = process_make();
 	struct dpa_heap_info info;
-	uint64_t addr = dpa_memory_alloc(p, 100), word = 99;
+	uint64_t addr = dpa_memory_alloc(p, 100, 0), word = 99;
 
 	CHECK(addr && addr % 64 == 0);
 	dpa_memory_info(p, &info);
@@ -97,9 +98,30 @@ static void test_memory(void)
 	      !dpa_memory_part(p, info.base - 1, 2));
 	memcpy(dpa_memory_part(p, addr, 8), &word, 8);
 	CHECK(call_done(p, "load", addr) == 99 && call_done(p, "checked_load", addr) == 99);
-	CHECK(dpa_memory_free(p, addr) && !dpa_memory_free(p, addr));
-	CHECK(!dpa_memory_alloc(p, info.bytes + 1));
+	CHECK(dpa_memory_free(p, addr, 0) && !dpa_memory_free(p, addr, 0));
+	CHECK(!dpa_memory_alloc(p, info.bytes + 1, 0));
 	process_drop(p);
+}
+
+/* Only what has run out of its stack is an overflow of it. */
+static void test_stack_overflow(void)
+{
+	const struct {
+		const char *function;
+		bool stack;
+	} cases[] = {{"load", false}, {"overflow", true}, {"overflow_at_door", true}};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct dpa_process *p = process_make();
+		struct dpa_frame frames[4];
+		struct dpa_crash crash;
+		uint64_t value;
+
+		CHECK(call_one(p, cases[i].function, 0, &value) == DPA_CALL_DEAD);
+		CHECK(dpa_crash_read(p, &crash, frames, array_size(frames)) && crash.fault);
+		CHECK_SAY(crash.stack == cases[i].stack, "%s", cases[i].function);
+		process_drop(p);
+	}
 }
 
 /* Each ends its process, and nothing else. */
@@ -206,7 +228,7 @@ static void test_parallel(void)
 {
 	struct dpa_process *p = process_make();
 	struct caller callers[8];
-	uint64_t word = dpa_memory_alloc(p, 8);
+	uint64_t word = dpa_memory_alloc(p, 8, 0);
 
 	for (size_t i = 0; i < array_size(callers); i++)
 		caller_start(&callers[i], p, "await_word", word);
@@ -247,6 +269,7 @@ int main(int argc, char **argv)
 		CHECK(sigaction(signals[i], &act, NULL) == 0);
 	test_calls();
 	test_memory();
+	test_stack_overflow();
 	test_failures();
 	test_finish();
 	test_endless(NULL);

@@ -79,7 +79,7 @@ static void fixture_up(struct fixture *f, const char *path, const struct dpa_sta
 
 	attr.elf = fixture_read(path, &attr.elf_bytes);
 	CHECK(dpa_process_create(&attr, &f->p) == 0);
-	arg = dpa_memory_alloc(f->p, sizeof(*f->c));
+	arg = dpa_memory_alloc(f->p, sizeof(*f->c), 0);
 	f->c = dpa_memory_part(f->p, arg, sizeof(*f->c));
 	CHECK(f->c);
 	memset((void *)f->c, 0, sizeof(*f->c));
