@@ -94,6 +94,9 @@ void adapter_batch_end(struct adapter *a);
 bool adapter_owes(const struct adapter *a);
 /* True if a receive of the program was completed since the last call. */
 bool adapter_has_received(struct adapter *a);
+/* True if a batch of many frames since the last call has left a queue with too few receives for
+ * another such batch. */
+bool adapter_few_receives(struct adapter *a);
 
 /* Queue pairs are at a device's first port, even if it has more. */
 #define ADAPTER_QP_PORTS 1u

@@ -161,10 +161,12 @@ struct adapter {
 	struct reserve reserve;
 	struct stage stage;
 
-	struct runq runq;	/* queue pairs that have work */
-	_Atomic(bool) prompt;	/* run them at the end of the batch, see adapter_batch_end */
-	_Atomic(bool) received; /* since somebody last asked adapter_has_received */
-	struct timers timers;	/* of queue pairs and of moderated completion queues */
+	struct runq runq;	    /* queue pairs that have work */
+	_Atomic(bool) prompt;	    /* run them at the end of the batch, see adapter_batch_end */
+	_Atomic(bool) received;	    /* since somebody last asked adapter_has_received */
+	_Atomic(uint32_t) frames;   /* of the batch that is being delivered; not exact */
+	_Atomic(bool) few_receives; /* see adapter_few_receives */
+	struct timers timers;	    /* of queue pairs and of moderated completion queues */
 	/* Called when packets of a QP may not have arrived, because their memory is no longer
 	 * registered. */
 	void (*payload_lost)(void *adapter, uint32_t qpn);

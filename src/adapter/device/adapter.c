@@ -69,6 +69,7 @@ bool adapter_progress(struct adapter *a, uint64_t *deadline_ns)
 
 void adapter_batch_end(struct adapter *a)
 {
+	atomic_store_explicit(&a->frames, 0, memory_order_relaxed);
 	if (atomic_load_explicit(&a->prompt, memory_order_relaxed)) {
 		atomic_store_explicit(&a->prompt, false, memory_order_relaxed);
 		adapter_run(a);
@@ -78,6 +79,12 @@ void adapter_batch_end(struct adapter *a)
 bool adapter_owes(const struct adapter *a)
 {
 	return runq_ready(&a->runq) || runq_waiting(&a->runq);
+}
+
+bool adapter_few_receives(struct adapter *a)
+{
+	return atomic_load_explicit(&a->few_receives, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&a->few_receives, false, memory_order_relaxed);
 }
 
 bool adapter_has_received(struct adapter *a)

@@ -214,6 +214,26 @@ static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
 	return usermem_pull(dst.run, dst.n, src, nsrc) ? 0 : CQE_SYN_LOCAL_PROT;
 }
 
+/* A batch of so many frames shows that frames come as fast as they are taken; the next batch may have
+ * twice as many, which is the most that a channel delivers at a time. */
+#define FRAMES_MANY 32u
+
+/* Notes a queue that has too few receives for the next batch, or for that half of its ring. */
+static void receives_note(const struct target *t)
+{
+	struct adapter *a = t->adapter;
+	uint32_t frames = atomic_load_explicit(&a->frames, memory_order_relaxed) + 1;
+	uint16_t enough;
+
+	atomic_store_explicit(&a->frames, frames, memory_order_relaxed);
+	if (likely(frames < FRAMES_MANY) || t->srq ||
+	    atomic_load_explicit(&a->few_receives, memory_order_relaxed))
+		return;
+	enough = (uint16_t)min_u32(2 * FRAMES_MANY, t->ring->wqes / 2);
+	if (recv_ring_left(t->ring, enough) < enough)
+		atomic_store_explicit(&a->few_receives, true, memory_order_relaxed);
+}
+
 /* Puts the frame into the next receive.  False: the queue has become unusable. */
 static bool raw_place(const struct target *t, const struct arrival *in, const struct cqe64 *about)
 {
@@ -222,6 +242,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	uint32_t bytes;
 	uint8_t syndrome;
 
+	receives_note(t);
 	switch (t->srq ? srq_take(t->srq, &wqe) : recv_ring_take(t->ring, &wqe)) {
 	case RECV_OK:
 		break;

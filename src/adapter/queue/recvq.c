@@ -108,6 +108,15 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 	return RECV_OK;
 }
 
+uint16_t recv_ring_left(struct recv_ring *ring, uint16_t enough)
+{
+	uint16_t left = (uint16_t)(ring->producer - ring->head);
+
+	if (left >= enough || !usermem_fetch_be32(ring->dbrec, &ring->producer))
+		return left;
+	return (uint16_t)(ring->producer - ring->head);
+}
+
 uint64_t recv_capacity(const struct recv_wqe *wqe)
 {
 	uint64_t n = 0;

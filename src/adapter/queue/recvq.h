@@ -41,6 +41,9 @@ enum recv_verdict {
 /* Takes a receive from the QP's ring.  The caller holds resp.lock. */
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
 
+/* Returns how many receives are left in the ring, or, if there are 'enough', at least as many. */
+uint16_t recv_ring_left(struct recv_ring *ring, uint16_t enough);
+
 /*
  * For callers that take several receives in a row and need only the first entry of each: reads that
  * entry of the receive that recv_ring_take would take next.  False: recv_ring_take has to look.

@@ -44,6 +44,13 @@
 #define SPIN_NS	 (20 * USEC)
 #define FEW_CPUS 4
 
+/* The engine naps for so long if a batch of frames has left a queue with few receives: whoever posts
+ * them, such as a handler of the DPA, may wait for this processor.  A handler takes a ring of 128 frames
+ * in that time.  As long as each batch does so, a nap is twice as long as the one before it, up to
+ * ENGINE_GUARD_MAX_NS; after so many naps nobody seems to post any. */
+#define POST_NS	  (50 * USEC)
+#define POST_NAPS 16u
+
 /* The first nap of the guard; the next are longer, up to ENGINE_GUARD_MAX_NS.  A thread that has run
  * for so long without a poll does something else. */
 #define GUARD_MIN_NS (100 * USEC)
@@ -119,6 +126,20 @@ static bool timer_is_near(struct engine *e, uint64_t now)
 	return deadline < now + ENGINE_GUARD_MAX_NS;
 }
 
+/* Frames come faster than the program posts receives: it may have no processor.  The sender waits
+ * meanwhile, when its channel is full. */
+static void engine_let_post(struct engine *e)
+{
+	uint64_t nap_ns = min_u64(POST_NS << e->post_naps, ENGINE_GUARD_MAX_NS);
+
+	if (e->post_naps == POST_NAPS)
+		return;
+	e->post_naps++;
+	trace(engine, sleep, "few-receives", nap_ns / USEC);
+	futex_wait_for(&e->slot->driver, SLOT_ENGINE, (uint32_t)nap_ns, FUTEX_OF_ALL);
+	trace(engine, wake, "few-receives");
+}
+
 /*
  * Looks for work until there has been none for a while.  It leaves a device that a thread of the
  * program drives even if there is work: the two would only take it from each other.
@@ -130,8 +151,13 @@ static enum slot_driver engine_look(struct engine *e)
 
 	while (engine_runs(e)) {
 		bool done = engine_progress(e);
-		uint64_t now = clock_ns();
+		uint64_t now;
 
+		if (done && unlikely(process_few_receives(e->process)))
+			engine_let_post(e);
+		else if (done)
+			e->post_naps = 0;
+		now = clock_ns();
 		if (engine_driver(e->slot) == SLOT_PROGRAM)
 			return SLOT_PROGRAM;
 		if (done)

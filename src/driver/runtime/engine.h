@@ -38,6 +38,7 @@ struct engine {
 	/* Until then the engine leaves the device to nobody that polls: it found work lying there
 	 * when it last did. */
 	_Atomic(uint64_t) distrusts_until_ns;
+	uint32_t post_naps;	/* the engine's own: naps in a row for those who post receives */
 	uint64_t poller_ran_ns; /* the engine's own: how long the poller had run at the last look */
 	_Atomic(int32_t) poller; /* the thread that polled last for long; 0: none has */
 	/* A thread of the program sleeps as the registered waiter, or was woken and has not run since. */

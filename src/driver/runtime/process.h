@@ -68,6 +68,8 @@ bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
 /* Was a receive of the program completed since the last call? */
 bool process_has_received(struct process *p);
+/* Has a batch of frames since the last call left a queue with too few receives for another one? */
+bool process_few_receives(struct process *p);
 /* Is there work of which nobody has been told? */
 bool process_owes(const struct process *p);
 /* From now on fn gets the port events of the fabric (the uverbs files listen); the control thread

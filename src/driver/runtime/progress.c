@@ -39,6 +39,15 @@ bool process_has_received(struct process *p)
 	return any;
 }
 
+bool process_few_receives(struct process *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		any |= adapter_few_receives(p->hcas[i].adapter);
+	return any;
+}
+
 bool process_owes(const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nhcas; i++)

@@ -210,6 +210,47 @@ static void test_counters(void)
 	flow_counter_destroy(dropped);
 }
 
+/* Sends n frames in one batch, and takes their completions. */
+static void batch_of(unsigned n)
+{
+	uint32_t bytes = tcp_frame(100) + 100;
+
+	adapter_batch_end(device.adapter[ETHERNET]);
+	for (unsigned i = 0; i < n; i++) {
+		send_frame(bytes, 0);
+		expect_sent();
+		CHECK(device_cq_poll(&rx.cq));
+	}
+}
+
+/* A batch of many frames that leaves too few receives for another one is told once; rx has none. */
+static void test_few_receives(void)
+{
+	struct flow *flow = add_rule(rx.qp, 0);
+	struct adapter *a = device.adapter[ETHERNET];
+
+	(void)adapter_few_receives(a); /* of the frames before */
+	for (unsigned i = 0; i < DEVICE_RECVS; i++)
+		device_recv(&rx, in, RECV, mkey_key(rx_mr));
+	/* As many as half of the ring are left when the last one comes. */
+	batch_of(32);
+	CHECK(!adapter_few_receives(a));
+	/* Few are left, but these are no many frames. */
+	batch_of(20);
+	CHECK(!adapter_few_receives(a));
+	for (unsigned i = 0; i < 32; i++)
+		device_recv(&rx, in, RECV, mkey_key(rx_mr));
+	batch_of(31);
+	CHECK(!adapter_few_receives(a));
+	for (unsigned i = 0; i < 31; i++)
+		device_recv(&rx, in, RECV, mkey_key(rx_mr));
+	batch_of(32);
+	CHECK(adapter_few_receives(a) && !adapter_few_receives(a));
+	batch_of(12);
+	CHECK(!adapter_few_receives(a));
+	flow_destroy(flow);
+}
+
 static void test_segments(void)
 {
 	struct flow *flow = add_rule(rx.qp, 0);
@@ -620,6 +661,7 @@ int main(void)
 	test_distribute();
 	own_context();
 	test_counters();
+	test_few_receives();
 	post_receives(&rx, 4, RECV);
 	test_sniffer();
 	test_errors();
