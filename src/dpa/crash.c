@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct core {
 	uint32_t nparts;
 	uint8_t *notes;
 	size_t notes_bytes, notes_room;
+	int pagemap; /* /proc/self/pagemap, or -1 */
 	int error;
 };
 
@@ -69,14 +71,38 @@ static bool page_read(uint8_t page[PAGE], uint64_t addr)
 	       usermem_copy(page, there.iov_base, PAGE);
 }
 
+/* A page that is in none of these states has never been written to. */
+#define PAGEMAP_PRESENT (1ull << 63)
+#define PAGEMAP_SWAPPED (1ull << 62)
+#define PAGEMAP_PAGES	512u
+
+/*
+ * Reads the states of pages, because most of a heap is untouched, and to read all of it takes
+ * seconds.  Without /proc each page may hold something.
+ */
+static void pages_states(const struct core *c, uint64_t addr, uint64_t states[PAGEMAP_PAGES])
+{
+	const size_t bytes = PAGEMAP_PAGES * sizeof(states[0]);
+
+	if (c->pagemap < 0 || pread(c->pagemap, states, bytes,
+				    (off_t)(addr / PAGE * sizeof(states[0]))) != (ssize_t)bytes)
+		memset(states, 0xff, bytes);
+}
+
 static void part_write(struct core *c, const Elf64_Phdr *part)
 {
 	static const uint8_t zeroes[PAGE];
+	uint64_t states[PAGEMAP_PAGES];
 	uint8_t page[PAGE];
 
 	for (uint64_t at = 0; at < part->p_memsz && !c->error; at += PAGE) {
+		uint64_t i = at / PAGE % PAGEMAP_PAGES;
+
+		if (!i)
+			pages_states(c, part->p_vaddr + at, states);
 		/* Leaves out what cannot be read. */
-		if (page_read(page, part->p_vaddr + at) && memcmp(page, zeroes, PAGE) != 0)
+		if ((states[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)) &&
+		    page_read(page, part->p_vaddr + at) && memcmp(page, zeroes, PAGE) != 0)
 			core_put(c, page, PAGE, part->p_offset + at);
 	}
 }
@@ -264,6 +290,13 @@ static void header_write(struct core *c)
 		c->error = -errno;
 }
 
+static int pagemap_open(void)
+{
+	return sysconf(_SC_PAGESIZE) == (long)PAGE
+		       ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)
+		       : -1;
+}
+
 int dpa_core_write(struct dpa_process *p, int fd)
 {
 	struct core *c = calloc(1, sizeof(*c));
@@ -273,6 +306,7 @@ int dpa_core_write(struct dpa_process *p, int fd)
 		return -ENOMEM;
 	c->process = p;
 	c->fd = fd;
+	c->pagemap = pagemap_open();
 	c->notes_room = (DPA_THREADS + 4) * (sizeof(struct elf_prstatus) + 64);
 	c->notes = calloc(1, c->notes_room);
 	if (!c->notes)
@@ -286,6 +320,8 @@ int dpa_core_write(struct dpa_process *p, int fd)
 	for (uint32_t i = 0; i < c->nparts && !c->error; i++)
 		part_write(c, &c->part[i]);
 	pthread_mutex_unlock(&p->lock);
+	if (c->pagemap >= 0)
+		close(c->pagemap);
 	ret = c->error;
 	free(c->notes);
 	free(c);

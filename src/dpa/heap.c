@@ -23,22 +23,40 @@ struct dpa_heap_tag {
 	bool told;   /* dpa_heap_overrun has told of the extent */
 };
 
+/* A level changes only if the word below it becomes zero, or is no longer zero. */
 static void first_set(struct dpa_heap *h, uint32_t at, bool on)
 {
-	uint64_t bit = 1ull << at % 64;
+	for (uint32_t level = 0; level < h->levels; level++, at /= 64) {
+		uint64_t *word = &h->first[level][at / 64], bit = 1ull << at % 64, old = *word;
 
-	h->first[at / 64] = on ? h->first[at / 64] | bit : h->first[at / 64] & ~bit;
+		*word = on ? old | bit : old & ~bit;
+		if (!old == !*word)
+			return;
+	}
 }
 
-/* Returns the extent that the granule belongs to. */
+static uint32_t last_bit(uint32_t word, uint64_t bits)
+{
+	return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
+}
+
+/* Returns the extent that the granule belongs to.  The first granule of all begins one, so there
+ * always is one. */
 static uint32_t extent_of(const struct dpa_heap *h, uint32_t at)
 {
-	uint32_t word = at / 64;
-	uint64_t bits = h->first[word] & (UINT64_MAX >> (63 - at % 64));
+	uint64_t bits = h->first[0][at / 64] & (UINT64_MAX >> (63 - at % 64));
+	uint32_t level = 0;
 
-	while (!bits)
-		bits = h->first[--word];
-	return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
+	/* Up to the first word that has a bit before the place. */
+	while (!bits) {
+		at /= 64;
+		bits = h->first[++level][at / 64] & ((1ull << at % 64) - 1);
+	}
+	at = last_bit(at / 64, bits);
+	/* Down to the last bit below that one. */
+	while (level--)
+		at = last_bit(at, h->first[level][at]);
+	return at;
 }
 
 /* ---- gaps ---- */
@@ -264,30 +282,45 @@ void dpa_heap_meant(const struct dpa_heap *h, uint64_t addr, uint64_t bytes,
 
 /* ---- the books ---- */
 
-static uint64_t tags_bytes(const struct dpa_heap *h)
+/* Returns the number of words of a level of the map. */
+static uint64_t level_words(const struct dpa_heap *h, uint32_t level)
 {
-	return (uint64_t)h->granules * sizeof(struct dpa_heap_tag);
+	uint64_t words = h->granules;
+
+	for (uint32_t i = 0; i <= level; i++)
+		words = (words + 63) / 64;
+	return words;
 }
 
-static uint64_t map_bytes(const struct dpa_heap *h)
+static uint64_t books_bytes(const struct dpa_heap *h)
 {
-	return ((uint64_t)h->granules + 63) / 64 * sizeof(uint64_t);
+	uint64_t bytes = (uint64_t)h->granules * sizeof(struct dpa_heap_tag);
+
+	for (uint32_t level = 0; level < h->levels; level++)
+		bytes += level_words(h, level) * sizeof(uint64_t);
+	return bytes;
 }
 
 int dpa_heap_open(struct dpa_heap *h, uint64_t base, uint64_t bytes)
 {
-	void *books;
+	uint64_t *map;
 
 	*h = (struct dpa_heap){
 		.base = base,
 		.bytes = bytes,
 		.granules = (uint32_t)(bytes / DPA_HEAP_GRANULE),
+		.levels = 1,
 	};
-	books = sparse_map(tags_bytes(h) + map_bytes(h), PROT_READ | PROT_WRITE, -1, 0);
-	if (!books)
+	while (level_words(h, h->levels - 1) > 1)
+		h->levels++;
+	h->tag = sparse_map(books_bytes(h), PROT_READ | PROT_WRITE, -1, 0);
+	if (!h->tag)
 		return -ENOMEM;
-	h->tag = books;
-	h->first = (uint64_t *)((uint8_t *)books + tags_bytes(h));
+	map = (uint64_t *)(h->tag + h->granules);
+	for (uint32_t level = 0; level < h->levels; level++) {
+		h->first[level] = map;
+		map += level_words(h, level);
+	}
 	memset(h->gaps, 0xff, sizeof(h->gaps));
 	gap_add(h, 0, h->granules);
 	return 0;
@@ -295,5 +328,5 @@ int dpa_heap_open(struct dpa_heap *h, uint64_t base, uint64_t bytes)
 
 void dpa_heap_close(struct dpa_heap *h)
 {
-	munmap(h->tag, tags_bytes(h) + map_bytes(h));
+	munmap(h->tag, books_bytes(h));
 }

@@ -7,7 +7,8 @@
  * Blocks are whole granules.  Each extent (a block, or a gap between blocks) has a tag at the
  * places of its first and of its last granule, so a block that comes back joins its neighbours
  * without a search.  Lists by size hold the gaps.  A map with a bit for the first granule of each
- * extent finds the block in which an address lies.
+ * extent finds the block in which an address lies.  It has levels: a bit of the next one says
+ * whether a word has a bit, so that a search in a block of any size takes a few steps.
  *
  * The caller holds a lock.
  */
@@ -20,6 +21,7 @@
 
 #define DPA_HEAP_GRANULE 64u /* programs rely on blocks that are aligned to this */
 #define DPA_HEAP_BINS	 32u
+#define DPA_HEAP_LEVELS	 6u /* levels of 64 bits each: enough for 2^32 granules */
 
 /* Blocks that were freed, the last ones: what a report knows of them, if the heap has redzones. */
 #define DPA_HEAP_FREED 256u
@@ -40,14 +42,15 @@ struct dpa_heap {
 	uint64_t requested, allocated;
 	uint32_t granules;
 	struct dpa_heap_tag *tag;
-	uint64_t *first; /* a bit for each granule */
+	uint64_t *first[DPA_HEAP_LEVELS]; /* a bit for each granule, then for each word below */
+	uint32_t levels;
 	uint64_t by;	 /* who allocates or frees next; the owner sets it under the lock */
 	struct dpa_heap_block freed[DPA_HEAP_FREED];
 	uint64_t nfreed;	      /* counts all of them */
 	uint32_t gaps[DPA_HEAP_BINS]; /* first gap of those with 2^n granules or more; or none */
 };
 
-/* bytes: size of the range, a multiple of the granule.  -ENOMEM. */
+/* bytes: size of the range, a multiple of the granule, fewer than 2^32 of them.  -ENOMEM. */
 int dpa_heap_open(struct dpa_heap *heap, uint64_t base, uint64_t bytes) must_check;
 void dpa_heap_close(struct dpa_heap *heap);
 

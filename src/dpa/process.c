@@ -23,6 +23,24 @@ static uint64_t heap_offset(const struct dpa_process *p)
 	return align_up(p->image.span, DPA_GUARD_BYTES) + DPA_GUARD_BYTES;
 }
 
+/* Returns the size of the heap of a new process. */
+static uint64_t heap_bytes(void)
+{
+	const char *text = getenv("SOFTHCA_DPA_HEAP_MIB");
+	uint64_t mib = DPA_HEAP_MIB;
+	char *end;
+
+	if (text && *text) {
+		mib = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+		if (!mib || *end || mib > DPA_HEAP_MIB_MAX) {
+			log_warn("SOFTHCA_DPA_HEAP_MIB is a number of MiB from 1 to %u, not: %s",
+				 DPA_HEAP_MIB_MAX, text);
+			mib = DPA_HEAP_MIB;
+		}
+	}
+	return mib << 20;
+}
+
 static uint64_t redzone_bytes(void)
 {
 	const char *text = getenv("SOFTHCA_DPA_REDZONES");
@@ -34,11 +52,9 @@ static uint64_t redzone_bytes(void)
 	return strcmp(text, "1") ? 0 : DPA_REDZONE_BYTES;
 }
 
-/* Makes the region for the image that is open; -ENOMEM.  Closing also undoes a failed open. */
-static must_check int dpa_region_open(struct dpa_process *p)
+static must_check int region_map(struct dpa_process *p, uint64_t heap)
 {
-	uint64_t stacks = heap_offset(p) + DPA_HEAP_BYTES + DPA_GUARD_BYTES;
-	int ret;
+	uint64_t stacks = heap_offset(p) + heap + DPA_GUARD_BYTES;
 
 	p->region_bytes = stacks + (uint64_t)DPA_THREADS * DPA_SLOT_BYTES;
 	p->region = sparse_map(p->region_bytes, PROT_NONE, -1, 0);
@@ -51,12 +67,28 @@ static must_check int dpa_region_open(struct dpa_process *p)
 	/* A child has no threads, so it does not need the region. */
 	(void)madvise(p->region, p->region_bytes, MADV_DONTFORK);
 	(void)madvise(p->signal_stacks, SIGNAL_STACKS_BYTES, MADV_DONTFORK);
-	if (mprotect(p->region + heap_offset(p), DPA_HEAP_BYTES, PROT_READ | PROT_WRITE))
+	if (mprotect(p->region + heap_offset(p), heap, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
-	ret = dpa_heap_open(&p->heap, (uintptr_t)p->region + heap_offset(p), DPA_HEAP_BYTES);
-	if (!ret)
-		p->heap.redzone = redzone_bytes();
-	return ret;
+	return dpa_heap_open(&p->heap, (uintptr_t)p->region + heap_offset(p), heap);
+}
+
+/*
+ * Makes the region for the image that is open; -ENOMEM.  Closing also undoes a failed open.  The
+ * kernel gives memory only where something has been written.
+ */
+static must_check int dpa_region_open(struct dpa_process *p)
+{
+	uint64_t heap = heap_bytes();
+	int ret = region_map(p, heap);
+
+	if (ret) {
+		log_warn("DPA: there are no addresses for a process with %llu MiB of heap "
+			 "(SOFTHCA_DPA_HEAP_MIB)",
+			 (unsigned long long)(heap >> 20));
+		return ret;
+	}
+	p->heap.redzone = redzone_bytes();
+	return 0;
 }
 
 /* Returns the range for which checked code need not ask at the door: the whole region, or without
@@ -140,12 +172,18 @@ void dpa_memory_info(struct dpa_process *p, struct dpa_heap_info *info)
 
 uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes, uint64_t by)
 {
-	uint64_t addr;
+	uint64_t addr, taken;
 
 	pthread_mutex_lock(&p->heap_lock);
 	p->heap.by = by;
 	addr = dpa_heap_alloc(&p->heap, bytes);
+	taken = p->heap.allocated;
 	pthread_mutex_unlock(&p->heap_lock);
+	if (!addr && bytes)
+		log_warn("DPA: the heap has no room for %llu bytes: %llu of its %llu MiB are taken "
+			 "(SOFTHCA_DPA_HEAP_MIB)",
+			 (unsigned long long)bytes, (unsigned long long)taken >> 20,
+			 (unsigned long long)p->heap.bytes >> 20);
 	return addr;
 }
 

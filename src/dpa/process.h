@@ -55,9 +55,11 @@ bool dpa_counters_sample(struct dpa_process *p, struct dpa_wrong *wrong) must_ch
  * stack lie the thread's context and the arguments of its call, which device code reads.
  */
 #define DPA_GUARD_BYTES (64u << 10)
-#define DPA_HEAP_BYTES	(256ull << 20)
 #define DPA_STACK_BYTES (256u << 10)
 #define DPA_SLOT_BYTES	(DPA_GUARD_BYTES + DPA_STACK_BYTES)
+/* The heap of a process, and the most that SOFTHCA_DPA_HEAP_MIB may say. */
+#define DPA_HEAP_MIB	 1024u
+#define DPA_HEAP_MIB_MAX 65536u
 /* Unused bytes behind each buffer, so that overruns are found (SOFTHCA_DPA_REDZONES). */
 #define DPA_REDZONE_BYTES DPA_HEAP_GRANULE
 /*

@@ -112,10 +112,10 @@ def in_directory(name):
     return run
 
 
-def says(name, *words):
+def says(name, *words, env=None):
     """The log of a case says these words so often; None: it does say them."""
     def run(session):
-        result = session.tool("run", "--", str(PROGRAMS.host(session)), name)
+        result = session.tool("run", "--", str(PROGRAMS.host(session)), name, env={**session.env, **(env or {})})
         expect(result.status == 0, f"status {result.status}\n{result.text()}")
         for text, times in words:
             count = result.err.count(text)
@@ -144,6 +144,20 @@ def cases():
     yield "calls: late ones of a program that stood still E88", case("late", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
     yield "calls: with redzones what leaves a buffer of the heap is a fault O283", case(
         "redzones host_call", {"SOFTHCA_DPA_REDZONES": "1"})
+    yield "calls: large blocks of the heap, which cost no memory until they are used C56 D61", says(
+        "large_blocks", ("DPA: the heap has no room for 536870912 bytes: 768 of its 1024 MiB are taken "
+                         "(SOFTHCA_DPA_HEAP_MIB)", 1))
+    yield "calls: a heap of a chosen size D61", says(
+        "heap_chosen", ("DPA: the heap has no room for 1 bytes: 3000 of its 3000 MiB are taken", 1),
+        env={"SOFTHCA_DPA_HEAP_MIB": "3000"})
+    yield "calls: no addresses for a heap", says(
+        "heap_too_large", ("DPA: there are no addresses for a process with 1024 MiB of heap (SOFTHCA_DPA_HEAP_MIB)", 1))
+    yield "calls: a heap of a size that cannot be", says(
+        "large_blocks", ("SOFTHCA_DPA_HEAP_MIB is a number of MiB from 1 to 65536, not: 65537", 1),
+        env={"SOFTHCA_DPA_HEAP_MIB": "65537"})
+    yield "calls: with redzones blocks of any size are looked at", case(
+        "large_blocks", {"SOFTHCA_DPA_REDZONES": "1"})
+    yield "calls: a core file of a large heap has holes", in_directory("core_of_large_heap")
     yield "calls: an error that is not the program's to report has a code of its own O272", in_directory(
         "illegal_error")
     yield "calls: where core files and reports go O276 O277 O279", in_directory("dump_names")

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The heap. */
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -55,6 +59,98 @@ static void allocation(void)
 	FAILS(flexio_buf_dev_alloc(p, 0, &a));
 	CHECK(a == 0);
 	all_comes_back(p);
+	OK(flexio_process_destroy(p));
+}
+
+/* Returns how much memory the program has, in bytes. */
+static size_t resident(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages;
+
+	CHECK(file && fscanf(file, "%*u %lu", &pages) == 1 && !fclose(file));
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What public programs take: blocks of hundreds of megabytes, which cost nothing until they are used. */
+static void large_blocks(void)
+{
+	struct flexio_process *p = host_process();
+	size_t before = resident(), mib = 1 << 20;
+	struct flexio_heap_mem_info info;
+	flexio_uintptr_t a, b, c;
+
+	OK(flexio_process_mem_info_get(p, &info));
+	CHECK(info.size == 1024 * mib);
+	OK(flexio_buf_dev_alloc(p, 512 * mib, &a));
+	OK(flexio_buf_dev_alloc(p, 256 * mib, &b));
+	OK(flexio_buf_dev_alloc(p, 64, &c));
+	OK(flexio_buf_dev_memset(p, 7, 8, a + 512 * mib - 8));
+	OK(flexio_buf_dev_memset(p, 8, 8, b));
+	CHECK(RESULT(p, &load, a + 512 * mib - 8) == 0x0707070707070707);
+	CHECK(RESULT(p, &load, b) == 0x0808080808080808 && RESULT(p, &load, a) == 0);
+	FAILS(flexio_buf_dev_alloc(p, 512 * mib, &c)); /* the row looks at the log */
+	CHECK(c == 0);
+	CHECK_SAY(resident() - before < 32 * mib, "%zu bytes", resident() - before);
+	OK(flexio_process_destroy(p));
+}
+
+/* The heap has as many MiB as the variable says. */
+static void heap_chosen(void)
+{
+	uint64_t mib = strtoul(getenv("SOFTHCA_DPA_HEAP_MIB"), NULL, 10);
+	struct flexio_process *p = host_process();
+	struct flexio_heap_mem_info info;
+	flexio_uintptr_t a;
+
+	OK(flexio_process_mem_info_get(p, &info));
+	CHECK_SAY(info.size == mib << 20, "%zu bytes", info.size);
+	OK(flexio_buf_dev_alloc(p, info.size, &a));
+	OK(flexio_buf_dev_memset(p, 7, 8, a + info.size - 8));
+	CHECK(RESULT(p, &load, a + info.size - 8) == 0x0707070707070707);
+	FAILS(flexio_buf_dev_alloc(p, 1, &a));
+	OK(flexio_process_destroy(p));
+}
+
+/* With a limit of addresses that no heap fits into: the process is refused, the program goes on. */
+static void heap_too_large(void)
+{
+	struct rlimit limit = {256 << 20, RLIM_INFINITY};
+	struct ibv_context *device = host_device();
+	struct flexio_process *p;
+
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+	FAILS(flexio_process_create(device, calls_app, NULL, &p));
+	limit.rlim_cur = RLIM_INFINITY;
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+	OK(flexio_process_create(device, calls_app, NULL, &p));
+	OK(flexio_process_destroy(p));
+}
+
+/* A core file has what the heap has, and holes where it has nothing. */
+static void core_of_large_heap(void)
+{
+	struct flexio_process *p = host_process();
+	char name[64];
+	uint8_t bytes[8];
+	struct stat st;
+	flexio_uintptr_t a;
+	bool found = false;
+	int fd;
+
+	OK(flexio_buf_dev_alloc(p, 900 << 20, &a));
+	OK(flexio_buf_dev_memset(p, 0x5a, 8, a + (700 << 20)));
+	OK(flexio_coredump_create(p, "large"));
+	snprintf(name, sizeof(name), "large.%d.core", (int)getpid());
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && unlink(name) == 0 && fstat(fd, &st) == 0);
+	CHECK_SAY(st.st_size > 1 << 30 && st.st_blocks < 2 * 32 << 10, "%ld bytes, %ld blocks",
+		  (long)st.st_size, (long)st.st_blocks);
+	for (off_t at = 0; !found && (at = lseek(fd, at, SEEK_DATA)) >= 0; at += 4096)
+		for (off_t in = 0; !found && in < 4096; in += 8)
+			found = pread(fd, bytes, 8, at + in) == 8 && !memcmp(bytes, "ZZZZZZZZ", 8);
+	CHECK(found);
+	close(fd);
 	OK(flexio_process_destroy(p));
 }
 
@@ -196,6 +292,13 @@ static void redzones(void)
 }
 
 const struct host_case memory_cases[] = {
-	{"allocation", allocation}, {"copies", copies}, {"copies_over", copies_over},
-	{"redzones", redzones},	    {NULL, NULL},
+	{"allocation", allocation},
+	{"copies", copies},
+	{"copies_over", copies_over},
+	{"redzones", redzones},
+	{"large_blocks", large_blocks},
+	{"heap_chosen", heap_chosen},
+	{"heap_too_large", heap_too_large},
+	{"core_of_large_heap", core_of_large_heap},
+	{NULL, NULL},
 };

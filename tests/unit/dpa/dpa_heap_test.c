@@ -157,6 +157,39 @@ static void test_overrun(void)
 	dpa_heap_close(&h);
 }
 
+/* The largest heap that there is: a search goes through all levels of the map, in both directions. */
+static void test_large(void)
+{
+	const uint64_t bytes = 64ull << 30;
+	struct dpa_heap h;
+	uint64_t first, large, last;
+
+	CHECK(dpa_heap_open(&h, BASE, bytes) == 0);
+	first = dpa_heap_alloc(&h, 64);
+	large = dpa_heap_alloc(&h, bytes - 4096);
+	last = dpa_heap_alloc(&h, 64);
+	CHECK(first == BASE && large == BASE + 64 && last == BASE + 64 + bytes - 4096);
+	CHECK(dpa_heap_has(&h, large + bytes - 4097, 1) && !dpa_heap_has(&h, large - 1, 2));
+	for (uint64_t at = 1; at < bytes - 4096; at *= 2) {
+		CHECK(dpa_heap_has(&h, large + at, 1) && dpa_heap_has(&h, large, at));
+		CHECK(!dpa_heap_free(&h, large + at));
+	}
+	CHECK(dpa_heap_free(&h, large) && !dpa_heap_has(&h, large + bytes / 2, 1));
+	/* Blocks in the middle, and what is between them. */
+	for (uint64_t i = 0; i < 1000; i++)
+		CHECK(dpa_heap_alloc(&h, 60ull << 20) == BASE + 64 + i * (60ull << 20));
+	for (uint64_t i = 0; i < 1000; i += 2)
+		CHECK(dpa_heap_free(&h, BASE + 64 + i * (60ull << 20)));
+	for (uint64_t i = 0; i < 1000; i++)
+		CHECK(dpa_heap_has(&h, BASE + 64 + i * (60ull << 20) + 12345678, 1) ==
+		      (i % 2 == 1));
+	for (uint64_t i = 1; i < 1000; i += 2)
+		CHECK(dpa_heap_free(&h, BASE + 64 + i * (60ull << 20)));
+	CHECK(dpa_heap_free(&h, first) && dpa_heap_free(&h, last));
+	CHECK(dpa_heap_alloc(&h, bytes) == BASE);
+	dpa_heap_close(&h);
+}
+
 static void block_check(const struct block *blocks, uint32_t at)
 {
 	const struct block *b = &blocks[at];
@@ -214,6 +247,7 @@ int main(void)
 	test_redzone();
 	test_overrun();
 	test_meant();
+	test_large();
 	test_random();
 	return 0;
 }
