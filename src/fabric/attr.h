@@ -64,7 +64,7 @@ enum attr_group {
 };
 
 struct attr {
-	char hca[16];
+	char hca[SUBNET_NAME_BYTES];
 	uint32_t port; /* from 1; 0 for GROUP_DEVICE */
 	enum attr_group group;
 	uint32_t

@@ -34,7 +34,7 @@ static inline void cm_port_address(uint32_t host, uint32_t index, uint8_t ip[4])
 /* The largest command, which brings six path records, and the largest answer. */
 #define CM_MOST_IN   512u
 #define CM_MOST_OUT  512u
-#define CM_WHY_BYTES 256u
+#define CM_WHY_BYTES 384u
 
 /* ---- what rdma/rdma_user_cm.h lacks where the kernel's headers are older than Linux 6.17 ---- */
 

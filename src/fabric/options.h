@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "registry/registry.h"
+#include "subnet/subnet.h"
 
 /*
  * The words of --link-types and SOFTHCA_LINK_TYPES, which the tool checks and the daemon follows.
@@ -42,6 +43,25 @@ static inline bool link_types_read(const char *text, struct link_types *out)
 		text += n + 1;
 	}
 }
+
+/* The names of --device-names and SOFTHCA_DEVICE_NAMES, which the tool and the daemon check. */
+
+#define DEVICE_NAMES_BYTES ((uint32_t)SLOT_PORTS * SUBNET_NAME_BYTES) /* of the longest list */
+
+/* The names of a host's first devices; the others are called mlx5_0, mlx5_1, ... by their index. */
+struct device_names {
+	uint32_t n;
+	char name[SLOT_PORTS][SUBNET_NAME_BYTES];
+};
+
+/*
+ * Reads names with commas between them.  ndevices: how many devices a host has, 0 if that is not
+ * known.  Returns NULL, or what is wrong.
+ */
+const char *device_names_read(const char *text, uint32_t ndevices,
+			      struct device_names *out) must_check;
+/* Gives the name of the device with this index; out has SUBNET_NAME_BYTES. */
+void device_name_of(const struct device_names *names, uint32_t device, char *out);
 
 /* The names of --memory and SOFTHCA_MEMORY, which the tool checks and programs follow. */
 

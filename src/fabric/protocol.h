@@ -231,11 +231,12 @@ struct msg_info_reply {
 	uint64_t registry_bytes;
 	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
-	char topology[FABRIC_PATH_BYTES];   /* the file that it was made from, or empty */
-	char link_types[LINK_TYPES_BYTES];  /* a host's devices; empty: as in the topology */
-	char netdevs[FABRIC_NETDEVS_BYTES]; /* interfaces as --netdev names them, or empty */
-	uint32_t external_sm;		    /* only programs manage the subnet */
-	uint32_t sm_priority;		    /* of the built-in subnet manager; 0: it stands back */
+	char topology[FABRIC_PATH_BYTES];      /* the file that it was made from, or empty */
+	char link_types[LINK_TYPES_BYTES];     /* a host's devices; empty: as in the topology */
+	char device_names[DEVICE_NAMES_BYTES]; /* as --device-names says them, or empty */
+	char netdevs[FABRIC_NETDEVS_BYTES];    /* interfaces as --netdev names them, or empty */
+	uint32_t external_sm;		       /* only programs manage the subnet */
+	uint32_t sm_priority; /* of the built-in subnet manager; 0: it stands back */
 };
 
 struct msg_host_reply {

@@ -15,7 +15,7 @@ const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUB
 	if (row >= s->nports)
 		(void)snprintf(text, SUBNET_PORT_TEXT, "nowhere");
 	else
-		(void)snprintf(text, SUBNET_PORT_TEXT, "host%u/%.15s",
+		(void)snprintf(text, SUBNET_PORT_TEXT, "host%u/%.63s",
 			       subnet_node_of(s, row)->host + 1, subnet_node_of(s, row)->name);
 	return text;
 }

@@ -69,8 +69,8 @@ struct subnet_node {
 	uint32_t switch_index; /* of a switch: its index among the switches */
 	uint32_t type;	       /* NodeType (prm/smp.h); Ethernet devices are channel adapters */
 	uint32_t reserved;
-	char name[16];		    /* its name on its host: "mlx5_0" */
-	char id[SUBNET_NAME_BYTES]; /* its name in the topology */
+	char name[SUBNET_NAME_BYTES]; /* its name on its host: "mlx5_0" */
+	char id[SUBNET_NAME_BYTES];   /* its name in the topology */
 	/* NodeDescription, for people: a reader may see a mix of two while it changes. */
 	char description[SUBNET_NAME_BYTES];
 };
@@ -194,7 +194,7 @@ struct subnet_gid_entry {
 	enum gid_type type;
 };
 
-#define SUBNET_PORT_TEXT 40
+#define SUBNET_PORT_TEXT 80
 
 /* Lanes of a bit of LinkWidthActive; 0: no width has that bit. */
 uint32_t subnet_width_lanes(uint32_t width);

@@ -9,7 +9,8 @@
 static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
-	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
+	 "[--device-names NAME[,NAME...]] [--signature-reports manual|hardware] [--timing "
+	 "nominal|hardware] "
 	 "[--memory auto|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
 	 "[--view preload|mount] [--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
@@ -21,6 +22,9 @@ static const struct command commands[] = {
 	 "--model: the card that the devices are to be taken for; see softhca(1).\n"
 	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
 	 "not given.  'eth,eth' for programs that want Ethernet at the first device.\n"
+	 "--device-names: what the devices of each host are called instead of mlx5_0, mlx5_1, "
+	 "...,\n"
+	 "for programs that name one: 'mlx5_bond_0'.\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.\n"
 	 "--timing: retries after the timeouts that the queue pair names (the default), or as\n"
@@ -33,19 +37,20 @@ static const struct command commands[] = {
 	 "static programs, which do not see those of the preload library.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_TIMING | OPT_MEMORY |
-		 OPT_TRACE | OPT_EXPLAIN | OPT_VIEW | OPT_GDB,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_NAMES | OPT_REPORTS | OPT_TIMING |
+		 OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN | OPT_VIEW | OPT_GDB,
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
-	 "[--signature-reports manual|hardware] [--timing nominal|hardware] "
+	 "[--device-names NAME[,NAME...]] [--signature-reports manual|hardware] [--timing "
+	 "nominal|hardware] "
 	 "[--memory auto|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
 	 "--unset",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"\n"
 	 "--unset: prints what undoes that: eval \"$(softhca env --unset)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_TIMING | OPT_MEMORY |
-		 OPT_TRACE | OPT_EXPLAIN | OPT_UNSET,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_NAMES | OPT_REPORTS | OPT_TIMING |
+		 OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN | OPT_UNSET,
 	 command_env},
 	{"status", "[--fabric NAME] [--json] [PID|QP]",
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
@@ -55,17 +60,19 @@ static const struct command commands[] = {
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up",
 	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] "
-	 "[--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "
+	 "[--device-names NAME[,NAME...]] [--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "
 	 "[--sm builtin|external|PRIORITY]",
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
 	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
 	 "not given.\n"
+	 "--device-names: what they are called instead.\n"
 	 "--netdev: which interfaces of the machine Ethernet devices stand for.\n"
 	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
 	 "--sm: whether there is a subnet manager, or ports wait for one that is started.\n"
 	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.",
-	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_NETDEV | OPT_TOPOLOGY | OPT_SM,
+	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_NAMES | OPT_NETDEV | OPT_TOPOLOGY |
+		 OPT_SM,
 	 command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"

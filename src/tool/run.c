@@ -285,10 +285,19 @@ static char **debugger_arguments(const struct session *s, const char *path, int 
 
 /* All variables that softhca env may set. */
 static const char *const names[] = {
-	"SOFTHCA_DIR",	   "SOFTHCA_HOST",	 "SOFTHCA_DAEMON",
-	"SOFTHCA_MODEL",   "SOFTHCA_LINK_TYPES", "SOFTHCA_SIGNATURE_REPORTS",
-	"SOFTHCA_TIMING",  "SOFTHCA_MEMORY",	 "SOFTHCA_TRACE",
-	"SOFTHCA_EXPLAIN", "VALGRIND_OPTS",	 PRELOAD,
+	"SOFTHCA_DIR",
+	"SOFTHCA_HOST",
+	"SOFTHCA_DAEMON",
+	"SOFTHCA_MODEL",
+	"SOFTHCA_LINK_TYPES",
+	"SOFTHCA_DEVICE_NAMES",
+	"SOFTHCA_SIGNATURE_REPORTS",
+	"SOFTHCA_TIMING",
+	"SOFTHCA_MEMORY",
+	"SOFTHCA_TRACE",
+	"SOFTHCA_EXPLAIN",
+	"VALGRIND_OPTS",
+	PRELOAD,
 };
 
 /* Their values before this process set any for the daemon. */
@@ -585,6 +594,8 @@ int command_env(struct session *s, int argc, char **argv)
 		undo_export("SOFTHCA_MODEL", s->model);
 	if (s->links)
 		undo_export("SOFTHCA_LINK_TYPES", s->links);
+	if (s->names)
+		undo_export("SOFTHCA_DEVICE_NAMES", s->names);
 	if (s->reports)
 		undo_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
 	if (s->timing)

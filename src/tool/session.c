@@ -175,6 +175,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"topology", required_argument, NULL, OPT_TOPOLOGY},
 		{"sm", required_argument, NULL, OPT_SM},
 		{"link-types", required_argument, NULL, OPT_LINKS},
+		{"device-names", required_argument, NULL, OPT_NAMES},
 		{"netdev", required_argument, NULL, OPT_NETDEV},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"view", required_argument, NULL, OPT_VIEW},
@@ -219,6 +220,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->sm = optarg;
 		else if (opt == OPT_LINKS)
 			s->links = optarg;
+		else if (opt == OPT_NAMES)
+			s->names = optarg;
 		else if (opt == OPT_NETDEV)
 			s->netdevs = optarg;
 		else if (opt == OPT_GDB)
@@ -277,7 +280,9 @@ static bool topology_find(struct session *s)
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first)
 {
 	static char command[64];
+	struct device_names names;
 	struct link_types types;
+	const char *wrong;
 	uint32_t priority;
 	int status;
 
@@ -307,6 +312,12 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "link types are a list of ib and eth, not", s->links);
 	if (s->links && s->topology)
 		return bad_option(s, "--link-types and --topology exclude each other", s->links);
+	wrong = s->names ? device_names_read(s->names, s->links ? types.ndevices : 0, &names)
+			 : NULL;
+	if (wrong)
+		return bad_option(s, wrong, s->names);
+	if (s->names && s->topology)
+		return bad_option(s, "--device-names and --topology exclude each other", s->names);
 	if (s->netdevs && s->topology)
 		return bad_option(s, "--netdev and --topology exclude each other", s->netdevs);
 	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0 &&
@@ -375,6 +386,11 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 		return session_differs(
 			s, why, info->link_types[0] ? "devices of link types " : "a topology file",
 			info->link_types);
+	info->device_names[sizeof(info->device_names) - 1] = '\0';
+	if (s->names && strcmp(info->device_names, s->names) != 0)
+		return session_differs(
+			s, why, info->device_names[0] ? "--device-names " : "no --device-names",
+			info->device_names);
 	info->netdevs[sizeof(info->netdevs) - 1] = '\0';
 	if (s->netdevs && strcmp(info->netdevs, s->netdevs) != 0)
 		return session_differs(s, why, info->netdevs[0] ? "--netdev " : "no --netdev",
@@ -401,7 +417,7 @@ static bool is_as_asked(const struct session *s, struct msg_info_reply *info, ch
 
 static void no_such_host(const struct session *s, int error)
 {
-	if (error == -ENOTUNIQ)
+	if (error == -ENOTUNIQ && s->host)
 		session_called_twice(s, s->host);
 	else
 		tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices",
@@ -439,7 +455,8 @@ static bool session_fits(const struct session *s, struct msg_info_reply *info, b
 static int session_try_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 			    int fds[MSG_MAX_FDS], bool last, bool *leaves)
 {
-	bool asks = s->model || s->hosts || s->topology || s->links || s->netdevs || s->sm;
+	bool asks =
+		s->model || s->hosts || s->topology || s->links || s->names || s->netdevs || s->sm;
 	struct msg info = {0};
 	int sock, ret;
 
@@ -479,6 +496,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1)) ||
 	    (s->topology && setenv("SOFTHCA_TOPOLOGY", s->topology, 1)) ||
 	    (s->links && setenv("SOFTHCA_LINK_TYPES", s->links, 1)) ||
+	    (s->names && setenv("SOFTHCA_DEVICE_NAMES", s->names, 1)) ||
 	    (s->netdevs && setenv("SOFTHCA_NETDEV", s->netdevs, 1)) ||
 	    (s->sm && setenv("SOFTHCA_SM", s->sm, 1))) {
 		tool_error(s->command, "%s", strerror(errno));

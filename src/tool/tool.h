@@ -44,6 +44,7 @@ struct session {
 	uint32_t nhosts;      /* the same as a number */
 	const char *topology; /* the file to make the fabric from, or NULL */
 	const char *links;    /* types of a host's devices, or NULL */
+	const char *names;    /* of a host's devices, or NULL */
 	const char *netdevs;  /* interfaces for Ethernet devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
 	const char *model;    /* model that the fabric's devices say they are, or NULL */
@@ -76,6 +77,7 @@ enum session_option {
 	OPT_NETDEV = 32768,
 	OPT_TIMING = 65536,
 	OPT_VIEW = 131072,
+	OPT_NAMES = 262144,
 };
 
 struct command {

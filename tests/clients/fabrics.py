@@ -146,6 +146,114 @@ def link_types(session):
     expect(both.status == 2 and "exclude each other" in both.err, both.text())
 
 
+NAMES = ("mlx5_bond_0", "roce-9.x")
+
+
+def names_in_files(session):
+    """The files of the device tree."""
+    for path, wanted in (
+            ("class/infiniband", NAMES),
+            ("class/infiniband_verbs/uverbs*/ibdev", NAMES),
+            ("class/infiniband_mad/umad*/ibdev", NAMES)):
+        show = "ls" if path.count("/") == 1 else "cat"
+        found = session.run("sh", "-c", f"{show} /sys/{path}").out.split()
+        expect(sorted(found) == sorted(wanted), f"{path}: {found}")
+    device = f"/sys/class/infiniband/{NAMES[0]}"
+    found = session.run("sh", "-c", f"cat {device}/uevent {device}/node_desc {device}/ports/1/link_layer "
+                        f"{device}/ports/1/counters/port_xmit_data; readlink -f {device}; "
+                        "ls -d /sys/bus/pci/devices/*/infiniband/*").out.splitlines()
+    expect(found[:4] == [f"NAME={NAMES[0]}", f"host1 {NAMES[0]}", "InfiniBand", "0"] and
+           found[4].endswith(f"/infiniband/{NAMES[0]}") and
+           [line.split("/")[-1] for line in found[5:]] == list(NAMES), found)
+
+
+def names_in_programs(session):
+    """Programs of the distribution, by files, verbs, netlink, MADs and rdma_cm."""
+    found = session.run("ibv_devinfo").out
+    expect(re.findall(r"hca_id:\s*(\S+)", found) == list(NAMES), found)
+    expect(f"hca_id:\t{NAMES[1]}\n" in session.run("ibv_devinfo", "-d", NAMES[1]).out, "by name")
+    for command in ("link", "dev"):
+        found = session.run("rdma", "-j", command)
+        expect([d["ifname"] for d in json.loads(found.out)] == list(NAMES), found.text())
+    found = session.run("ibstat", "-l").out.split()
+    expect(sorted(found) == sorted(NAMES), found)
+    found = session.run("ibstat", NAMES[0])
+    expect(f"CA '{NAMES[0]}'" in found.out and "State: Active" in found.out, found.text())
+    server = session.start([session.softhca, "run", "--", "rping", "-s", "-a", "198.18.0.2", "-C", "100000"])
+    try:
+        client = session.start([session.softhca, "run", "--host", "host2", "--", "rping", "-c", "-a",
+                                "198.18.0.2", "-C", "100000"])
+        try:
+            def connected():
+                return [c for p in json.loads(session.tool("status", "--json").out)["programs"]
+                        for c in p["connections"] if c["state"] == "CONNECT"]
+            expect(within(30, lambda: len(connected()) == 2), "rping does not connect")
+            expect({c["device"] for c in connected()} == {NAMES[1]}, connected())
+            found = session.tool("status").out
+            expect(NAMES[1] in found and "mlx5_" not in found, found)
+        finally:
+            os.killpg(client.pid, signal.SIGKILL)
+            client.communicate()
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def device_names(session):
+    """Devices are called what --device-names says, wherever anybody looks, and a fabric keeps it."""
+    option = ("--device-names", ",".join(NAMES))
+    up = session.tool("fabric", "up", *option)
+    expect(up.status == 0, up.text())
+    try:
+        found = [d["device"] for d in json.loads(session.tool("devices", "--json").out)]
+        expect(found == 2 * list(NAMES), found)
+        names_in_files(session)
+        names_in_programs(session)
+        down = session.tool("fabric", "port", f"host2/{NAMES[0]}", "down")
+        found = session.tool("fabric", "status").out
+        expect(down.status == 0 and f"  {NAMES[0]} port 1: " in found and "mlx5_0" not in found, found)
+        found = json.loads(session.tool("fabric", "show", "--json").out)["nodes"][1]
+        expect(found["id"] == f"host2-{NAMES[0]}" and found["name"] == f"host2 {NAMES[0]}", found)
+        same = session.tool("run", *option, "--", "true")
+        other = session.tool("run", "--device-names", "mlx5_7", "--", "true")
+        expect(same.status == 0 and other.status == 125 and
+               f"runs with --device-names {option[1]};" in other.err, other.text())
+    finally:
+        session.tool("fabric", "down")
+    # of one device, of a variable, as long as can be
+    for names in ("mlx5_3", "n" + 62 * "x"):
+        result = session.run("ibv_devices", env=session.env | {"SOFTHCA_DEVICE_NAMES": names})
+        expect(re.findall(r"^\s+(\S+)\s+[0-9a-f]{16}$", result.out, re.M) == [names, "mlx5_1"], result.text())
+    shell = session.call("bash", "-ec", f'eval "$({session.softhca} env --device-names a,b)"; ibv_devices; '
+                         f'echo $SOFTHCA_DEVICE_NAMES; eval "$({session.softhca} env --unset)"; '
+                         'echo "-$SOFTHCA_DEVICE_NAMES-"')
+    expect(re.findall(r"^\s+(\S+)\s+[0-9a-f]{16}$", shell.out, re.M) == ["a", "b"] and
+           shell.out.endswith("a,b\n--\n"), shell.text())
+
+
+def device_names_wrong(session):
+    """Names that cannot be are refused, with the reason."""
+    letters = "a name begins with a letter, and has letters, digits, '_', '-' and '.'"
+    for names, why in (
+            ("", "a name is empty"), ("a,", "a name is empty"), ("a b", letters), ("a/b", letters),
+            ("1a", letters), ("..", letters), ("a:1", letters), ("a%d", letters),
+            (64 * "n", "a name has more than 63 characters"), ("a,a", "two devices have the same name"),
+            ("a,b,c,d,e", "there are more names than devices")):
+        result = session.tool("run", "--device-names", names, "--", "true")
+        expect(result.status == 2 and f"{why}: {names};" in result.err, f"'{names}': {result.text()}")
+    result = session.tool("run", "--link-types", "eth", "--device-names", "a,b", "--", "true")
+    expect(result.status == 2 and "more names than devices: a,b" in result.err, result.text())
+    for names, why in (("a,b,c", "there are more names than devices"),
+                       ("mlx5_1", "a device that is not named has one of the names"), ("a b", letters)):
+        result = session.run("true", env=session.env | {"SOFTHCA_DEVICE_NAMES": names})
+        expect(result.status == 125 and
+               f"SOFTHCA_DEVICE_NAMES: '{names}' does not name the 2 devices of a host: {why}" in result.err,
+               f"'{names}': {result.text()}")
+    both = session.tool("fabric", "up", "--device-names", "a", "--topology", "/dev/null")
+    expect(both.status == 2 and "exclude each other" in both.err, both.text())
+    session.expect_clean()
+
+
 def netdevs(session):
     """An interface is one device's alone, and a fabric keeps what --netdev says."""
     def interfaces():
@@ -258,4 +366,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, coming_and_going, env_undone, link_types, netdevs, fabrics_apart, completion)]
+        list_and_down_all, coming_and_going, env_undone, link_types, device_names, device_names_wrong, netdevs, fabrics_apart, completion)]

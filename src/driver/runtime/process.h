@@ -17,8 +17,8 @@
 #include "wire/wire.h"
 
 struct hca {
-	char name[16];	/* "mlx5_0" */
-	unsigned index; /* uverbs<index> */
+	char name[SUBNET_NAME_BYTES]; /* "mlx5_0" */
+	unsigned index;		      /* uverbs<index> */
 	const struct subnet_node *node;
 	uint32_t port_row;		/* of port 1; the rows of the other ports follow */
 	const struct subnet_port *port; /* port 1 */

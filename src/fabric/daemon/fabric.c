@@ -24,21 +24,35 @@
 #define DEVICE_SWITCH	0xd2f2u /* device number of the switches that we invent */
 #define REVISION	0xa1u
 
-/* Describes an adapter as rdma-ndd does, in 64 bytes at most (IBTA 14.2.5.2, NodeDescription). */
+/* Describes an adapter as rdma-ndd does, in 64 bytes at most (IBTA 14.2.5.2, NodeDescription): the
+ * device's name stays whole. */
 static void hca_describe(char *out, size_t size, const char *host, const struct topology_hca *hca)
 {
-	(void)snprintf(out, size, "%.50s %.12s", host, hca->name);
+	size_t room = size - 2 - strlen(hca->name);
+
+	if (snprintf(out, size, "%.*s %s", (int)room, host, hca->name) < 0)
+		out[0] = '\0';
 }
 
 /* ---- a plan for hosts that nobody has described ---- */
 
-static int plan_add_hca(struct fabric *f, uint32_t host, struct topology_hca *hca)
+/* Its id is unique, also where the names of host and device are too long for one.  No device's name
+ * begins with a digit. */
+static void hca_identify(char *out, size_t size, const char *host, const struct topology_hca *hca,
+			 uint32_t device)
 {
+	if (snprintf(out, size, "%s-%s", host, hca->name) >= (int)size)
+		(void)snprintf(out, size, "%.50s-%u", host, device);
+}
+
+static int plan_add_hca(struct fabric *f, uint32_t host, uint32_t device)
+{
+	struct topology_hca *hca = &f->topology.hcas[f->topology.hosts[host].first_hca + device];
 	const char *name = f->topology.hosts[host].name;
 	struct plan_node node = {.type = SMP_NODE_CA, .nports = (uint8_t)hca->nports};
 	int64_t at;
 
-	(void)snprintf(node.id, sizeof(node.id), "%.45s-%.15s", name, hca->name);
+	hca_identify(node.id, sizeof(node.id), name, hca, device);
 	hca_describe(node.description, sizeof(node.description), name, hca);
 	at = plan_add_node(&f->plan, &node);
 	if (at < 0)
@@ -58,7 +72,7 @@ static int plan_add_hosts(struct fabric *f)
 			struct topology_hca *hca = &f->topology.hcas[host->first_hca + i];
 
 			if (!hca->ethernet)
-				ret = plan_add_hca(f, h, hca);
+				ret = plan_add_hca(f, h, i);
 		}
 	}
 	return ret;

@@ -90,6 +90,8 @@ struct fabric {
 	char topology_path[FABRIC_PATH_BYTES]; /* the topology's file; empty: none */
 	char netdevs[FABRIC_NETDEVS_BYTES]; /* which interfaces were chosen, as text; empty: none */
 	char link_types[LINK_TYPES_BYTES];  /* if all hosts are alike; empty: a file says them */
+	char device_names
+		[DEVICE_NAMES_BYTES]; /* as --device-names says them; empty: none were chosen */
 	enum sm_mode sm_mode;
 	uint32_t sm_priority; /* of the built-in SM; 0: it stands back for all others */
 	struct fabric_host *hosts;

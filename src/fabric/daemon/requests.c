@@ -560,6 +560,7 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 	m->info_reply.slots_bytes = f->slots_segment.bytes;
 	text_copy(m->info_reply.topology, sizeof(m->info_reply.topology), f->topology_path);
 	text_copy(m->info_reply.link_types, sizeof(m->info_reply.link_types), f->link_types);
+	text_copy(m->info_reply.device_names, sizeof(m->info_reply.device_names), f->device_names);
 	text_copy(m->info_reply.netdevs, sizeof(m->info_reply.netdevs), f->netdevs);
 	m->info_reply.external_sm = f->sm_mode == SM_EXTERNAL;
 	m->info_reply.sm_priority = f->sm_priority;

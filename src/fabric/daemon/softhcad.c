@@ -262,11 +262,29 @@ static int read_topology(struct fabric *f, const char *path)
 	return ret;
 }
 
+/* SOFTHCA_DEVICE_NAMES: what the devices of each host are called. */
+static int name_devices(struct fabric *f, uint32_t ndevices, struct device_names *names)
+{
+	const char *text = getenv("SOFTHCA_DEVICE_NAMES"), *wrong;
+
+	*names = (struct device_names){0};
+	if (!text || !*text)
+		return 0;
+	wrong = device_names_read(text, ndevices, names);
+	if (!wrong && text_copy(f->device_names, sizeof(f->device_names), text))
+		return 0;
+	log_error("SOFTHCA_DEVICE_NAMES: '%s' does not name the %u devices of a host: %s", text,
+		  ndevices, wrong);
+	return -EINVAL;
+}
+
 /* SOFTHCA_LINK_TYPES: what the devices of each host are. */
 static int generate_topology(struct fabric *f, uint32_t hosts)
 {
 	const char *text = getenv("SOFTHCA_LINK_TYPES");
+	struct device_names names;
 	struct link_types types;
+	int ret;
 
 	if (!text || !*text)
 		text = LINK_TYPES_DEFAULT;
@@ -277,7 +295,8 @@ static int generate_topology(struct fabric *f, uint32_t hosts)
 			  text, SLOT_PORTS);
 		return -EINVAL;
 	}
-	return topology_generate(&f->topology, hosts, &types);
+	ret = name_devices(f, types.ndevices, &names);
+	return ret ? ret : topology_generate(&f->topology, hosts, &types, &names);
 }
 
 /* SOFTHCA_NETDEV: interfaces of the machine that Ethernet ports stand for. */

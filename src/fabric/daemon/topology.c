@@ -120,19 +120,21 @@ int topology_add_hca(struct topology *t, const char *name, uint32_t nports, bool
 	return 0;
 }
 
-static int topology_generate_hcas(struct topology *t, const struct link_types *types)
+static int topology_generate_hcas(struct topology *t, const struct link_types *types,
+				  const struct device_names *names)
 {
-	char name[16];
+	char name[SUBNET_NAME_BYTES];
 	int ret = 0;
 
 	for (uint32_t i = 0; i < types->ndevices && !ret; i++) {
-		snprintf(name, sizeof(name), "mlx5_%u", i);
+		device_name_of(names, i, name);
 		ret = topology_add_hca(t, name, 1, types->ethernet[i]);
 	}
 	return ret;
 }
 
-int topology_generate(struct topology *t, uint32_t hosts, const struct link_types *types)
+int topology_generate(struct topology *t, uint32_t hosts, const struct link_types *types,
+		      const struct device_names *names)
 {
 	char name[FABRIC_NAME_BYTES];
 	int ret = hosts ? 0 : -EINVAL;
@@ -141,7 +143,7 @@ int topology_generate(struct topology *t, uint32_t hosts, const struct link_type
 		snprintf(name, sizeof(name), "host%u", i);
 		ret = topology_add_host(t, name);
 		if (!ret)
-			ret = topology_generate_hcas(t, types);
+			ret = topology_generate_hcas(t, types, names);
 	}
 	return ret;
 }
@@ -167,14 +169,15 @@ static struct topology_hca *find_ethernet(struct topology *t, const char *host, 
 int topology_choose_netdevs(struct topology *t, const char *text)
 {
 	/* one byte less than FABRIC_NAME_BYTES, and than the arrays of the other two */
-	char host[FABRIC_NAME_BYTES], device[16], netdev[IF_NAMESIZE];
+	char host[FABRIC_NAME_BYTES], device[SUBNET_NAME_BYTES], netdev[IF_NAMESIZE];
 	struct topology_hca *hca;
 
-	static_assert(FABRIC_NAME_BYTES == 64 && IF_NAMESIZE == 16, "the widths below");
+	static_assert(FABRIC_NAME_BYTES == 64 && SUBNET_NAME_BYTES == 64 && IF_NAMESIZE == 16,
+		      "the widths below");
 	for (;;) {
 		int n = 0;
 
-		if (sscanf(text, "%63[^/=,]/%15[^/=,]=%15[^/=,]%n", host, device, netdev, &n) != 3)
+		if (sscanf(text, "%63[^/=,]/%63[^/=,]=%15[^/=,]%n", host, device, netdev, &n) != 3)
 			return -EINVAL;
 		hca = find_ethernet(t, host, device);
 		if (!hca)

@@ -16,7 +16,7 @@
 #define TOPOLOGY_DEFAULT_HOSTS 2u
 
 struct topology_hca {
-	char name[16]; /* "mlx5_0" */
+	char name[SUBNET_NAME_BYTES]; /* "mlx5_0" */
 	uint32_t nports;
 	bool ethernet;
 	uint32_t node; /* node of the plan; Ethernet has none */
@@ -50,9 +50,9 @@ int topology_add_hca(struct topology *t, const char *name, uint32_t nports,
 		     bool ethernet) must_check;
 /* Adds a switch as a host, after all hosts.  Errors as of topology_add_host. */
 int topology_add_switch(struct topology *t, const char *name, uint32_t node) must_check;
-/* Makes hosts "host1" to "hostN", each with mlx5_0, mlx5_1, ... of these types. */
-int topology_generate(struct topology *t, uint32_t hosts,
-		      const struct link_types *types) must_check;
+/* Makes hosts "host1" to "hostN", each with devices of these types.  names: NULL: mlx5_0, ... */
+int topology_generate(struct topology *t, uint32_t hosts, const struct link_types *types,
+		      const struct device_names *names) must_check;
 /*
  * Chooses interfaces of the machine for Ethernet devices: "HOST/DEVICE=INTERFACE", several with
  * commas.  -EINVAL: the text is none, or there is no such device.

@@ -47,7 +47,7 @@
 #define CPU_WORDS	 (CPU_SETSIZE / 32)
 #define LINK_CACHE	 8u
 #define LINK_TEXT_BYTES	 48u
-#define TREE_PATH_BYTES	 224u
+#define TREE_PATH_BYTES	 288u
 #define FILE_READ_ONLY	 0444
 #define FILE_READ_WRITE	 0644
 #define FILE_DEVICE_NODE 0666
@@ -538,7 +538,7 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 	snprintf(path, sizeof(path), "%.200s/node_desc", dir);
 	if (!t->error)
 		file_create(t, path, desc, FILE_READ_WRITE);
-	snprintf(desc, sizeof(desc), "NAME=%.16s\n", node->name);
+	snprintf(desc, sizeof(desc), "NAME=%.63s\n", node->name);
 	tree_file(t, desc, "%s/uevent", dir);
 	snprintf(path, sizeof(path), "../../..%.100s", strrchr(pci, '/'));
 	tree_symlink(t, path, "%s/device", dir);
@@ -587,11 +587,11 @@ static void mad_device_write(struct tree *t, const char *pci, const char *kind, 
 {
 	struct class_device d = {"infiniband_mad",	"", "infiniband/", UVERBS_MAJOR,
 				 minor + p->host_index, ""};
-	char dir[TREE_PATH_BYTES], text[64];
+	char dir[TREE_PATH_BYTES], text[SUBNET_NAME_BYTES + 2];
 
 	snprintf(d.name, sizeof(d.name), "%s%u", kind, p->host_index);
 	class_device_write(t, pci, &d, dir);
-	snprintf(text, sizeof(text), "%.60s\n", t->fabric->subnet.nodes[p->node].name);
+	snprintf(text, sizeof(text), "%.63s\n", t->fabric->subnet.nodes[p->node].name);
 	tree_file(t, text, "%s/ibdev", dir);
 	snprintf(text, sizeof(text), "%u\n", p->number);
 	tree_file(t, text, "%s/port", dir);
@@ -614,11 +614,11 @@ static void uverbs_write(struct tree *t, const char *pci, const struct subnet_no
 	struct class_device d = {
 		"infiniband_verbs", "", "infiniband/", UVERBS_MAJOR, UVERBS_MINOR + node->device,
 		"DEVMODE=0666\n"};
-	char dir[TREE_PATH_BYTES], text[64];
+	char dir[TREE_PATH_BYTES], text[SUBNET_NAME_BYTES + 2];
 
 	snprintf(d.name, sizeof(d.name), "uverbs%u", node->device);
 	class_device_write(t, pci, &d, dir);
-	snprintf(text, sizeof(text), "%.60s\n", node->name);
+	snprintf(text, sizeof(text), "%.63s\n", node->name);
 	tree_file(t, text, "%s/ibdev", dir);
 	tree_file(t, "1\n", "%s/abi_version", dir);
 }

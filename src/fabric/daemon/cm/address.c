@@ -593,14 +593,16 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 
 /* ---- for people ---- */
 
-static void port_print(const struct cm *c, uint32_t row, char out[64])
+#define PORT_TEXT_BYTES (SUBNET_NAME_BYTES + 24u)
+
+static void port_print(const struct cm *c, uint32_t row, char out[PORT_TEXT_BYTES])
 {
 	const struct subnet_port *p = &cm_subnet(c)->ports[row];
 	const struct subnet_node *node = subnet_node_of(cm_subnet(c), row);
 	uint8_t ip[4];
 
 	cm_port_address(node->host, p->host_index, ip);
-	snprintf(out, 64, "%u.%u.%u.%u (%s)", ip[0], ip[1], ip[2], ip[3], node->name);
+	snprintf(out, PORT_TEXT_BYTES, "%u.%u.%u.%u (%s)", ip[0], ip[1], ip[2], ip[3], node->name);
 }
 
 /* Why an address means the port that it means. */
@@ -627,7 +629,7 @@ static const char *meaning_of(const struct cm_id *id, const struct cm_address *a
 void cm_resolve_explain(const struct cm_id *id, const struct cm_address *asked,
 			char why[CM_WHY_BYTES])
 {
-	char address[INET6_ADDRSTRLEN] = "", from[64], to[64];
+	char address[INET6_ADDRSTRLEN] = "", from[PORT_TEXT_BYTES], to[PORT_TEXT_BYTES];
 	struct cm_address a = *asked;
 	bool machine;
 

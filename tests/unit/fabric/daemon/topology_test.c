@@ -29,12 +29,14 @@ static void test_refusals(void)
 {
 	struct topology t = {0};
 
-	CHECK(topology_generate(&t, 0, &link_types_default) == -EINVAL);
+	CHECK(topology_generate(&t, 0, &link_types_default, NULL) == -EINVAL);
 	CHECK(topology_add_host(&t, "../x") == -EINVAL);
 	CHECK(!topology_add_host(&t, "a") && topology_add_host(&t, "a") == -EEXIST);
 	CHECK(t.nhosts == 1);
 	CHECK(topology_add_hca(&t, "", 1, false) == -EINVAL);
-	CHECK(topology_add_hca(&t, "0123456789abcdef", 1, false) == -EINVAL);
+	CHECK(topology_add_hca(&t,
+			       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+			       1, false) == -EINVAL);
 	CHECK(topology_add_hca(&t, "mlx5_0", 0, false) == -EINVAL);
 	CHECK(!topology_add_hca(&t, "mlx5_0", 2, false));
 	CHECK(topology_add_hca(&t, "mlx5_0", 1, false) == -EEXIST);
@@ -61,7 +63,7 @@ static void test_netdevs(void)
 	};
 	struct topology t = {0};
 
-	CHECK(!topology_generate(&t, 2, &link_types_default));
+	CHECK(!topology_generate(&t, 2, &link_types_default, NULL));
 	for (size_t i = 0; i < array_size(refused); i++)
 		CHECK(topology_choose_netdevs(&t, refused[i]) == -EINVAL);
 	CHECK(!topology_choose_netdevs(&t, "host2/mlx5_1=lo,host1/mlx5_1=0123456789abcde"));
@@ -70,7 +72,7 @@ static void test_netdevs(void)
 	topology_free(&t);
 
 	/* the port has what its interface has; one that is not there is an error */
-	CHECK(!topology_generate(&fabric.topology, 2, &link_types_default));
+	CHECK(!topology_generate(&fabric.topology, 2, &link_types_default, NULL));
 	CHECK(!topology_choose_netdevs(&fabric.topology, "host2/mlx5_1=lo"));
 	CHECK(!strcmp(make_fabric()->subnet.ports[3].netdev, "lo"));
 	unmake_fabric();
@@ -131,7 +133,7 @@ static void test_large(uint32_t hosts)
 	char name[32];
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	CHECK(!topology_generate(&fabric.topology, hosts, &link_types_default));
+	CHECK(!topology_generate(&fabric.topology, hosts, &link_types_default, NULL));
 	make_fabric();
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	printf("%u hosts: %.1f ms, %.0f bytes a port\n", hosts,
@@ -162,7 +164,7 @@ static void test_large(uint32_t hosts)
 /* More hosts than there are addresses: refused, not cut short. */
 static void too_large(void)
 {
-	CHECK(!topology_generate(&fabric.topology, 43521, &link_types_default));
+	CHECK(!topology_generate(&fabric.topology, 43521, &link_types_default, NULL));
 	CHECK(fabric_create(&fabric) == -ENOSPC); /* of 198.18.0.0/15 */
 	memset(&fabric, 0, sizeof(fabric));
 	for (uint32_t h = 0; h < SUBNET_LIDS; h++) {
@@ -183,12 +185,41 @@ static void test_two_ethernet(void)
 
 	CHECK(link_types_read("eth,ib,eth", &types) && types.ndevices == 3);
 	CHECK(!link_types_read("eth,", &types) && !link_types_read("ib,ib,ib,ib,ib", &types));
-	CHECK(!topology_generate(&fabric.topology, 1,
-				 &(struct link_types){3, {true, false, true}}));
+	CHECK(!topology_generate(&fabric.topology, 1, &(struct link_types){3, {true, false, true}},
+				 NULL));
 	CHECK(!fabric_create(&fabric));
 	CHECK(!fabric.subnet.ports[0].netdev[0] && fabric.subnet.ports[2].netdev[0]);
 	CHECK(memcmp(fabric.subnet.ports[0].mac, fabric.subnet.ports[2].mac, 6) != 0);
 	CHECK(!fabric.subnet.ports[1].ethernet);
+	fabric_destroy(&fabric);
+	memset(&fabric, 0, sizeof(fabric));
+}
+
+/* Names of devices: the ids of nodes are unique, also where a name is as long as can be. */
+static void test_device_names(void)
+{
+	char text[4 * 64], longest[64], other[64];
+	struct device_names names;
+
+	memset(longest, 'n', sizeof(longest) - 1);
+	longest[63] = '\0';
+	memcpy(other, longest, sizeof(other));
+	other[62] = 'o';
+	snprintf(text, sizeof(text), "%s,%s,e_2", longest, other);
+	CHECK(!device_names_read(text, 4, &names) && names.n == 3);
+	CHECK(device_names_read(text, 2, &names) && device_names_read("", 2, &names));
+	CHECK(device_names_read("mlx5_2", 3, &names) && !device_names_read("mlx5_2", 2, &names));
+	CHECK(!device_names_read(text, 0, &names));
+	CHECK(!topology_generate(&fabric.topology, 2,
+				 &(struct link_types){4, {false, false, true, false}}, &names));
+	CHECK(!topology_choose_netdevs(&fabric.topology, "host2/e_2=lo"));
+	CHECK(topology_choose_netdevs(&fabric.topology, "host2/mlx5_2=lo") == -EINVAL);
+	CHECK(!fabric_create(&fabric));
+	CHECK(!strcmp(fabric.subnet.nodes[0].name, longest) &&
+	      !strcmp(fabric.subnet.nodes[1].name, other) &&
+	      !strcmp(fabric.subnet.nodes[3].name, "mlx5_3"));
+	CHECK(!strcmp(fabric.subnet.nodes[3].id, "host1-mlx5_3") &&
+	      strcmp(fabric.subnet.nodes[0].id, fabric.subnet.nodes[1].id) != 0);
 	fabric_destroy(&fabric);
 	memset(&fabric, 0, sizeof(fabric));
 }
@@ -208,7 +239,7 @@ static void test_trees(void)
 
 	CHECK(mkdtemp(dir));
 	snprintf(fabric.dir, sizeof(fabric.dir), "%s", dir);
-	CHECK(!topology_generate(&fabric.topology, 100, &link_types_default));
+	CHECK(!topology_generate(&fabric.topology, 100, &link_types_default, NULL));
 	CHECK(!topology_add_host(&fabric.topology, "wide"));
 	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 2, false));
 	make_fabric();
@@ -235,6 +266,7 @@ int main(void)
 	test_large(CHECK_TIMES(43520));
 	too_large();
 	test_two_ethernet();
+	test_device_names();
 	test_trees();
 	return 0;
 }
