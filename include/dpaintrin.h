@@ -94,6 +94,16 @@ extern "C" {
 /** A full fence, because there is no cache to flush here. */
 #define __dpa_thread_l1_flush() __dpa_thread_system_fence()
 
+/**
+ * Compares the number at @ptr with the one at @expected, and stores @desired at @ptr if they are
+ * equal, or else what is at @ptr at @expected; all at once, also for the host and the adapter.  The
+ * value is whether they were equal.  On cards ConnectX-8 alone has the instruction.
+ *
+ * @success, @failure: __ATOMIC_SEQ_CST and the like
+ */
+#define __dpa_remote_atomic_compare_exchange(ptr, expected, desired, success, failure) \
+	__atomic_compare_exchange_n(ptr, expected, desired, 0, success, failure)
+
 /** The program no longer needs the cache line of @addr; nothing follows from it here. */
 #define __dpa_data_ignore(addr) ((void)(addr))
 

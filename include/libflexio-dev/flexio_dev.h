@@ -401,5 +401,6 @@ static inline uint32_t __flexio_dev_own_tid(void)
 #endif
 
 #include <libflexio-dev/flexio_dev_2410.h>
+#include <libflexio-dev/flexio_dev_2501.h>
 
 #endif

@@ -285,7 +285,7 @@ static inline uint8_t flexio_dev_cqe_get_vendor_err_synd(struct flexio_dev_cqe64
 /** flexio_dev_cqe_get_hw_err_synd() - hardware's syndrome of the error @cqe, by the later name. */
 static inline uint8_t flexio_dev_cqe_get_hw_err_synd(struct flexio_dev_cqe64 *cqe)
 {
-	return (uint8_t)(flexio_dev_cqe_get_err_synd(cqe) >> 16);
+	return (uint8_t)(be32_to_cpu(cqe->err_syndrome) >> 24);
 }
 
 #endif
@@ -544,5 +544,6 @@ static inline flexio_dev_status_t flexio_dev_dbr_cq_set_ci(uint32_t *cq_dbr, uin
 #endif
 
 #include <libflexio-dev/flexio_dev_queue_2410.h>
+#include <libflexio-dev/flexio_dev_queue_2501.h>
 
 #endif

@@ -25,13 +25,20 @@ typedef uint64_t __be64;
 
 #define __FLEXIO_DEV_LAYOUT __attribute__((__packed__, __aligned__(8)))
 
+/* Structures without a name in unions without a name: C has them, C++ as an extension. */
+#if defined(__cplusplus) && defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnested-anon-types"
+#endif
+
 /** A completion, 64 bytes. */
 struct flexio_dev_cqe64 {
 #if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
 	__be32 rsvd0[5]; /* 0x00 */
 	/** Checksum field of the later generations. */
-	__be16 csum_ok;	    /* 0x14 */
-	uint8_t rsvd22[10]; /* 0x16 */
+	__be16 csum_ok;	   /* 0x14 */
+	uint8_t rsvd22[2]; /* 0x16 */
+	__be32 rsvd24[2];  /* 0x18 */
 #else
 	__be32 rsvd0[7]; /* 0x00 */
 	/** Bits 0 to 2: the checksums of layers 2, 3 and 4 are right. */
@@ -42,8 +49,11 @@ struct flexio_dev_cqe64 {
 	__be32 srqn_uidx; /* 0x20 */
 #if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
 	/** The sender's immediate, or the key that was invalidated. */
-	__be32 immediate; /* 0x24 */
-	__be32 rsvd40;	  /* 0x28 */
+	union {
+		__be32 imm_inval_pkey;
+		__be32 immediate;
+	};	       /* 0x24 */
+	__be32 rsvd40; /* 0x28 */
 #else
 	__be32 rsvd36[2];  /* 0x24 */
 #endif
@@ -51,23 +61,50 @@ struct flexio_dev_cqe64 {
 	__be32 byte_cnt; /* 0x2c */
 	__be32 rsvd48;	 /* 0x30 */
 #if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
-	uint8_t rsvd52; /* 0x34 */
 	/** Syndromes of an error: the hardware's, the vendor's and the standard's. */
-	uint8_t hw_err_synd;	 /* 0x35 */
+	union {
+		uint8_t hw_err_syndrome;
+		uint8_t hw_err_synd;
+	};			 /* 0x34 */
+	uint8_t rsvd50;		 /* 0x35 */
 	uint8_t vendor_err_synd; /* 0x36 */
-	uint8_t err_synd;	 /* 0x37 */
+	union {
+		uint8_t syndrome;
+		uint8_t err_synd;
+	}; /* 0x37 */
 #else
 	/** Syndromes of an error: the standard's in the low byte, the vendor's in the next. */
 	__be32 err_syndrome; /* 0x34 */
 #endif
 	/** Number of the queue pair, or of the send queue; 24 bits. */
-	__be32 qpn; /* 0x38 */
+	union {
+		__be32 qpn;
+		__extension__ struct {
+			/** Opcode of the send, or receives that were dropped. */
+			uint8_t sop_rdrop;
+			uint8_t qpn24[3];
+		};
+	}; /* 0x38 */
 	/** Counter of the request, in a send queue of its first block; not modulo the ring's
 	 * size. */
 	__be16 wqe_counter; /* 0x3c */
-	uint8_t signature;  /* 0x3e */
+	/** Of compressed completions the number of the ring's round. */
+	union {
+		uint8_t signature;
+		uint8_t validity_iteration_count;
+	}; /* 0x3e */
 	/** Bits 4 to 7 opcode, 2 and 3 format, 1 solicited, 0 owner.  Written last. */
 	volatile uint8_t op_own; /* 0x3f */
+} __FLEXIO_DEV_LAYOUT;
+
+/** An entry of several completions, of a CQ with FLEXIO_CQE_COMP_ENH. */
+struct flexio_dev_mini_cqe64 {
+	/** The first of them; there are no more than these. */
+	__be64 mini_cqe[7];		  /* 0x00 */
+	uint8_t rsvd0[6];		  /* 0x38 */
+	uint8_t validity_iteration_count; /* 0x3e */
+	/** Bits 4 to 7 their number less one, 2 and 3 format: 3. */
+	uint8_t num_and_type; /* 0x3f */
 } __FLEXIO_DEV_LAYOUT;
 
 /** An event, 64 bytes. */
@@ -189,6 +226,57 @@ struct flexio_dev_wqe_shared_receive_seg {
 	uint8_t rsvd1[11];     /* 0x5 */
 } __FLEXIO_DEV_LAYOUT;
 
+/** What a request waits for in memory; its fields are big-endian. */
+struct flexio_dev_wqe_wait_on_data_seg {
+	uint8_t rsvd0[3]; /* 0x0 */
+	/** Bits 0 to 3 the condition, 4 its contrary. */
+	uint8_t op_inv; /* 0x3 */
+	uint32_t lkey;	/* 0x4 */
+	/** The address; the low 3 bits of the second part say what follows from an error. */
+	uint32_t va_63_32;	   /* 0x8 */
+	uint32_t va_31_3_fail_act; /* 0xc */
+} __FLEXIO_DEV_LAYOUT;
+
+/** What it is compared with. */
+struct flexio_dev_wqe_wait_on_data_data_seg {
+	__be64 data;	  /* 0x0 */
+	__be64 data_mask; /* 0x8 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** One of the three segments of an address vector; the first may stand alone. */
+struct flexio_dev_wqe_datagram_seg {
+	union {
+		struct {
+			union {
+				struct {
+					__be32 qkey;	 /* 0x0 */
+					__be32 reserved; /* 0x4 */
+				} qkey;
+				/** Of DC. */
+				__be64 dc_key; /* 0x0 */
+			} key;
+			/** Bit 31 two further segments follow, 0 to 23 number of the destination. */
+			__be32 ext_dqp_dct; /* 0x8 */
+			/** Bits 4 to 7 rate, 0 to 3 service level. */
+			uint8_t stat_rate_sl; /* 0xc */
+			/** Bit 7 loopback, 0 to 6 low bits of the own LID. */
+			uint8_t fl_mlid; /* 0xd */
+			__be16 rlid;	 /* 0xe */
+		} s1;
+		struct {
+			uint8_t reserved0[4]; /* 0x0 */
+			uint8_t rmac[6];      /* 0x4 */
+			uint8_t tclass;	      /* 0xa */
+			uint8_t hop_limit;    /* 0xb */
+			/** Bit 30 GRH, 20 to 27 index of the own GID, 0 to 19 flow label. */
+			__be32 grh_gid_fl; /* 0xc */
+		} s2;
+		struct {
+			uint8_t rgid[16]; /* 0x0 */
+		} s3;
+	};
+} __FLEXIO_DEV_LAYOUT;
+
 /** A segment of a work request in a send queue, 16 bytes. */
 union flexio_dev_sqe_seg {
 	struct flexio_dev_wqe_ctrl_seg ctrl;
@@ -200,6 +288,13 @@ union flexio_dev_sqe_seg {
 	struct flexio_dev_wqe_atomic_seg atomic;
 	struct flexio_dev_wqe_transpose_seg transpose;
 	struct flexio_dev_wqe_shared_receive_seg shared_receive;
+	struct flexio_dev_wqe_wait_on_data_seg wait_on_data;
+	struct flexio_dev_wqe_wait_on_data_data_seg wait_on_data_data;
+	struct flexio_dev_wqe_datagram_seg adres_vector;
 };
+
+#if defined(__cplusplus) && defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 #endif

@@ -19,15 +19,28 @@ extern "C" {
 /** The DPA chooses a thread's EUs and may change them, which FLEXIO_AFFINITY_NONE means here. */
 #define FLEXIO_AFFINITY_FLEXIBLE FLEXIO_AFFINITY_NONE
 
-/** The image that fits the device; an application has only one. */
-#define FLEXIO_HW_MODEL_DEF (0)
+/** Which image of an application: those of dpacc have one, for the machine. */
+enum flexio_hw_model_id {
+	/** The image that fits the device. */
+	FLEXIO_HW_MODEL_DEF = 0,
+};
+
+/* Marks of functions in the SDK's headers, for programs that use them too. */
+#define FLEXIO_STABLE __attribute__((__visibility__("default"), __used__))
+#ifdef FLEXIO_ALLOW_EXPERIMENTAL_API
+#define FLEXIO_EXPERIMENTAL FLEXIO_STABLE __attribute__((__section__(".text.experimental")))
+#else
+#define FLEXIO_EXPERIMENTAL                                             \
+	FLEXIO_STABLE __attribute__((__section__(".text.experimental"), \
+				     __deprecated__("this symbol is experimental")))
+#endif
 
 /** Which application flexio_app_get() looks for. */
 struct flexio_app_select_attr {
 	/** Its name. */
 	const char *app_name;
-	/** FLEXIO_HW_MODEL_DEF */
-	uint32_t hw_model_id;
+	/** FLEXIO_HW_MODEL_DEF; an application has an image of no other number. */
+	enum flexio_hw_model_id hw_model_id;
 	/** The device on which it will run. */
 	struct ibv_context *ibv_ctx;
 };
@@ -50,7 +63,7 @@ static inline flexio_status flexio_version_set(uint64_t version)
  * @attr: its name
  * @app: receives the application, or NULL
  *
- * Fails if there is none of that name.
+ * Fails if there is none of that name, or none for that model.
  */
 static inline flexio_status flexio_app_get(const struct flexio_app_select_attr *attr,
 					   struct flexio_app **app)
@@ -63,6 +76,7 @@ static inline flexio_status flexio_app_get(const struct flexio_app_select_attr *
 		return FLEXIO_STATUS_FAILED;
 	*app = NULL;
 	if (!attr || !attr->app_name || !attr->ibv_ctx ||
+	    attr->hw_model_id != FLEXIO_HW_MODEL_DEF ||
 	    flexio_app_get_list(&list, &count) != FLEXIO_STATUS_SUCCESS)
 		return FLEXIO_STATUS_FAILED;
 	for (i = 0; i < count && !*app; i++) {

@@ -80,6 +80,20 @@ size_t flexio_app_get_elf_size(struct flexio_app *app);
 flexio_status flexio_app_get_elf(struct flexio_app *app, uint64_t *bin_buff, size_t bin_size);
 
 /**
+ * flexio_app_extract_symbol() - copy what a variable of the device code begins with.
+ * @app: the application
+ * @symbol_name: the variable's name
+ * @symbol_data: receives its bytes, as the device's ELF file has them: a pointer in them is not one
+ *	of a process
+ * @sym_data_size: bytes of the buffer; receives the bytes of the variable, or 0 if the application
+ *	has none of that name
+ *
+ * Succeeds without a copy if there is no such variable.  Fails if the buffer is too small.
+ */
+flexio_status flexio_app_extract_symbol(struct flexio_app *app, const char *symbol_name,
+					void *symbol_data, size_t *sym_data_size);
+
+/**
  * flexio_func_pup_register() - register a device function that has pack and unpack functions.
  * @app: the application
  * @dev_func_name: name of the device function, up to FLEXIO_MAX_NAME_LEN bytes

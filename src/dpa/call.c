@@ -61,6 +61,7 @@ static enum dpa_outcome answer_call(struct dpa_thread *t, const struct dpa_calli
 
 	/* No window of the call before it is set. */
 	dpa_windows_forget(t);
+	t->entry = ask->function;
 	if (ask->unpack) {
 		memcpy(top->args, args, ask->bytes);
 		outcome =

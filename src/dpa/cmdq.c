@@ -49,6 +49,7 @@ static bool task_take(struct dpa_cmdq *q, struct cmdq_task *task)
 
 static void task_run(struct dpa_cmdq *q, struct dpa_thread *t, const struct cmdq_task *task)
 {
+	t->entry = task->function;
 	dpa_process_after(t, dpa_thread_run(t, task->function, task->arg, 0, false));
 	pthread_mutex_lock(&q->lock);
 	q->unfinished--;

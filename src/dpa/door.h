@@ -57,6 +57,9 @@ enum dpa_end {
 	DPA_END_PROCESS_FINISH, /* the process ends without an error, status 0x40 */
 };
 
+/* Bytes of a thread's name, with its terminator. */
+#define DPA_THREAD_NAME_BYTES 64u
+
 /* Answers of calls that can fail: values of flexio_dev_status_t. */
 enum dpa_status {
 	DPA_SUCCESS = 0,
@@ -81,7 +84,8 @@ struct flexio_dev_thread_ctx {
 	uint64_t metadata_parameter;
 	uint32_t thread_errno; /* "errno": the runtime sets it, the library reads and resets it */
 	uint32_t thread_id;    /* flexio_event_handler_get_id, or another thread's number */
-	uint64_t thread_local_storage; /* address in DPA memory, or 0 */
+	uint64_t thread_local_storage;		 /* address in DPA memory, or 0 */
+	char thread_name[DPA_THREAD_NAME_BYTES]; /* since the thread asked for it last */
 };
 
 _Static_assert(offsetof(struct flexio_dev_thread_ctx, outbox_base) == 8 &&
@@ -187,6 +191,21 @@ struct dpa_door {
 	void (*nic_config)(uint64_t values, uint64_t ids, uint32_t count);
 	void (*nic_sample)(void);
 	uint64_t (*pcc_table)(uint32_t gvmi);
+
+	/* Images of older libraries have a door that ends here (door_bytes). */
+
+	/* As sq_ring, at another device, whatever the thread's outbox is. */
+	uint32_t (*sq_ring_at)(uint32_t device_id, uint32_t pi, uint32_t qpn);
+	/* Returns what was stored last to the doorbell of an emulated function that the context is
+	 * of; 0: nothing, or there is no such context of the thread's UAR. */
+	uint32_t (*emu_value)(uint32_t emu_id);
+	/* Rings the second half of the register of congestion control. */
+	void (*cc_ring_high)(uint64_t value);
+	/* Brings an event to a handler of the process; nothing happens if there is none. */
+	void (*activate)(uint32_t thread_id);
+	/* Writes the name of the calling thread, that of the function it began with, into its
+	 * context. */
+	void (*thread_name)(void);
 };
 
 /*

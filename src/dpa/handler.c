@@ -271,6 +271,7 @@ static bool dpa_eu_take(struct dpa_eu_wait *w)
 enum handler_state { HANDLER_CREATED, HANDLER_READY, HANDLER_FINISHED };
 
 struct dpa_handler {
+	struct dpa_activated activated;
 	struct dpa_handler_attr attr;
 	struct dpa_thread *thread;
 	struct dpa_eu_wait eu;
@@ -288,6 +289,11 @@ void dpa_handler_activate(struct dpa_handler *h)
 	/* The thread first says that it sleeps, and then looks for an event once more. */
 	if (!atomic_exchange(&h->pending, 1) && atomic_load(&h->thread->asleep))
 		dpa_thread_wake(h->thread);
+}
+
+static void handler_activated(struct dpa_activated *a)
+{
+	dpa_handler_activate(container_of(a, struct dpa_handler, activated));
 }
 
 int dpa_handler_run(struct dpa_handler *h, uint64_t arg)
@@ -398,6 +404,7 @@ static void *handler_main(struct dpa_thread *t)
 		if (!h->has_eu)
 			break;
 		handler_tell(h);
+		t->entry = h->attr.function;
 		outcome = dpa_thread_run(t, h->attr.function, h->arg, 0, false);
 		/* A thread that was stopped while it had yielded has no unit. */
 		if (h->has_eu)
@@ -439,12 +446,15 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 		free(h);
 		return ret;
 	}
+	h->activated = (struct dpa_activated){.id = attr->id, .activate = handler_activated};
+	dpa_activated_link(p, &h->activated);
 	*out = h;
 	return 0;
 }
 
 void dpa_handler_destroy(struct dpa_handler *h)
 {
+	dpa_activated_unlink(h->thread->process, &h->activated);
 	dpa_process_thread_end(h->thread->process, h->thread);
 	dpa_eu_leave(h->attr.eu);
 	free(h);

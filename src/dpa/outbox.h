@@ -21,6 +21,8 @@ struct dpa_bells {
 	/* Rings the doorbell of an emulated function that leads to that CQ: arms it, or forces it
 	 * to fire. */
 	void (*emulated)(void *device, uint32_t uar, uint32_t cqn, uint32_t context, bool force);
+	/* Returns what was stored last to the doorbell of that context; 0: nothing. */
+	uint32_t (*emulated_value)(uint32_t uar, uint32_t context);
 };
 
 struct dpa_uar {

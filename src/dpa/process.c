@@ -445,6 +445,39 @@ void dpa_process_end(struct dpa_process *p)
 	p->idle = NULL;
 }
 
+/* ---- what device code activates ---- */
+
+void dpa_activated_link(struct dpa_process *p, struct dpa_activated *a)
+{
+	spin_lock(&p->activated_lock);
+	a->next = p->activated;
+	p->activated = a;
+	spin_unlock(&p->activated_lock);
+}
+
+void dpa_activated_unlink(struct dpa_process *p, const struct dpa_activated *a)
+{
+	struct dpa_activated **at = &p->activated;
+
+	spin_lock(&p->activated_lock);
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	spin_unlock(&p->activated_lock);
+}
+
+void dpa_process_activate(struct dpa_process *p, uint32_t id)
+{
+	struct dpa_activated *a;
+
+	spin_lock(&p->activated_lock);
+	for (a = p->activated; a && a->id != id; a = a->next)
+		;
+	if (a)
+		a->activate(a);
+	spin_unlock(&p->activated_lock);
+}
+
 /* ---- threads ---- */
 
 int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct dpa_thread *t),

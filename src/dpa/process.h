@@ -80,6 +80,13 @@ struct dpa_stack_top {
 	uint8_t args[DPA_CALL_BYTES] __attribute__((aligned(16)));
 };
 
+/* What device code can activate by a number: part of an event handler. */
+struct dpa_activated {
+	struct dpa_activated *next;
+	uint32_t id;
+	void (*activate)(struct dpa_activated *a);
+};
+
 struct dpa_process {
 	/* Each call writes this, and the fields behind the lock. */
 	_Atomic(uint32_t) references;
@@ -109,6 +116,9 @@ struct dpa_process {
 	/* List of threads that answer calls and have nothing to do. */
 	struct dpa_thread *idle;
 	struct dpa_thread *threads;
+	/* What device code can activate; its threads take this lock in a run. */
+	struct spin activated_lock;
+	struct dpa_activated *activated;
 	uint64_t slots[DPA_THREADS / 64];
 	uint64_t slots_ready[DPA_THREADS / 64]; /* slots whose memory is there */
 	struct dpa_thread *crashed;		/* the first that failed */
@@ -132,6 +142,11 @@ bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) mus
 /* Finds the block of a heap with redzones that a refused access was meant for; 0 bytes: none. */
 void dpa_memory_meant(struct dpa_process *p, uint64_t addr, uint64_t bytes,
 		      struct dpa_heap_block *block);
+void dpa_activated_link(struct dpa_process *p, struct dpa_activated *a);
+/* On return nobody activates it any more. */
+void dpa_activated_unlink(struct dpa_process *p, const struct dpa_activated *a);
+/* Activates what has this number, if there is such a thing. */
+void dpa_process_activate(struct dpa_process *p, uint32_t id);
 
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
 /* Returns the lowest address of the stack. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "dpa/debugger.h"
 #include "dpa/process.h"
 #include "usermem/usermem.h"
@@ -285,6 +286,18 @@ static void door_sq_ring(uint32_t pi, uint32_t qpn)
 	dpa_door_leave(t);
 }
 
+static uint32_t door_sq_ring_at(uint32_t device_id, uint32_t pi, uint32_t qpn)
+{
+	struct dpa_thread *t = door_enter();
+	struct dpa_uar uar;
+	bool found = dpa_uar_find(device_id, &uar);
+
+	if (found)
+		uar.bells->send(uar.device, uar.number, qpn, (uint16_t)pi);
+	dpa_thread_rang(t);
+	return door_status(t, found);
+}
+
 static void door_eq_update(uint32_t ci, uint32_t eqn)
 {
 	struct dpa_thread *t = door_enter();
@@ -313,6 +326,15 @@ static void door_emu_trigger(uint32_t cqn, uint32_t context)
 	door_emulated(cqn, context, true);
 }
 
+static uint32_t door_emu_value(uint32_t context)
+{
+	struct dpa_thread *t = door_enter();
+	uint32_t value = t->uar.bells ? t->uar.bells->emulated_value(t->uar.number, context) : 0;
+
+	dpa_door_leave(t);
+	return value;
+}
+
 static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
 {
 	struct dpa_thread *t = door_enter();
@@ -320,6 +342,41 @@ static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint3
 
 	if (t->uar.congestion && attr->congestion)
 		attr->congestion(attr->user, ccq_id, rate, rtt_req, next_action);
+	dpa_door_leave(t);
+}
+
+/* The devices that there are have 64 bits in their register. */
+static void door_cc_ring_high(uint64_t value)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	struct dpa_thread *t = door_enter();
+
+	if (!atomic_flag_test_and_set(&said))
+		log_warn("DPA: congestion: this device's doorbell has no high half, so 0x%llx is "
+			 "dropped",
+			 (unsigned long long)value);
+	dpa_door_leave(t);
+}
+
+/* ---- other threads, and the own one ---- */
+
+static void door_activate(uint32_t thread_id)
+{
+	struct dpa_thread *t = door_enter();
+
+	dpa_process_activate(t->process, thread_id);
+	dpa_door_leave(t);
+}
+
+static void door_thread_name(void)
+{
+	struct dpa_thread *t = door_enter();
+	struct dpa_process *p = t->process;
+	struct flexio_dev_thread_ctx *ctx = &dpa_slot_top(p, t->slot)->ctx;
+	uint64_t offset;
+	const char *name = dpa_image_where(&p->image, t->entry - (uintptr_t)p->region, &offset);
+
+	(void)text_copy(ctx->thread_name, sizeof(ctx->thread_name), name ? name : "");
 	dpa_door_leave(t);
 }
 
@@ -409,4 +466,9 @@ const struct dpa_door dpa_door_table = {
 	.nic_config = door_nic_config,
 	.nic_sample = door_nic_sample,
 	.pcc_table = door_pcc_table,
+	.sq_ring_at = door_sq_ring_at,
+	.emu_value = door_emu_value,
+	.cc_ring_high = door_cc_ring_high,
+	.activate = door_activate,
+	.thread_name = door_thread_name,
 };

@@ -89,6 +89,7 @@ struct dpa_thread {
 	/* written by the thread itself */
 	struct dpa_uar uar cacheline_aligned; /* the UAR that its bells come from */
 	void *runtime_sp;
+	uint64_t entry; /* the function of the program that it runs */
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
 	struct adaptive_spin spin;

@@ -181,6 +181,34 @@ flexio_status flexio_app_get_elf(struct flexio_app *app, uint64_t *bin_buff, siz
 	return FLEXIO_STATUS_SUCCESS;
 }
 
+flexio_status flexio_app_extract_symbol(struct flexio_app *app, const char *symbol_name,
+					void *symbol_data, size_t *sym_data_size)
+{
+	FLX_HOLD(hold);
+	size_t room, bytes;
+	const void *data;
+
+	if (!flx_given(sym_data_size, __func__, "sym_data_size"))
+		return FLEXIO_STATUS_FAILED;
+	room = *sym_data_size;
+	*sym_data_size = 0;
+	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
+	    !flx_given(symbol_name, __func__, "symbol_name") ||
+	    !flx_given(symbol_data, __func__, "symbol_data"))
+		return FLEXIO_STATUS_FAILED;
+	if (!flx_symbol_data(app->elf, app->elf_bytes, symbol_name, &data, &bytes))
+		return FLEXIO_STATUS_SUCCESS;
+	if (bytes > room)
+		return flx_fail(__func__, "sym_data_size: %s has %zu bytes, not %zu", symbol_name,
+				bytes, room);
+	if (data)
+		memcpy(symbol_data, data, bytes);
+	else
+		memset(symbol_data, 0, bytes);
+	*sym_data_size = bytes;
+	return FLEXIO_STATUS_SUCCESS;
+}
+
 /* ---- functions ---- */
 
 static struct flx_function *function_find(const struct flexio_app *app, flexio_func_t *stub)

@@ -9,26 +9,53 @@
 
 /* ---- symbols ---- */
 
+typedef bool symbol_wanted(const Elf64_Sym *sym);
+
+static bool is_function(const Elf64_Sym *sym)
+{
+	return ELF64_ST_TYPE(sym->st_info) == STT_FUNC && ELF64_ST_BIND(sym->st_info) != STB_LOCAL;
+}
+
+static bool is_variable(const Elf64_Sym *sym)
+{
+	return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT;
+}
+
 static bool symbol_is(const Elf64_Sym *sym, struct bytes names, const char *name)
 {
 	const char *other;
 
-	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || ELF64_ST_BIND(sym->st_info) == STB_LOCAL ||
-	    sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
 		return false;
 	other = bytes_string_at(names, sym->st_name);
 	return other && !strcmp(other, name);
 }
 
-static bool table_has(struct bytes symbols, struct bytes names, const char *name)
+static bool table_search(struct bytes symbols, struct bytes names, const char *name,
+			 symbol_wanted *wanted, Elf64_Sym *out)
 {
 	const uint8_t *at;
 
 	while ((at = bytes_take(&symbols, sizeof(Elf64_Sym)))) {
-		Elf64_Sym sym;
+		memcpy(out, at, sizeof(*out));
+		if (wanted(out) && symbol_is(out, names, name))
+			return true;
+	}
+	return false;
+}
 
-		memcpy(&sym, at, sizeof(sym));
-		if (symbol_is(&sym, names, name))
+static bool symbol_find(const struct elf_sections *s, const char *name, symbol_wanted *wanted,
+			Elf64_Sym *out)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		Elf64_Shdr sh = elf_section(s, i), names;
+
+		if ((sh.sh_type != SHT_DYNSYM && sh.sh_type != SHT_SYMTAB) ||
+		    sh.sh_link >= s->count)
+			continue;
+		names = elf_section(s, sh.sh_link);
+		if (table_search(elf_section_content(s, &sh), elf_section_content(s, &names), name,
+				 wanted, out))
 			return true;
 	}
 	return false;
@@ -37,19 +64,31 @@ static bool table_has(struct bytes symbols, struct bytes names, const char *name
 bool flx_symbol_is_function(const void *file, size_t bytes, const char *name)
 {
 	struct elf_sections s;
+	Elf64_Sym sym;
 
-	if (!elf_sections_open(&s, file, bytes))
+	return elf_sections_open(&s, file, bytes) && symbol_find(&s, name, is_function, &sym);
+}
+
+bool flx_symbol_data(const void *file, size_t bytes, const char *name, const void **data, size_t *n)
+{
+	struct elf_sections s;
+	struct bytes content;
+	Elf64_Shdr sh;
+	Elf64_Sym sym;
+
+	if (!elf_sections_open(&s, file, bytes) || !symbol_find(&s, name, is_variable, &sym) ||
+	    sym.st_shndx >= s.count)
 		return false;
-	for (uint32_t i = 0; i < s.count; i++) {
-		Elf64_Shdr sh = elf_section(&s, i), names;
-
-		if ((sh.sh_type != SHT_DYNSYM && sh.sh_type != SHT_SYMTAB) || sh.sh_link >= s.count)
-			continue;
-		names = elf_section(&s, sh.sh_link);
-		if (table_has(elf_section_content(&s, &sh), elf_section_content(&s, &names), name))
-			return true;
-	}
-	return false;
+	sh = elf_section(&s, sym.st_shndx);
+	*n = sym.st_size;
+	*data = NULL;
+	if (sh.sh_type == SHT_NOBITS)
+		return true;
+	content = elf_section_content(&s, &sh);
+	if (!bytes_take(&content, sym.st_value - sh.sh_addr))
+		return false;
+	*data = bytes_take(&content, sym.st_size);
+	return !content.bad;
 }
 
 static const char *table_name_at(struct bytes symbols, struct bytes names, uint64_t addr)

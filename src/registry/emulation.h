@@ -29,7 +29,8 @@ struct emulation {
 	 * as words of their slots (slot_word), or 0. */
 	_Atomic(uint64_t) context[EMULATION_QUEUES];
 	_Atomic(uint64_t) driver[EMULATION_DRIVERS];
-	_Atomic(uint32_t) interrupts; /* number of interrupts sent */
+	_Atomic(uint32_t) interrupts;		  /* number of interrupts sent */
+	_Atomic(uint32_t) last[EMULATION_QUEUES]; /* what was stored last to each doorbell */
 };
 
 _Static_assert(offsetof(struct emulation, rung) == EMULATION_BAR_BYTES,

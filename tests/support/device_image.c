@@ -199,6 +199,33 @@ static uint64_t door_pcc_table(uint32_t gvmi)
 	return 0x7000;
 }
 
+static uint32_t door_sq_ring_at(uint32_t device_id, uint32_t pi, uint32_t qpn)
+{
+	called("sq_ring_at", device_id, pi, qpn, 0);
+	return device_status;
+}
+
+static uint32_t door_emu_value(uint32_t id)
+{
+	called("emu_value", id, 0, 0, 0);
+	return 0x600d;
+}
+
+static void door_cc_ring_high(uint64_t value)
+{
+	called("cc_ring_high", value, 0, 0, 0);
+}
+
+static void door_activate(uint32_t id)
+{
+	called("activate", id, 0, 0, 0);
+}
+
+static void door_thread_name(void)
+{
+	memcpy(device_ctx->thread_name, "a name", 7);
+}
+
 static const struct dpa_door table = {
 	.version = DPA_DOOR_VERSION,
 	.bytes = sizeof(struct dpa_door),
@@ -228,6 +255,11 @@ static const struct dpa_door table = {
 	.nic_config = door_nic_config,
 	.nic_sample = door_nic_sample,
 	.pcc_table = door_pcc_table,
+	.sq_ring_at = door_sq_ring_at,
+	.emu_value = door_emu_value,
+	.cc_ring_high = door_cc_ring_high,
+	.activate = door_activate,
+	.thread_name = door_thread_name,
 };
 
 void device_image_init(void)

@@ -7,6 +7,7 @@
 #include "dpa/device/image.h"
 
 #include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_perf.h>
 #include <libflexio-dev/flexio_dev_tracer.h>
 
 /* Most messages are short, and stacks of device threads are not large. */
@@ -146,4 +147,18 @@ void flexio_dev_tracer_notify_host(uint8_t tracer_id, uint32_t num_msg)
 {
 	if (num_msg)
 		image_door()->trace_send(tracer_id, num_msg);
+}
+
+void flexio_dev_perf_print(struct flexio_dev_perf_data *pdata, const char *keyword)
+{
+	dpa_check_read(pdata, sizeof(*pdata));
+	(void)flexio_dev_print("%s: instructions/cycles: %lu/%lu\n", keyword, pdata->insts,
+			       pdata->cycles);
+}
+
+void flexio_dev_perf_measure_calibrate(void)
+{
+	FLEXIO_DEV_PERF_MEASURE(overhead)
+	{
+	}
 }

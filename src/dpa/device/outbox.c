@@ -89,3 +89,28 @@ flexio_dev_status_t flexio_dev_cc_ring_db(struct flexio_dev_thread_ctx *dtctx, u
 	image_door()->cc_ring(ccq_id, rate, BITS(rtt_req, 1), BITS(next_act, 2));
 	return FLEXIO_DEV_STATUS_SUCCESS;
 }
+
+flexio_dev_status_t flexio_dev_cross_device_ring_db(flexio_uar_device_id device_id, uint32_t qpn,
+						    uint32_t pi)
+{
+	return image_door()->sq_ring_at(device_id, BITS(pi, 16), BITS(qpn, 24)) == DPA_SUCCESS
+		       ? FLEXIO_DEV_STATUS_SUCCESS
+		       : FLEXIO_DEV_STATUS_FAILED;
+}
+
+uint32_t flexio_dev_read_db_value(uint64_t emu_ctx_id)
+{
+	return image_door()->emu_value(BITS(emu_ctx_id, 26));
+}
+
+void flexio_dev_cc_ring_db_low64bit(uint64_t value)
+{
+	/* The fields of OUTBOX_V_CC_DB: queue, rate, request for the round-trip time, next action. */
+	image_door()->cc_ring(BITS(value >> 48, 16), (uint32_t)value, BITS(value >> 32, 1),
+			      BITS(value >> 34, 2));
+}
+
+void flexio_dev_cc_ring_db_high64bit(uint64_t value)
+{
+	image_door()->cc_ring_high(value);
+}

@@ -72,6 +72,22 @@ void flexio_dev_yield(struct flexio_dev_thread_ctx *dtctx)
 	image_door()->yield(0);
 }
 
+void flexio_dev_yield_and_retrigger(void)
+{
+	image_door()->yield(1);
+}
+
+void flexio_dev_event_handler_activate(uint32_t activation_id)
+{
+	image_door()->activate(activation_id);
+}
+
+const char *flexio_dev_get_current_thread_name(void)
+{
+	image_door()->thread_name();
+	return image_door()->thread_ctx()->thread_name;
+}
+
 void flexio_dev_error(uint8_t error)
 {
 	image_door()->error(error);

@@ -46,12 +46,18 @@ static void duar_emulated(void *device, uint32_t region, uint32_t cqn, uint32_t 
 	db_bell_ring(region, cqn, context, force);
 }
 
+static uint32_t duar_emulated_value(uint32_t region, uint32_t context)
+{
+	return db_bell_value(region, context);
+}
+
 static const struct dpa_bells duar_bells = {
 	.arm = duar_arm,
 	.empty = duar_empty,
 	.send = duar_send,
 	.event = duar_event,
 	.emulated = duar_emulated,
+	.emulated_value = duar_emulated_value,
 };
 
 static void devx_duar_free(struct devx_obj *obj)

@@ -150,6 +150,8 @@ int devx_create_db_context(struct devx_call *c, struct devx_obj *obj)
 	d->queue = prm_get32(c->in, DB_CQ_QUEUE);
 	d->bell.cqn = prm_get32(c->in, DB_CQ_CQN);
 	d->bell.adapter = c->file->hca->adapter;
+	d->bell.function = d->function;
+	d->bell.queue = d->queue;
 	d->heard.rung = db_context_rung;
 	ret = db_context_make(d);
 	if (ret < 0) {

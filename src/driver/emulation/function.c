@@ -124,6 +124,20 @@ static struct {
 	struct function *first;
 } list;
 
+uint32_t db_bell_value(uint32_t region, uint32_t handle)
+{
+	const struct db_bell *b;
+	uint32_t value = 0;
+
+	spin_lock(&bells.lock);
+	for (b = bells.first; b && b->handle != handle; b = b->next)
+		;
+	if (b && b->region == region)
+		value = atomic_load(&b->function->shared->last[b->queue]);
+	spin_unlock(&bells.lock);
+	return value;
+}
+
 /* ---- what drivers ring ---- */
 
 static void function_rung(struct function *f, uint32_t queue, uint32_t value)
@@ -131,6 +145,7 @@ static void function_rung(struct function *f, uint32_t queue, uint32_t value)
 	struct slot *to;
 
 	trace(emulation, rung, f->device, queue, value);
+	atomic_store(&f->shared->last[queue], value);
 	atomic_fetch_or(&f->shared->rung, UINT64_C(1) << queue);
 	to = slot_of_word(f->slots, atomic_load(&f->shared->context[queue]));
 	if (to)

@@ -90,6 +90,8 @@ void function_fork_child(void);
 struct db_bell {
 	struct adapter *adapter; /* of the CQ, which lives as long as the context */
 	uint32_t region, cqn;
+	const struct function *function; /* of the doorbell, and its queue */
+	uint32_t queue;
 	/* for function.c alone */
 	struct db_bell *next;
 	uint32_t handle;
@@ -108,6 +110,10 @@ void db_bell_rung(struct db_bell *b);
  * happens if no context has all of these.
  */
 void db_bell_ring(uint32_t region, uint32_t cqn, uint32_t handle, bool force);
+
+/* Returns what drivers have stored last to the doorbell of that context; 0: nothing, or there is no
+ * context of that region. */
+uint32_t db_bell_value(uint32_t region, uint32_t handle);
 
 /* ---- the driver's file ---- */
 

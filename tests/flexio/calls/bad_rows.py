@@ -42,6 +42,7 @@ GOOD = {
     "flexio_func_get_register_info dev_func_name": "name_out", "flexio_func_get_register_info dev_unpack_func_name":
     "unpack_out", "dev_func_name": '"count"', "dev_unpack_func_name": '"count"', "flexio_func_pup_register argbuf_size": "8",
     "func_name_size": "sizeof(name_out)", "flexio_func_pup_register host_pack_func": "&bad_pack", "bin_size": "good.app_attr.app_bsize",
+    "symbol_name": '"symbol_numbers"', "symbol_data": "(void *)bad_text",
     "outfile": '"/tmp/bad"', "buff_bsize": "64", "src_haddr": "bad_text", "dest_daddr": "good.buffer",
     "daddr": "good.buffer", "value": "0", "level": "FLEXIO_MSG_DEV_INFO", "lvl": "FLEXIO_LOG_LVL_ERR",
     "flexio_cq_modify_moderation max_count": "0", "flexio_cq_modify_moderation period": "0",
@@ -281,7 +282,7 @@ class Writer:
     def is_cleared(kind, name):
         """After a failure it is NULL, or 0."""
         return bool(re.fullmatch(r"struct flexio_\w+ \*+\*|flexio_func_t \*\*", kind)) or name in (
-            "dest_daddr_p", "num_apps")
+            "dest_daddr_p", "num_apps", "sym_data_size")
 
     def row(self, function, spoiled, value, how, before="", expected=None, words=None):
         """A call with good arguments but for one."""

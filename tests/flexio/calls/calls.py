@@ -14,6 +14,7 @@ SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c
 CASES = (
     ("app_names", "applications have names, files and a list B21 B22 B23 B24 B25 B26 B27 B28"),
     ("app_own app_bad", "an application of the program's own file, and of none B30 B31 B32 B33"),
+    ("app_symbols", "what variables of an application begin with"),
     ("registration", "functions are registered, and known B33 B34 B35 B36 B37 B38 B39 B40"),
     ("processes", "processes come and go C43 C44 C45 C46 C48 C49 C50 C55 P294"),
     ("allocation", "the heap gives and takes C56 C57 D61 D62 D63 D64 D65 D66"),

@@ -10,6 +10,9 @@
 static uint64_t counter = 40;
 static uint64_t zeroes[4];
 static const char words[] = "constant";
+/* The host reads them in the application's file. */
+__attribute__((used)) const uint64_t symbol_numbers[3] = {11, 22, 33};
+__attribute__((used)) static uint64_t symbol_zeros[2];
 
 __dpa_rpc__ uint64_t add(uint64_t a, uint64_t b)
 {

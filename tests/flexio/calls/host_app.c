@@ -69,6 +69,35 @@ static void app_own(void)
 	OK(flexio_app_list_free(list));
 }
 
+/* What device.c says that its variables begin with. */
+static void app_symbols(void)
+{
+	uint64_t numbers[4] = {1, 1, 1, 1};
+	size_t bytes = sizeof(numbers);
+
+	OK(flexio_app_extract_symbol(calls_app, "symbol_numbers", numbers, &bytes));
+	CHECK(bytes == 24 && numbers[0] == 11 && numbers[1] == 22 && numbers[2] == 33 &&
+	      numbers[3] == 1);
+	bytes = sizeof(numbers);
+	OK(flexio_app_extract_symbol(calls_app, "symbol_zeros", numbers, &bytes));
+	CHECK(bytes == 16 && numbers[0] == 0 && numbers[1] == 0 && numbers[2] == 33);
+	/* There is no such variable, and a function is none. */
+	bytes = sizeof(numbers);
+	OK(flexio_app_extract_symbol(calls_app, "no such symbol", numbers, &bytes));
+	CHECK(bytes == 0 && numbers[2] == 33);
+	bytes = sizeof(numbers);
+	OK(flexio_app_extract_symbol(calls_app, "add", numbers, &bytes));
+	CHECK(bytes == 0);
+	bytes = 23;
+	FAILS(flexio_app_extract_symbol(calls_app, "symbol_numbers", numbers, &bytes));
+	CHECK(bytes == 0 && numbers[2] == 33);
+	bytes = 24;
+	FAILS(flexio_app_extract_symbol(NULL, "symbol_numbers", numbers, &bytes));
+	FAILS(flexio_app_extract_symbol(calls_app, NULL, numbers, &bytes));
+	FAILS(flexio_app_extract_symbol(calls_app, "symbol_numbers", NULL, &bytes));
+	FAILS(flexio_app_extract_symbol(calls_app, "symbol_numbers", numbers, NULL));
+}
+
 static void app_bad(void)
 {
 	char text[64] = "not an ELF file";
@@ -243,6 +272,7 @@ const struct host_case app_cases[] = {
 	{"app_names", app_names},
 	{"app_own", app_own},
 	{"app_bad", app_bad},
+	{"app_symbols", app_symbols},
 	{"registration", registration},
 	{"processes", processes},
 	{"no_dpa", no_dpa},

@@ -34,6 +34,11 @@ __dpa_rpc__ uint64_t trigger_context(uint64_t cqn, uint64_t handle)
 	return flexio_dev_db_ctx_force_trigger(ctx, (uint32_t)cqn, (uint32_t)handle);
 }
 
+__dpa_rpc__ uint64_t doorbell_value(uint64_t handle)
+{
+	return flexio_dev_read_db_value(handle);
+}
+
 __dpa_rpc__ uint64_t interrupt(uint64_t cqn)
 {
 	struct flexio_dev_thread_ctx *ctx;

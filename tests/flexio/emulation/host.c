@@ -254,6 +254,7 @@ static void arming(void)
 
 	bench_up(&b, false, false);
 	driver_open(&d, 0);
+	CHECK(call(b.p, &doorbell_value, b.bell[0].handle, 0) == 0);
 	/* Rings that find nobody who has armed are one. */
 	for (unsigned i = 0; i < 3; i++) {
 		driver_ring(&d, 0, i);
@@ -271,6 +272,10 @@ static void arming(void)
 	bell_takes(&b, 0, 2);
 	bell_arm(&b, 0);
 	bell_takes(&b, 0, 3);
+	/* What was stored last, whether that has fired or not; of another context nothing. */
+	CHECK(call(b.p, &doorbell_value, b.bell[0].handle, 0) == 8);
+	CHECK(call(b.p, &doorbell_value, b.bell[1].handle, 0) == 0);
+	CHECK(call(b.p, &doorbell_value, b.bell[1].handle + 1, 0) == 0);
 	/* Queues do not hear each other's. */
 	bell_arm(&b, 1);
 	driver_ring(&d, 0, 1);

@@ -15,7 +15,7 @@
 #include "prm/hca_cap.h"
 
 extern struct flexio_app *emulation_app;
-extern flexio_func_t peek, poke, arm_context, trigger_context, interrupt, serve;
+extern flexio_func_t peek, poke, arm_context, trigger_context, doorbell_value, interrupt, serve;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)

@@ -85,11 +85,14 @@ static int completions(void)
 	EXPECT(flexio_dev_cqe_get_csum_ok(cqe) == 0xb4b5);
 	EXPECT(flexio_dev_cqe_get_err_synd(cqe) == 0xd7);
 	EXPECT(flexio_dev_cqe_get_vendor_err_synd(cqe) == 0xd6);
-	EXPECT(flexio_dev_cqe_get_hw_err_synd(cqe) == 0xd5);
+	EXPECT(flexio_dev_cqe_get_hw_err_synd(cqe) == 0xd4);
+	EXPECT(cqe->hw_err_syndrome == 0xd4 && cqe->syndrome == 0xd7 && cqe->sop_rdrop == 0xd8);
+	EXPECT(cqe->imm_inval_pkey == cqe->immediate && cqe->qpn24[2] == 0xdb);
 	EXPECT(flexio_dev_cqe_get_type(cqe) == 3);
 #else
 	EXPECT(flexio_dev_cqe_get_csum_ok(cqe) == 0xbc);
 	EXPECT(flexio_dev_cqe_get_err_synd(cqe) == 0xd4d5d6d7);
+	EXPECT(flexio_dev_cqe_get_hw_err_synd(cqe) == 0xd4);
 #endif
 	EXPECT(flexio_dev_eqe_get_cqn(eqe) == 0xd9dadb && flexio_dev_eqe_get_owner(eqe) == 0);
 	raw[63] = 1;
@@ -173,6 +176,69 @@ static int other_segments(void)
 	spoil();
 	EXPECT(!flexio_dev_swqe_seg_transpose_set(&seg, 8, 0x85, 0x86));
 	EXPECT(bytes_are("00000008000500060000000000000000"));
+	return 0;
+}
+
+/* Several completions in an entry: three bytes of it say so. */
+static int compressed(void)
+{
+	static _Alignas(8) struct flexio_dev_cqe64 ring[3];
+	struct flexio_dev_mini_cqe64 *mini = (struct flexio_dev_mini_cqe64 *)&ring[1];
+	const uint8_t first[8] = {0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0x55};
+
+	memset(ring, 0, sizeof(ring));
+	flexio_dev_comp_cq_init(ring, 2, 0xff);
+	EXPECT(flexio_dev_comp_cqe_get_validity_byte(&ring[0]) == 0xff);
+	EXPECT(flexio_dev_comp_cqe_get_validity_byte(&ring[1]) == 0xff &&
+	       mini->validity_iteration_count == 0xff);
+	EXPECT(flexio_dev_comp_cqe_get_validity_byte(&ring[2]) == 0);
+	EXPECT(!flexio_dev_comp_cqe_is_comp_cqe_array(&ring[1]));
+	mini->num_and_type = 0x6c;
+	memcpy(&mini->mini_cqe[6], first, sizeof(first));
+	EXPECT(flexio_dev_comp_cqe_is_comp_cqe_array(&ring[1]));
+	EXPECT(flexio_dev_comp_cqe_get_num_comp_cqes(&ring[1]) == 7);
+	EXPECT(!memcmp(&(uint64_t){flexio_dev_comp_cqe_get_comp_cqe(&ring[1], 6)}, first, 8));
+	EXPECT(FLEXIO_DEV_COMP_CQE_GET_RX_HASH_RESULT(
+		       flexio_dev_comp_cqe_get_comp_cqe(&ring[1], 6)) == 0x11223344);
+	return 0;
+}
+
+static int later_segments(void)
+{
+	uint8_t mac[6] = {1, 2, 3, 4, 5, 6};
+	uint8_t gid[16] = {0xfe, 0x80, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	uint16_t sixteen[3] = {0};
+	uint32_t thirty_two[3] = {0};
+	uint64_t sixty_four[3] = {0};
+	uint64_t word = 5, expected = 4;
+
+	spoil();
+	flexio_dev_swqe_seg_av1_set(&seg, 0x11223344, 0xabcdef, 1, 0x35, 0x80, 0x1234);
+	EXPECT(bytes_are("112233440000000080abcdef35801234"));
+	spoil();
+	flexio_dev_swqe_seg_av2_set(&seg, mac, 0x20, 0x40, 1u << 30 | 3u << 20 | 0x12345);
+	EXPECT(bytes_are("00000000010203040506204040312345"));
+	spoil();
+	flexio_dev_swqe_seg_av3_set(&seg, gid);
+	EXPECT(bytes_are("fe8002030405060708090a0b0c0d0e0f"));
+	spoil();
+	EXPECT(!flexio_dev_swqe_seg_wait_on_data_set(&seg, 2, 1, 0x11223344, 0x0102030405060708,
+						     1));
+	EXPECT(bytes_are("00000012112233440102030405060709"));
+	EXPECT(!flexio_dev_swqe_seg_wait_on_data_data_set(&seg, cpu_to_be64(100), 0xffff));
+	EXPECT(bytes_are("0000000000000064000000000000ffff"));
+	flexio_dev_memcpy16(sixteen, (const uint16_t *)gid, 4);
+	EXPECT(!memcmp(sixteen, gid, 4) && !sixteen[2]);
+	flexio_dev_memcpy32(thirty_two, (const uint32_t *)gid, 8);
+	EXPECT(!memcmp(thirty_two, gid, 8) && !thirty_two[2]);
+	flexio_dev_memcpy64(sixty_four, (const uint64_t *)gid, 16);
+	EXPECT(!memcmp(sixty_four, gid, 16) && !sixty_four[2]);
+	EXPECT(!__dpa_remote_atomic_compare_exchange(&word, &expected, 9, __ATOMIC_SEQ_CST,
+						     __ATOMIC_SEQ_CST) &&
+	       word == 5 && expected == 5);
+	EXPECT(__dpa_remote_atomic_compare_exchange(&word, &expected, 9, __ATOMIC_SEQ_CST,
+						    __ATOMIC_SEQ_CST) &&
+	       word == 9);
 	return 0;
 }
 
@@ -265,8 +331,9 @@ static int fences(void)
 
 int main(void)
 {
-	int (*const parts[])(void) = {
-		byte_order, completions, control_segments, other_segments, records, locks, fences};
+	int (*const parts[])(void) = {byte_order,     completions, control_segments,
+				      other_segments, compressed,  later_segments,
+				      records,	      locks,	   fences};
 	size_t i;
 
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

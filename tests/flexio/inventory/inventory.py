@@ -10,6 +10,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[2]
 INCLUDE = SOURCE / "include"
 TABLE = HERE / "manual.tsv"
+LATER_TABLE = HERE / "later.tsv"
+GENERATIONS = ((24, 10), (25, 1), (25, 7), (25, 10), (26, 1), (26, 4))
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # mlx5dv.h, which flexio.h includes, calls htobe32(3) and its like, which <endian.h> has with _DEFAULT_SOURCE.
@@ -33,6 +35,8 @@ HOST_HEADERS = ["libflexio/flexio.h", "libflexio/flexio_ver.h"]
 # Headers that another one includes for the programs.
 PARTS = {"libflexio": "libflexio/flexio.h",
          "libflexio-dev/flexio_dev_2410.h": "libflexio-dev/flexio_dev.h",
+         "libflexio-dev/flexio_dev_2501.h": "libflexio-dev/flexio_dev.h",
+         "libflexio-dev/flexio_dev_queue_2501.h": "libflexio-dev/flexio_dev_queue_access.h",
          "libflexio-dev/flexio_dev_queue_2410.h": "libflexio-dev/flexio_dev_queue_access.h"}
 
 
@@ -121,6 +125,42 @@ def whole_table(session, side, command, headers, check):
         count += 1
     expect(count > 200, f"{count} rows of the {side}")
     compiles(session, command, text, f"{side}: {count} rows")
+
+
+def later_rows(side, generation):
+    """The rows that a program of that generation has; None: one that names none."""
+    for number, line in enumerate(LATER_TABLE.read_text().splitlines(), 1):
+        fields = line.split("\t")
+        if fields[0] != side:
+            continue
+        since = tuple(int(part) for part in fields[4].split("."))
+        expect(fields[5] in ("yes", "no"), line)
+        if generation >= since if generation else fields[5] == "yes":
+            yield number, *fields[1:4]
+
+
+def later_table(session, side, command, headers, generation):
+    """Compiles the rows for one generation."""
+    macro = {"host": "FLEXIO", "device": "FLEXIO_DEV"}[side]
+    flags = [f"-D{macro}_VER_USED={macro}_VER({generation[0]},{generation[1]},0)"] if generation else []
+    text = "".join(f"#include <{header}>\n" for header in headers)
+    found = list(later_rows(side, generation))
+    for number, kind, name, what in found:
+        text += f'#line {number} "{LATER_TABLE.name}"\n{check_c(kind, name, what)}\n'
+    compiles(session, [*command, *flags], text, f"{side}, generation {generation}: {len(found)} rows")
+    return len(found)
+
+
+def generations(session):
+    """Each generation has its names, and those of the generations before."""
+    counts = {}
+    for generation in (None, *GENERATIONS):
+        for target, flags in TARGETS.items():
+            counts[generation] = later_table(session, "device", [*device_compiler(session), *flags], [
+                "libflexio-dev/flexio_dev.h", "libflexio-dev/flexio_dev_queue_access.h",
+                "libflexio-dev/flexio_dev_debug.h"], generation)
+        later_table(session, "host", HOST_C, ["libflexio/flexio.h"], generation)
+    expect(counts[(25, 1)] > 70 and counts[(24, 10)] < counts[(25, 1)] < counts[(26, 1)], counts)
 
 
 def host_c(session):
@@ -296,6 +336,7 @@ def exported(session):
     found = {line.split()[0].split("@")[0] for line in symbols.splitlines()}
     wanted = {name for _, kind, name, _ in rows("host") if kind == "function"}
     expect(len(wanted) == 87, f"{len(wanted)} functions")
+    wanted |= {name for _, kind, name, _ in later_rows("host", GENERATIONS[-1]) if kind == "function"}
     expect(wanted <= found, f"not exported: {sorted(wanted - found)}")
     more = {name for name in found - wanted if not re.match(r"(lib)?flexio_|LIBFLEXIO|FLEXIO", name,
                                                            re.I)}
@@ -311,7 +352,8 @@ def device_library(session):
         raise Skip("libflexio_dev.a was not built")
     inline = set(re.findall(r"static inline [^;{]*?\b(\w+)\(",
                             "".join(path.read_text() for path in INCLUDE.rglob("*.h"))))
-    wanted = {name for _, kind, name, _ in rows("device") if kind == "function"} - inline
+    wanted = {name for source in (rows("device"), later_rows("device", GENERATIONS[-1]))
+              for _, kind, name, _ in source if kind == "function"} - inline
     wanted |= {f"__dpa_{name}" for name in ("fxp_rcp", "fxp_pow2", "fxp_log2", "thread_cycles",
                                             "thread_inst_ret", "thread_time", "spin_wait")}
     wanted |= {f"flexio_dev_multi_window_{name}" for name in (
@@ -362,6 +404,7 @@ def cases():
         "the device's headers A12-15 A17 A18": device,
         "the host's headers compile alone A7": host_alone,
         "the device's headers compile alone A8": device_alone,
+        "names of later generations": generations,
         "what programs write A3 A5 A6 A9-11 A19": shapes,
         "what is inline A13-16 A18 H150 I167 I179 J184-186 J190": inline_half,
         "fences are instructions P285": fences,

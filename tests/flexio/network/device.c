@@ -110,7 +110,11 @@ static void frame_send_back(struct flexio_dev_thread_ctx *ctx, struct network *n
 		data[r.bytes - 1] = EDITED;
 	request_put(&r, n->pi++);
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
-	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)n->pi, (uint32_t)n->sqn);
+	if (n->elsewhere != 2)
+		flexio_dev_qp_sq_ring_db(ctx, (uint16_t)n->pi, (uint32_t)n->sqn);
+	else if (flexio_dev_cross_device_ring_db((flexio_uar_device_id)n->device, (uint32_t)n->sqn,
+						 (uint32_t)n->pi))
+		__atomic_add_fetch(&n->errors, 1, __ATOMIC_SEQ_CST);
 	n->last_bytes = r.bytes;
 	n->last_counter = flexio_dev_cqe_get_wqe_counter(cqe);
 	n->last_user = flexio_dev_cqe_get_user_index(cqe);
@@ -125,7 +129,7 @@ __dpa_global__ void reflect(uint64_t arg)
 	struct flexio_dev_cqe64 *cqe;
 
 	flexio_dev_get_thread_ctx(&ctx);
-	if (n->elsewhere &&
+	if (n->elsewhere == 1 &&
 	    flexio_dev_outbox_config_uar_extension(ctx, (flexio_uar_device_id)n->device))
 		__atomic_add_fetch(&n->errors, 1, __ATOMIC_SEQ_CST);
 	for (;;) {
@@ -142,6 +146,9 @@ __dpa_global__ void reflect(uint64_t arg)
 		}
 		record_set(n->cq_record, (uint32_t)++n->ci & 0xffffff);
 	}
+	if (n->elsewhere == 2 &&
+	    flexio_dev_outbox_config_uar_extension(ctx, (flexio_uar_device_id)n->device))
+		__atomic_add_fetch(&n->errors, 1, __ATOMIC_SEQ_CST);
 	flexio_dev_cq_arm(ctx, (uint32_t)n->ci, (uint32_t)n->cqn);
 	flexio_dev_thread_reschedule();
 }

@@ -190,7 +190,7 @@ void reflector_make(struct bench *b)
 		.sq_ring = b->out.ring,
 		.sq_data = b->out.data,
 		.key = flexio_mkey_get_id(b->out.key),
-		.elsewhere = b->other != NULL,
+		.elsewhere = b->other ? 1 + b->across : 0,
 		.device = b->device,
 	};
 	OK(flexio_copy_from_host(b->p, &n, sizeof(n), &b->n));

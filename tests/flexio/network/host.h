@@ -76,6 +76,7 @@ struct bench {
 	struct rule rule;
 	uint64_t n; /* address of the struct network */
 	struct flexio_wq_attr rq_attr, sq_attr;
+	bool across; /* device code rings sends by the number of 'other', not by an outbox */
 	struct ibv_context *other; /* of the queues, if it is not the process's, */
 	uint32_t device;	   /* with its number for bells */
 };

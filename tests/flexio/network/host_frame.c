@@ -528,13 +528,14 @@ static void error_state(void)
 }
 
 /* All queues are of another device than the process, and so are the bells. */
-static void other_device(void)
+static void on_other_device(bool across)
 {
 	struct flexio_uar *uar;
 	struct bench b;
 
 	bench_up_on(&b, IBV_LINK_LAYER_INFINIBAND);
 	b.other = ethernet_open();
+	b.across = across;
 	b.pd = ibv_alloc_pd(b.other);
 	CHECK(b.pd);
 	OK(flexio_uar_extend(flexio_process_get_uar(b.p), b.other, &uar));
@@ -550,6 +551,12 @@ static void other_device(void)
 	OK(flexio_uar_destroy(uar));
 	CHECK(!ibv_dealloc_pd(b.pd) && !ibv_close_device(b.other));
 	bench_down(&b);
+}
+
+static void other_device(void)
+{
+	on_other_device(false);
+	on_other_device(true);
 }
 
 const struct host_case frame_cases[] = {

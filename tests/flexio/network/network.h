@@ -13,8 +13,9 @@ struct network {
 	uint64_t cqn, cq_ring, cq_record; /* of receives */
 	uint64_t rq_ring, rq_record;
 	uint64_t sqn, sq_ring, sq_data, key;
-	uint64_t edits;		    /* of frames of so many bytes, the last one */
-	uint64_t elsewhere, device; /* 1: the queues are of that device */
+	uint64_t edits; /* of frames of so many bytes, the last one */
+	/* 1: the queues are of that device; 2: sends are rung across, by the device's number. */
+	uint64_t elsewhere, device;
 	/* by the handler */
 	uint64_t ci, pi, frames, errors;
 	uint64_t last_bytes, last_counter, last_user, last_sound;

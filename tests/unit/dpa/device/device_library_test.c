@@ -9,6 +9,7 @@
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_2410.h>
 #include <libflexio-dev/flexio_dev_err.h>
+#include <libflexio-dev/flexio_dev_perf.h>
 #include <libflexio-dev/flexio_dev_queue_access.h>
 #include <libflexio-dev/flexio_dev_tracer.h>
 
@@ -60,6 +61,7 @@ static void contexts(void)
 	device_ctx->thread_errno = 6;
 	flexio_dev_rst_errno(ctx);
 	CHECK(device_ctx->thread_errno == 0);
+	CHECK(!strcmp(flexio_dev_get_current_thread_name(), "a name"));
 }
 
 static void ends(void)
@@ -80,6 +82,10 @@ static void ends(void)
 	expect_called("error", 200, 0, 0, 0);
 	flexio_dev_yield(device_ctx);
 	expect_called("yield", 0, 0, 0, 0);
+	flexio_dev_yield_and_retrigger();
+	expect_called("yield", 1, 0, 0, 0);
+	flexio_dev_event_handler_activate(0x12345678);
+	expect_called("activate", 0x12345678, 0, 0, 0);
 	for (uint32_t round = 0; !device_called; round++)
 		__dpa_spin_wait(round);
 	expect_called("relax", 0, 0, 0, 0);
@@ -88,8 +94,12 @@ static void ends(void)
 /* Flex IO statements: N248 N252 N266 */
 static void messages(void)
 {
+	struct flexio_dev_perf_data counted = {123, 456, 1};
 	char text[] = "puts is 100% verbatim: %s\n";
 	char big[3000];
+
+	flexio_dev_perf_print(&counted, "WORD");
+	expect_message(0, FLEXIO_MSG_DEV_INFO, "WORD: instructions/cycles: 456/123\n");
 
 	CHECK(flexio_dev_print("Calculate: %lu + %lu = %lu\n", 2ul, 3ul, 5ul) == 21);
 	expect_message(0, FLEXIO_MSG_DEV_INFO, "Calculate: 2 + 3 = 5\n");
@@ -190,6 +200,19 @@ static void doorbells(void)
 	expect_called("emu_trigger", 0x123456, 3, 0, 0);
 	CHECK(!flexio_dev_cc_ring_db(device_ctx, 0xffff, 0xffffffff, 3, CC_DB_NEXT_ACT_FW));
 	expect_called("cc_ring", 0xffff, 0xffffffff, 1, CC_DB_NEXT_ACT_FW);
+	flexio_dev_cc_ring_db_low64bit(OUTBOX_V_CC_DB(0x12345678, 1, 2, 0xabcd));
+	expect_called("cc_ring", 0xabcd, 0x12345678, 1, 2);
+	flexio_dev_cc_ring_db_high64bit(0x123456789abcdef0);
+	expect_called("cc_ring_high", 0x123456789abcdef0, 0, 0, 0);
+	CHECK(flexio_dev_read_db_value(0x1fffffffe) == 0x600d);
+	expect_called("emu_value", 0x3fffffe, 0, 0, 0);
+	device_status = DPA_SUCCESS;
+	CHECK(flexio_dev_cross_device_ring_db(7, 0x1abcdef, 0x12345) == FLEXIO_DEV_STATUS_SUCCESS);
+	expect_called("sq_ring_at", 7, 0x2345, 0xabcdef, 0);
+	device_status = DPA_FAILED;
+	CHECK(flexio_dev_cross_device_ring_db(7, 1, 2) == FLEXIO_DEV_STATUS_FAILED);
+	expect_called("sq_ring_at", 7, 2, 1, 0);
+	device_status = DPA_SUCCESS;
 	/* no context is that of the calling thread */
 	CHECK(!flexio_dev_cq_arm(NULL, 1, 2));
 	expect_called("cq_arm", 1, 2, 0, 0);
