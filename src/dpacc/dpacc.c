@@ -13,6 +13,7 @@
 #include "dpacc/interface.h"
 #include "dpacc/look.h"
 #include "dpacc/options.h"
+#include "dpacc/passes.h"
 #include "dpacc/steps.h"
 #include "dpacc/stubs.h"
 #include "dpacc/words.h"
@@ -229,17 +230,18 @@ static void stage_compile(struct stages *stages, const char *source, const char 
 			  const char *object)
 {
 	const struct options *options = stages->options;
-	struct words command = {0};
+	struct words dependencies = {0};
 
-	look_begin(&command, &options->look, &stages->home);
-	look_user(&command, &options->device);
-	stage_dependencies(options, &command, stem);
-	look_end(&command, &options->look);
-	words_split(&command, "-x c -c");
-	words_add(&command, source);
-	words_add(&command, "-o");
-	words_add(&command, object);
-	steps_run(&stages->steps, &command);
+	stage_dependencies(options, &dependencies, stem);
+	passes_run(&(struct passes){.look = &options->look,
+				    .home = &stages->home,
+				    .options = &options->device,
+				    .dependencies = &dependencies,
+				    .source = source,
+				    .module = steps_path(&stages->steps, "%s.device.ll", stem),
+				    .object = object,
+				    .kind = "-c"},
+		   &stages->steps);
 }
 
 /* Makes the stubs of the device, which touch only the buffer of arguments, the runtime's. */

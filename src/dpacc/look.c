@@ -190,12 +190,12 @@ char *look_compiler_answer(const char *option)
 	return text_of("%s", line);
 }
 
-/* The loader finds these functions by name, whatever -fvisibility says.  A static one is refused
- * with its line, so the optimiser must not take it away before that. */
+/* What is annotated and is no function (a type, a variable) stays as it is, as with NVIDIA's
+ * compiler.  So the annotation is one that everything can have, and rewrite_module() puts functions
+ * into the section.  A static one is refused with its line, so it must not go away before that. */
 static void look_annotation(struct words *command, const char *name, const char *section)
 {
-	words_addf(command, "-D%s=__attribute__((section(\"%s\"),visibility(\"default\"),used))",
-		   name, section);
+	words_addf(command, "-D%s=__attribute__((annotate(\"%s\"),used))", name, section);
 }
 
 static void look_macros(struct words *command, const struct look *look)
@@ -211,10 +211,15 @@ static void look_macros(struct words *command, const struct look *look)
 	look_annotation(command, "__dpa_global__", SECTION_GLOBAL);
 }
 
-void look_begin(struct words *command, const struct look *look, const struct home *home)
+void look_compiler_begin(struct words *command)
 {
 	words_add(command, look_compiler());
 	words_add(command, "-Qunused-arguments");
+}
+
+void look_begin(struct words *command, const struct look *look, const struct home *home)
+{
+	look_compiler_begin(command);
 	words_add(command, "-nostdlibinc");
 	words_add(command, "-ffreestanding");
 	words_add(command, "-funsigned-char");
@@ -235,8 +240,7 @@ static bool look_drops(const char *option)
 	return false;
 }
 
-/* Their value is the next word, whatever that looks like. */
-static bool look_has_value(const char *option)
+bool look_has_value(const char *option)
 {
 	static const char *const names[] = {
 		"-mllvm",   "-Xclang",	  "-Xpreprocessor",
@@ -252,18 +256,36 @@ static bool look_has_value(const char *option)
 	return false;
 }
 
-void look_user(struct words *command, const struct words *options)
+static void look_options(struct words *command, const struct words *options,
+			 bool (*drops)(const char *option))
 {
 	for (size_t i = 0; i < options->count; i++) {
 		const char *option = options->words[i];
+		bool has_value = look_has_value(option) && i + 1 < options->count;
 
-		if (look_has_value(option) && i + 1 < options->count) {
+		if (!drops(option)) {
 			words_add(command, option);
-			words_add(command, options->words[++i]);
-		} else if (!look_drops(option)) {
-			words_add(command, option);
+			if (has_value)
+				words_add(command, options->words[i + 1]);
 		}
+		i += has_value;
 	}
+}
+
+void look_user(struct words *command, const struct words *options)
+{
+	look_options(command, options, look_drops);
+}
+
+/* -M... say where dependencies go; -m... are others. */
+static bool look_drops_code(const char *option)
+{
+	return text_begins(option, "-M") || look_drops(option);
+}
+
+void look_user_code(struct words *command, const struct words *options)
+{
+	look_options(command, options, look_drops_code);
 }
 
 void look_end(struct words *command, const struct look *look)
@@ -279,6 +301,8 @@ void look_end(struct words *command, const struct look *look)
 #elif defined(__aarch64__)
 	words_split(command, "-mno-outline-atomics");
 #endif
+	/* An annotation in front of a type says nothing; see look_annotation(). */
+	words_add(command, "-Wno-ignored-attributes");
 	if (!look->checked)
 		return;
 	words_add(command, "-fsanitize=kernel-address");

@@ -39,10 +39,16 @@ struct look {
 	bool checked;	    /* whether each load and store is checked */
 };
 
+/* Appends the compiler. */
+void look_compiler_begin(struct words *command);
 /* Appends the compiler and its options that come before a user's own. */
 void look_begin(struct words *command, const struct look *look, const struct home *home);
 /* Appends a user's options, except those that only the real device's compiler understands. */
 void look_user(struct words *command, const struct words *options);
+/* The same for a compiler that reads no source any more: without files of dependencies. */
+void look_user_code(struct words *command, const struct words *options);
+/* Whether the option's value is the next word, whatever that looks like. */
+bool look_has_value(const char *option);
 /* Appends the options that hold whatever the user's options are. */
 void look_end(struct words *command, const struct look *look);
 /* Returns the name of a target of -mcpu as above, or NULL; of a list the first counts. */

@@ -31,7 +31,6 @@ KINDS = {
     "large_frame": ("large", "stack overflow at address", "stack overflow at address"),
     "jump_null": ("jump", SEGFAULT, SEGFAULT),
     "jump_heap": ("jump", SEGFAULT, SEGFAULT),
-    "divide": ("divide", "Floating point exception at address", "Floating point exception at address"),
     "trap": ("trap", "Illegal instruction at address", "Illegal instruction at address"),
     "breakpoint": ("breakpoint", "Trace/breakpoint trap at address", "Trace/breakpoint trap at address"),
     "user_error": ("report", "code 0xc8", "code 0xc8"),
