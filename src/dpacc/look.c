@@ -133,11 +133,22 @@ static const char *const host_macros[] = {
 	"unix",
 };
 
+/* rv64imac with Zba, Zbb and Zbs, as clang for RISC-V defines them.  Extensions for floating-point
+ * numbers and vectors are not there. */
 static const char *const device_macros[] = {
 	"__DPA__=1",
 	"__riscv=1",
 	"__riscv_xlen=64",
-	"__riscv_flen=0",
+	"__riscv_arch_test=1",
+	"__riscv_i=2001000",
+	"__riscv_m=2000000",
+	"__riscv_a=2001000",
+	"__riscv_c=2000000",
+	"__riscv_zicsr=2000000",
+	"__riscv_zifencei=2000000",
+	"__riscv_zba=1000000",
+	"__riscv_zbb=1000000",
+	"__riscv_zbs=1000000",
 	"__riscv_atomic=1",
 	"__riscv_mul=1",
 	"__riscv_div=1",

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "dpacc/ir.h"
+#include "dpacc/riscv.h"
 #include "dpacc/words.h"
 
 struct module {
@@ -68,6 +69,34 @@ static long module_version(const struct module *module)
 			return strtol(at + strlen(known), NULL, 10);
 	}
 	return 0;
+}
+
+/* ---- places in the source ---- */
+
+/* Returns the node that a field of a node names ("scope: !5"), or NULL. */
+static const char *node_field(const struct module *module, const char *node, const char *field)
+{
+	const char *at = node ? strstr(node, field) : NULL;
+
+	if (!at)
+		return NULL;
+	at += strlen(field);
+	return module_find(module, ir_piece(at, at + 1 + strspn(at + 1, "0123456789")));
+}
+
+/* Complains about the place of the instruction. */
+static void module_complain(const struct module *module, const char *what)
+{
+	const char *place = node_field(module, module->ir.debug, "!dbg ");
+	const char *line = place ? strstr(place, "line: ") : NULL;
+	const char *file = node_field(module, node_field(module, place, "scope: "), "file: ");
+	const char *name = file ? strstr(file, "filename: ") : NULL;
+
+	if (name)
+		name = ir_piece(name + strlen("filename: \""),
+				strchr(name + strlen("filename: \""), '"'));
+	report_at(name ? name : "device code",
+		  line ? (int)strtol(line + strlen("line: "), NULL, 10) : 0, "assembly: %s", what);
 }
 
 /* ---- annotations ---- */
@@ -242,6 +271,255 @@ static bool rewrite_unknown(struct module *module, const char *line)
 	return true;
 }
 
+/* ---- assembly ---- */
+
+/* An instruction: RESULT = call TYPE asm sideeffect "TEXT", "CONSTRAINTS"(ARGUMENTS) ... */
+struct assembly {
+	char *result; /* NULL: none */
+	char *type;
+	char *text;
+	char *constraints;
+	const char *arguments;
+	bool jumps; /* asm goto */
+};
+
+/* Undoes escapes of a quoted string: \0A, and $$ and other marks of LLVM's. */
+static char *assembly_text(const char *from, const char *to)
+{
+	char *text = ir_piece(from, to), *out = text;
+
+	for (const char *at = text; *at;) {
+		if (at[0] == '\\' && isxdigit((unsigned char)at[1]) &&
+		    isxdigit((unsigned char)at[2])) {
+			*out++ = (char)strtol((char[]){at[1], at[2], 0}, NULL, 16);
+			at += 3;
+		} else if (at[0] == '$' && at[1] == '$') {
+			*out++ = '$';
+			at += 2;
+		} else {
+			*out++ = *at++;
+		}
+	}
+	*out = 0;
+	return text;
+}
+
+static bool assembly_read(struct assembly *assembly, const char *line)
+{
+	const char *at = instruction_of(line, &assembly->result), *end;
+
+	if (text_begins(at, "tail "))
+		at += strlen("tail ");
+	assembly->jumps = text_begins(at, "callbr ");
+	if (!assembly->jumps && !text_begins(at, "call "))
+		return false;
+	at = strchr(at, ' ') + 1;
+	end = ir_past_type(at);
+	assembly->type = ir_piece(at, end);
+	at = strchr(end, '"');
+	if (!text_begins(end, " asm ") || !at)
+		return false;
+	end = ir_past_brackets(at);
+	assembly->text = assembly_text(at + 1, end - 1);
+	at = end + strlen(", ");
+	end = ir_past_brackets(at);
+	assembly->constraints = ir_piece(at + 1, end - 1);
+	assembly->arguments = end;
+	return true;
+}
+
+/* Splits a list that has types or values with commas of their own. */
+static void pieces_split(struct words *list, const char *at)
+{
+	while (*at && !strchr(")}]", *at)) {
+		const char *end = ir_past_operand(at);
+
+		words_add(list, ir_piece(at, end));
+		at = end + strspn(end, ", ");
+	}
+}
+
+/* Returns the types of the results. */
+static struct words assembly_types(const struct assembly *assembly)
+{
+	struct words types = {0};
+
+	if (assembly->type[0] == '{')
+		pieces_split(&types, assembly->type + strlen("{ "));
+	else if (strcmp(assembly->type, "void") != 0)
+		words_add(&types, assembly->type);
+	for (size_t i = 0; i < types.count; i++)
+		if (text_ends(types.words[i], " "))
+			types.words[i][strlen(types.words[i]) - 1] = 0;
+	return types;
+}
+
+static bool type_is_pointer(const char *type)
+{
+	return text_ends(type, "*") || !strcmp(type, "ptr");
+}
+
+/* Returns the bits of a type that a register holds, or 0. */
+static int type_bits(const char *type)
+{
+	char *end;
+	long bits;
+
+	if (type_is_pointer(type))
+		return 64;
+	if (!strcmp(type, "double"))
+		return 64;
+	if (!strcmp(type, "float"))
+		return 32;
+	bits = type[0] == 'i' ? strtol(type + 1, &end, 10) : 0;
+	return bits > 0 && bits <= 64 && !*end ? (int)bits : 0;
+}
+
+static bool type_is_float(const char *type)
+{
+	return !strcmp(type, "double") || !strcmp(type, "float");
+}
+
+/* Returns an argument as what a register holds: 32 bits are extended by their sign. */
+static char *value_widened(struct ir *ir, const char *type, const char *value)
+{
+	int bits = type_bits(type);
+
+	if (type_is_pointer(type))
+		return ir_value(ir, "ptrtoint %s %s to i64", type, value);
+	if (type_is_float(type))
+		value = ir_value(ir, "bitcast %s %s to i%d", type, value, bits);
+	else if (!value[strspn(value, "-0123456789")])
+		return text_of("%s", value);
+	if (bits == 64)
+		return text_of("%s", value);
+	return ir_value(ir, "%s i%d %s to i64", bits == 32 ? "sext" : "zext", bits, value);
+}
+
+/* Returns a register's value as what the program wants. */
+static char *value_narrowed(struct ir *ir, const char *type, const char *value)
+{
+	int bits = type_bits(type);
+
+	if (type_is_pointer(type))
+		return ir_value(ir, "inttoptr i64 %s to %s", value, type);
+	if (bits < 64)
+		value = ir_value(ir, "trunc i64 %s to i%d", value, bits);
+	if (type_is_float(type))
+		value = ir_value(ir, "bitcast i%d %s to %s", bits, value, type);
+	return text_of("%s", value);
+}
+
+/* Reads an argument, "TYPE VALUE", perhaps with an attribute between. */
+static bool argument_read(struct ir *ir, struct riscv_operand *operand, const char *argument)
+{
+	const char *at = ir_past_type(argument);
+
+	operand->type = ir_piece(argument, at);
+	at += strspn(at, " ");
+	if (text_begins(at, "elementtype("))
+		at = ir_past_brackets(at + strlen("elementtype"));
+	at += strspn(at, " ");
+	if (!type_bits(operand->type))
+		return false;
+	operand->value = value_widened(ir, operand->type, at);
+	return true;
+}
+
+/* Fills in the operands, one for each constraint; false: complain says why. */
+static bool operands_read(const struct module *module, struct ir *ir, struct riscv_block *block,
+			  const struct assembly *assembly)
+{
+	struct words constraints = {0}, types = assembly_types(assembly), arguments = {0};
+	size_t result = 0, argument = 0;
+
+	words_split(&constraints, assembly->constraints);
+	pieces_split(&arguments, assembly->arguments + 1);
+	block->operands = calloc(constraints.count + 1, sizeof(*block->operands));
+	if (!block->operands)
+		give_up("out of memory");
+	for (size_t i = 0; i < constraints.count && constraints.words[i][0] != '~'; i++) {
+		struct riscv_operand *operand = &block->operands[block->count++];
+		const char *constraint = constraints.words[i];
+		bool there = true;
+
+		operand->is_output = *constraint == '=';
+		constraint += operand->is_output;
+		constraint += *constraint == '&';
+		operand->is_memory = *constraint == '*';
+		constraint += strspn(constraint, "*&");
+		if (*constraint == 'A' || *constraint == 'f') {
+			module_complain(module, "operands of the kinds A and f are not translated");
+			return false;
+		}
+		if (operand->is_output && !operand->is_memory) {
+			there = result < types.count && type_bits(types.words[result]);
+			operand->type = there ? types.words[result++] : "";
+		} else {
+			there = argument < arguments.count &&
+				argument_read(ir, operand, arguments.words[argument++]);
+		}
+		if (!there) {
+			module_complain(module, "an operand does not fit into a register");
+			return false;
+		}
+		/* The register of a result has this value before. */
+		if (isdigit((unsigned char)*constraint))
+			block->operands[strtoul(constraint, NULL, 10)].value = operand->value;
+	}
+	return true;
+}
+
+/* Gives the instruction's name to its results. */
+static void results_write(struct ir *ir, const struct riscv_block *block,
+			  const struct assembly *assembly)
+{
+	const char *whole = "undef";
+	size_t count = assembly_types(assembly).count, number = 0;
+
+	for (size_t i = 0; i < block->count; i++) {
+		const struct riscv_operand *operand = &block->operands[i];
+		const char *value;
+
+		if (!operand->is_output || operand->is_memory)
+			continue;
+		value = value_narrowed(ir, operand->type, operand->value ? operand->value : "0");
+		number++;
+		if (count == 1)
+			ir_write(ir, "%s = select i1 true, %s %s, %s %s", assembly->result,
+				 operand->type, value, operand->type, value);
+		else if (number == count)
+			ir_write(ir, "%s = insertvalue %s %s, %s %s, %zu", assembly->result,
+				 assembly->type, whole, operand->type, value, number - 1);
+		else
+			whole = ir_value(ir, "insertvalue %s %s, %s %s, %zu", assembly->type, whole,
+					 operand->type, value, number - 1);
+	}
+}
+
+static bool rewrite_assembly(struct module *module, const char *line)
+{
+	struct assembly assembly;
+	struct riscv_block block = {.ir = &module->ir};
+
+	if (!assembly_read(&assembly, line) || !riscv_has_code(assembly.text))
+		return false;
+	module->ir.debug = debug_of(line);
+	if (assembly.jumps) {
+		module_complain(module, "asm goto is not translated");
+		return true;
+	}
+	if (operands_read(module, &module->ir, &block, &assembly)) {
+		riscv_translate(&block, assembly.text);
+		if (block.refused)
+			module_complain(module, block.refused);
+		else
+			results_write(&module->ir, &block, &assembly);
+	}
+	free(block.operands);
+	return true;
+}
+
 /* ---- all of it ---- */
 
 static bool module_has(const struct module *module, const char *prototype)
@@ -276,7 +554,7 @@ void rewrite_module(const char *path)
 		const char *line = module.lines.words[i];
 
 		if (!rewrite_definition(&module, line) && !rewrite_division(&module, line) &&
-		    !rewrite_unknown(&module, line))
+		    !rewrite_assembly(&module, line) && !rewrite_unknown(&module, line))
 			fprintf(file, "%s\n", line);
 	}
 	for (size_t i = 0; i < module.ir.declared.count; i++)

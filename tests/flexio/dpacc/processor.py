@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the DPA's processor makes of device code: divisions that have no result elsewhere, macros."""
+"""What the DPA's processor makes of device code: divisions that have no result elsewhere, inline assembly, macros."""
 import itertools
 import re
 
@@ -132,6 +132,195 @@ def divisions(place):
         expect(len(got) == len(wanted), got)
 
 
+# ---- assembly ----
+
+def rotated(value, by, bits):
+    value &= 2 ** bits - 1
+    by %= bits
+    return (value << by | value >> (bits - by)) & (2 ** bits - 1)
+
+
+def word(value):
+    return signed(value, 32)
+
+
+def low(value):
+    return value & (2 ** 32 - 1)
+
+
+def zeros(bits, value, trailing):
+    text = f"{value & (2 ** bits - 1):0{bits}b}"
+    return len(text) - len(text.rstrip("0") if trailing else text.lstrip("0"))
+
+
+def division(a, b, remainder, bits, is_signed):
+    cut = (lambda v: signed(v, bits)) if is_signed else (lambda v: v & (2 ** bits - 1))
+    return signed(divided(cut(a), cut(b), remainder), bits)
+
+
+BINARY = {
+    "add": lambda a, b: a + b, "addw": lambda a, b: word(a + b), "sub": lambda a, b: a - b,
+    "subw": lambda a, b: word(a - b), "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
+    "sll": lambda a, b: a << b % 64, "sllw": lambda a, b: word(a << b % 32), "srl": lambda a, b: a >> b % 64,
+    "srlw": lambda a, b: word(low(a) >> b % 32), "sra": lambda a, b: signed(a) >> b % 64,
+    "sraw": lambda a, b: word(a) >> b % 32, "slt": lambda a, b: signed(a) < signed(b), "sltu": lambda a, b: a < b,
+    "mul": lambda a, b: a * b, "mulw": lambda a, b: word(a * b), "mulh": lambda a, b: signed(a) * signed(b) >> 64,
+    "mulhu": lambda a, b: a * b >> 64, "mulhsu": lambda a, b: signed(a) * b >> 64,
+    "div": lambda a, b: division(a, b, False, 64, True), "divu": lambda a, b: division(a, b, False, 64, False),
+    "divw": lambda a, b: division(a, b, False, 32, True), "divuw": lambda a, b: division(a, b, False, 32, False),
+    "rem": lambda a, b: division(a, b, True, 64, True), "remu": lambda a, b: division(a, b, True, 64, False),
+    "remw": lambda a, b: division(a, b, True, 32, True), "remuw": lambda a, b: division(a, b, True, 32, False),
+    "add.uw": lambda a, b: low(a) + b, "sh1add": lambda a, b: (a << 1) + b, "sh2add": lambda a, b: (a << 2) + b,
+    "sh3add": lambda a, b: (a << 3) + b, "sh1add.uw": lambda a, b: (low(a) << 1) + b,
+    "sh2add.uw": lambda a, b: (low(a) << 2) + b, "sh3add.uw": lambda a, b: (low(a) << 3) + b,
+    "andn": lambda a, b: a & ~b, "orn": lambda a, b: a | ~b, "xnor": lambda a, b: ~(a ^ b),
+    "max": lambda a, b: max(signed(a), signed(b)), "maxu": max, "minu": min,
+    "min": lambda a, b: min(signed(a), signed(b)), "rol": lambda a, b: rotated(a, b, 64),
+    "rolw": lambda a, b: word(rotated(a, b, 32)), "ror": lambda a, b: rotated(a, -b, 64),
+    "rorw": lambda a, b: word(rotated(a, -b, 32)), "bclr": lambda a, b: a & ~(1 << b % 64),
+    "bext": lambda a, b: a >> b % 64 & 1, "binv": lambda a, b: a ^ 1 << b % 64, "bset": lambda a, b: a | 1 << b % 64,
+}
+IMMEDIATE = {"addi": "add", "addiw": "addw", "andi": "and", "ori": "or", "xori": "xor", "slli": "sll",
+             "slliw": "sllw", "srli": "srl", "srliw": "srlw", "srai": "sra", "sraiw": "sraw", "slti": "slt",
+             "sltiu": "sltu", "rori": "ror", "roriw": "rorw", "bclri": "bclr", "bexti": "bext", "binvi": "binv",
+             "bseti": "bset"}
+UNARY = {
+    "mv": lambda a: a, "not": lambda a: ~a, "neg": lambda a: -a, "negw": lambda a: word(-a),
+    "sext.b": lambda a: signed(a, 8), "sext.h": lambda a: signed(a, 16), "sext.w": word, "zext.b": lambda a: a & 255,
+    "zext.h": lambda a: a & 65535, "zext.w": low, "seqz": lambda a: not a, "snez": lambda a: a != 0,
+    "sltz": lambda a: signed(a) < 0, "sgtz": lambda a: signed(a) > 0, "clz": lambda a: zeros(64, a, False),
+    "clzw": lambda a: zeros(32, a, False), "ctz": lambda a: zeros(64, a, True), "ctzw": lambda a: zeros(32, a, True),
+    "cpop": lambda a: bin(a).count("1"), "cpopw": lambda a: bin(low(a)).count("1"),
+    "rev8": lambda a: int.from_bytes(a.to_bytes(8, "little"), "big"),
+    "orc.b": lambda a: int.from_bytes(bytes(255 if byte else 0 for byte in a.to_bytes(8, "little")), "little"),
+}
+# C with assembly in it, and what it returns.
+WHOLE = [
+    # a counter that grows, fences in all their forms, and other instructions without a result
+    ("""__asm__ volatile("fence\\n\\tfence rw, rw; fence iorw,iorw\\nfence r,rw # a comment\\nfence w, w; fence.i; "
+        "fence.tso; nop; pause\\n.word 0x0100000f; .insn i 0x0F, 0, x0, x0, 0x010; .option push; .option pop" ::: "memory");
+        r = a;""", lambda a, b: a),
+    *((f"""uint64_t s, t; __asm__ volatile("{i} %0" : "=r"(s)); do __asm__ volatile("{i} %0" : "=r"(t)); while (t == s);
+        r = t > s;""", lambda a, b: 1)
+      for i in ("rdcycle", "rdtime", "rdinstret")),
+    *((f"""uint64_t s, t; __asm__ volatile("csrr %0, {n}" : "=r"(s)); __asm__ volatile("csrrs %0, {n}, zero" : "=r"(t));
+        r = s != 0 && t >= s;""", lambda a, b: 1) for n in ("cycle", "time", "instret", "0xc00", "0xC01", "0xc02")),
+    # registers of its own, constants, memory of all sizes, a result that is read before it is written
+    ("""__asm__("li t0, 0x10\\n add t1, t0, %1\\n addi %0, t1, %2" : "=r"(r) : "r"(a), "i"(-3));""",
+     lambda a, b: a + 13),
+    ("""__asm__("lui t0, 0x80000\\n mv %0, t0" : "=r"(r));""", lambda a, b: -2 ** 31),
+    ("""__asm__("add %0, %0, %1" : "+r"(r) : "r"(a));""", lambda a, b: a),
+    ("""uint64_t m[2] = {a, b}; __asm__ volatile("ld %0, 8(%1)\\n sd %0, (%1)\\n sb zero, 0(%1)" : "=&r"(r) : "r"(m) : "memory");
+        r = m[0];""", lambda a, b: b & ~255),
+    ("""uint64_t m = a; __asm__ volatile("lhu %0, %1\\n sw %z2, %1" : "=&r"(r), "+m"(m) : "r"(b)); r ^= m;""",
+     lambda a, b: (a & 65535) ^ (a >> 32 << 32 | low(b))),
+    ("""int8_t m = (int8_t)a; __asm__ volatile("lb %0, 0(%1)" : "=r"(r) : "r"(&m));""", lambda a, b: signed(a, 8)),
+    ("""uint32_t old; uint32_t m = (uint32_t)a; __asm__ volatile("amoadd.w.aqrl %0, %2, (%1)" : "=r"(old) : "r"(&m), "r"(b) : "memory");
+        r = old + (uint64_t)m;""", lambda a, b: low(a) + low(a + b)),
+    ("""uint64_t m = a; __asm__ volatile("amoswap.d %0, %1, 0(%2)" : "=r"(r) : "r"(b), "r"(&m) : "memory"); r -= m;""",
+     lambda a, b: a - b),
+    # several results, and smaller ones
+    ("""uint64_t x; uint32_t y; int8_t z; __asm__("add %0, %3, %4\\n sub %1, %3, %4\\n mv %2, %3" : "=r"(x), "=r"(y), "=r"(z) : "r"(a), "r"(b));
+        r = x + y + z;""", lambda a, b: (a + b & ONES) + low(a - b) + signed(a, 8)),
+    ("""int32_t x = (int32_t)a; __asm__("srl %0, %1, 4" : "=r"(r) : "r"(x));""", lambda a, b: (word(a) & ONES) >> 4),
+    ("""double x = 1.0; uint64_t *p = &r; __asm__("mv %0, %1" : "=r"(r) : "r"(x)); __asm__("mv %0, %1" : "=r"(p) : "r"(p)); r += *p;""",
+     lambda a, b: 0x3ff0000000000000 * 2),
+    # nothing but text
+    ("""__asm__ volatile("" ::: "memory"); __asm__ volatile("# only a comment" : "+r"(a)); r = a;""", lambda a, b: a),
+]
+NUMBERS = (0, 1, 0x80, 63, 0x7fffffff, 0x80000000, 0xfedcba9876543210, 2 ** 63, ONES)
+
+
+def assembly_code():
+    cases = [f'__asm__("{name} %0, %1, %2" : "=r"(r) : "r"(a), "r"(b));' for name in BINARY]
+    cases += [f'__asm__("{name} %0, %1, %2" : "=r"(r) : "r"(a), "i"(5));' for name in IMMEDIATE]
+    cases += [f'__asm__("{name} %0, %1" : "=r"(r) : "r"(a));' for name in UNARY]
+    cases += [text for text, _ in WHOLE]
+    return """
+#include <stdint.h>
+__dpa_rpc__ uint64_t pick(uint64_t which, uint64_t a, uint64_t b)
+{
+	uint64_t r = 0;
+
+	switch (which) {
+""" + "\n".join(f"case {i}: {{ {text} }} break;" for i, text in enumerate(cases)) + "\n\t}\n\treturn r;\n}\n"
+
+
+def assembly_calls():
+    which = itertools.count()
+    for model in BINARY.values():
+        number = next(which)
+        for a, b in itertools.product(NUMBERS, NUMBERS):
+            yield (number, a, b), model(a, b)
+    for name in IMMEDIATE.values():
+        number = next(which)
+        for a in NUMBERS:
+            yield (number, a, 0), BINARY[name](a, 5)
+    for model in UNARY.values():
+        number = next(which)
+        for a in NUMBERS:
+            yield (number, a, 0), model(a)
+    for _, model in WHOLE:
+        number = next(which)
+        for a, b in ((0x1234567890abcdef, 0xf1e2d3c4b5a69788), (5, 3)):
+            yield (number, a, b), model(a, b)
+
+
+def assembly(place):
+    """Instructions of RISC-V give what they give there, with and without optimization."""
+    wanted = list(assembly_calls())
+    code = assembly_code()
+    cases = re.findall(r"^case \d+: (.*)", code, re.M)
+    for mode in MODES:
+        got = calls_on_device(place, code, [call for call, _ in wanted], mode)
+        for (call, answer), value in zip(wanted, got):
+            expect(answer & ONES == value, f"{cases[call[0]]} with {call[1]:#x}, {call[2]:#x} is {value:#x} and "
+                                           f"not {answer & ONES:#x} with {mode}")
+        expect(len(got) == len(wanted), got)
+
+
+def assembly_checked(place):
+    """A load of assembly is checked as any other."""
+    place.write("load.c", '__dpa_rpc__ unsigned long load(unsigned long a)\n{\n\tunsigned long r;\n\n'
+                '\t__asm__ volatile("ld %0, (%1)" : "=r"(r) : "r"(a));\n\treturn r;\n}\n')
+    place.good(place.build / "dpa-clang", "-c", "load.c")
+    expect("__asan_load" in place.good("nm", "load.o").out, "no check")
+    place.good(place.build / "dpa-clang", "--unchecked", "-c", "load.c")
+    expect("__asan" not in place.good("nm", "load.o").out, "a check")
+
+
+REFUSED = [
+    ('"ecall"', "ecall"),
+    ('"rdcycel %0" : "=r"(r)', "rdcycel $0"),
+    ('"nop\\n\\tcsrw mtvec, %0" :: "r"(r)', "csrw mtvec, $0"),
+    ('"csrr %0, mhartid" : "=r"(r)', "csrr $0, mhartid"),
+    ('"1: bnez %0, 1b" :: "r"(r)', "1: bnez"),
+    ('"lr.d %0, (%1)" : "=r"(r) : "r"(p)', "lr.d $0, ($1)"),
+    ('"mv %0, sp" : "=r"(r)', "register sp"),
+    ('"add %0, %0" : "+r"(r)', "wrong number of operands"),
+    ('"ld %0, %1" : "=r"(r) : "r"(p)', "'$1' is no address"),
+    ('"fence x, rw"', "fence x, rw"),
+    ('"vadd.vv v1, v2, v3"', "vadd.vv"),
+    ('"movq %0, %%rax" :: "r"(r)', "movq"),
+]
+
+
+def assembly_refused(place):
+    """What is not translated is named with its line, all of it in one run, and nothing is left."""
+    place.write("header.h", "static inline void inside(void)\n{\n\t__asm__ volatile(\"wfi\");\n}\n")
+    place.write("wrong.c", "#include \"header.h\"\n__dpa_rpc__ unsigned long f(unsigned long *p)\n{\n"
+                "\tunsigned long r = *p;\n\tinside();\n" +
+                "".join(f"\t__asm__ volatile({text});\n" for text, _ in REFUSED) + "\treturn r;\n}\n")
+    for compiler, words in (("dpacc", ("-o", "wrong.a")), ("dpa-clang", ("-c",))):
+        result = place.bad(place.build / compiler, "wrong.c", *words)
+        lines = result.err.splitlines()
+        expect(any(re.match(r"(\./)?header\.h:3: error: .*wfi", line) for line in lines), result.text())
+        for number, (_, said) in enumerate(REFUSED, 6):
+            expect(any(line.startswith(f"wrong.c:{number}: error: ") and said in line for line in lines),
+                   f"line {number}: {said}\n{result.text()}")
+    expect(not list(place.directory.glob("wrong.[ao]")), "an output is there")
+
+
 # ---- the compiler's look ----
 
 ANNOTATED = """
@@ -209,6 +398,9 @@ def passes(place):
 
 
 def cases():
-    yield "dpacc processor division", on_library_bench(divisions)
+    for name, test in (("division", divisions), ("assembly", assembly)):
+        yield f"dpacc processor {name}", on_library_bench(test)
+    yield "dpacc processor assembly-checked", on_bench(assembly_checked)
+    yield "dpacc processor assembly-refused", on_bench(assembly_refused)
     yield "dpacc annotations", on_library_bench(annotations)
     yield "dpacc dpa-clang passes", on_bench(passes)
