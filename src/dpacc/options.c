@@ -3,9 +3,11 @@
  * separated by commas or spaces or both with empty pieces in them, and options of a RISC-V
  * compiler. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "dpacc/look.h"
@@ -86,7 +88,19 @@ static void take_keep_dir(struct options *options, const char *value)
 	options->keep = value;
 }
 
-/* Options for attributes of the process and libraries of the host program change nothing here. */
+/* What the attributes allow a card's process is allowed here anyway, but a wrong file is a mistake. */
+static void take_attributes(struct options *options, const char *value)
+{
+	struct stat file;
+
+	(void)options;
+	if (stat(value, &file))
+		give_up("--dpa-proc-attr=%s: %s", value, strerror(errno));
+	if (!S_ISREG(file.st_mode) || file.st_size % 4 || file.st_size >= 1024)
+		give_up("--dpa-proc-attr=%s: no blob of dpa-app-attributes2blob", value);
+}
+
+/* Libraries of the host program change nothing here. */
 static void take_nothing(struct options *options, const char *value)
 {
 	(void)options;
@@ -181,7 +195,7 @@ static const struct {
 	{"library-path", .take = take_library_path},
 	{"l", .take = take_nothing},
 	{"library", .take = take_nothing},
-	{"dpa-proc-attr", .take = take_nothing},
+	{"dpa-proc-attr", .take = take_attributes},
 	{"keep-dir", .take = take_keep_dir},
 	{"keep", .flag = flag_keep},
 	{"c", .flag = flag_compile},

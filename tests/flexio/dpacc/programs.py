@@ -92,13 +92,14 @@ def forms(place):
     place.write("rpc.c", "#include \"rpc.h\"\n#if !IT || !ONE || !TWO\n#error options\n#endif\n" +
                 SUM.format(name="rpc"))
     place.write("options", "-D ONE=1 --unchecked\n\"-DTWO=1\" -I 'inc'\n")
+    place.write("attributes", "12345678")
     lists = (
         ("-o", "rpc.a", "-hostcc", "gcc", "-hostcc-options", "-Wall", "-devicecc-options", "-O2 -DONE=1",
          "-app-name", "rpc_app", "-mcpu=nv-dpa-bf3,nv-dpa-cx7,nv-dpa-cx8", "-DTWO", "-Iinc", "-flto", "-g",
          "-disable-asm-checks", "-ldpa", "-unchecked"),
         ("--output-file", "rpc.a", "--hostcc=gcc", "--hostcc-options=-Wall", "--mcpu", "nv-dpa-cx8",
          "--devicecc-options", "-DONE=1", "--devicecc-options=-DTWO=1", "--app-name", "rpc_app", "--flto",
-         "--common-include-path", "inc", "--ldoca_dpa", "--dpa-proc-attr", "none", "-O3", "--unchecked"),
+         "--common-include-path", "inc", "--ldoca_dpa", "--dpa-proc-attr", "attributes", "-O3", "--unchecked"),
         ("-o=rpc.a", "--app-name=rpc_app", "-optf", "options", "-l", "dpa", "-O", "2", "-Wall", "-std=gnu11"),
         ("--options-file=options", "-o", "rpc.a", "--app-name", "rpc_app", "-v"),
     )
