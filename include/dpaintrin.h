@@ -120,7 +120,10 @@ int32_t __dpa_fxp_log2(uint32_t n);
 
 /** __dpa_thread_cycles() - cycles. */
 uint64_t __dpa_thread_cycles(void);
-/** __dpa_thread_inst_ret() - instructions, as far as they can be counted. */
+/**
+ * __dpa_thread_inst_ret() - instructions, which cannot be counted here: one for each cycle in which
+ * the thread had a processor.
+ */
 uint64_t __dpa_thread_inst_ret(void);
 /** __dpa_thread_time() - nanoseconds. */
 uint64_t __dpa_thread_time(void);

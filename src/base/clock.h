@@ -15,6 +15,15 @@ static inline uint64_t clock_ns(void)
 
 #define CLOCK_NS_KHZ 1000000u /* of a clock that counts nanoseconds */
 
+/* How long the calling thread has had a processor. */
+static inline uint64_t clock_thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 /* A time in the ticks of a clock of that frequency. */
 static inline uint64_t clock_ticks(uint64_t ns, uint32_t khz)
 {

@@ -206,6 +206,9 @@ struct dpa_door {
 	/* Writes the name of the calling thread, that of the function it began with, into its
 	 * context. */
 	void (*thread_name)(void);
+
+	/* Nanoseconds for which the calling thread has had a processor. */
+	uint64_t (*worked)(void);
 };
 
 /*

@@ -130,6 +130,15 @@ static uint64_t door_time(void)
 	return now;
 }
 
+static uint64_t door_worked(void)
+{
+	struct dpa_thread *t = door_enter();
+	uint64_t ns = clock_thread_ns();
+
+	dpa_door_leave(t);
+	return ns;
+}
+
 /* ---- addresses ---- */
 
 /* Reports the caller's place: the functions between it and the door have frames. */
@@ -471,4 +480,5 @@ const struct dpa_door dpa_door_table = {
 	.cc_ring_high = door_cc_ring_high,
 	.activate = door_activate,
 	.thread_name = door_thread_name,
+	.worked = door_worked,
 };

@@ -226,6 +226,11 @@ static void door_thread_name(void)
 	memcpy(device_ctx->thread_name, "a name", 7);
 }
 
+static uint64_t door_worked(void)
+{
+	return door_time() / 2;
+}
+
 static const struct dpa_door table = {
 	.version = DPA_DOOR_VERSION,
 	.bytes = sizeof(struct dpa_door),
@@ -260,6 +265,7 @@ static const struct dpa_door table = {
 	.cc_ring_high = door_cc_ring_high,
 	.activate = door_activate,
 	.thread_name = door_thread_name,
+	.worked = door_worked,
 };
 
 void device_image_init(void)

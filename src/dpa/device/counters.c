@@ -13,10 +13,11 @@ uint64_t __dpa_thread_cycles(void)
 	return image_door()->time() * 9 / 5;
 }
 
-/* Programs cannot see how many instructions the processor has done, so this says one per cycle. */
+/* Programs cannot see how many instructions the processor has done for them.  It does them only while
+ * the thread runs, so this says one for each cycle of that. */
 uint64_t __dpa_thread_inst_ret(void)
 {
-	return __dpa_thread_cycles();
+	return image_door()->worked() * 9 / 5;
 }
 
 uint64_t __dpa_thread_time(void)

@@ -24,20 +24,24 @@ def divided(a, b, remainder):
     return a - quotient * b if remainder else quotient
 
 
-def calls_on_device(place, device, calls, mode):
-    """Compiles device code, and returns what its function `pick' says to each list of arguments."""
+def calls_on_device(place, device, calls, mode, pause=0.0):
+    """Compiles device code, and returns what its function `pick' says to each list of arguments, with a pause
+    of seconds behind each call."""
     if not (place.build / "src/flexio/libflexio.so").exists():
         raise Skip("libflexio is not built")
     place.write("picks.c", device)
     numbers = ", ".join("{" + ", ".join(f"{a & ONES}u" for a in call) + "}" for call in calls)
     place.write("host.c", PROCESS + f"""
+        #include <unistd.h>
         extern struct flexio_app *functions;
         extern flexio_func_t pick;
         static const uint64_t calls[][3] = {{ {numbers} }};
         int main(void)
         {{
-            for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+            for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {{
                 printf("= %llu\\n", (unsigned long long)registry_call(functions, pick, calls[i][0], calls[i][1], calls[i][2]));
+                usleep({int(pause * 1e6)});
+            }}
             return 0;
         }}""")
     place.dpacc("picks.c", "-o", "picks.a", "--app-name=functions", *mode)
@@ -279,6 +283,29 @@ def assembly(place):
         expect(len(got) == len(wanted), got)
 
 
+COUNTERS = """
+#include <dpaintrin.h>
+__dpa_rpc__ uint64_t pick(uint64_t which, uint64_t a, uint64_t b)
+{
+	(void)b;
+	for (uint64_t end = __dpa_thread_cycles() + a; __dpa_thread_cycles() < end;)
+		;
+	return which ? __dpa_thread_inst_ret() : __dpa_thread_cycles();
+}
+"""
+
+
+def instructions(place):
+    """While the thread waits for the next call, cycles go on and instructions do not."""
+    work, pause = 18_000_000, 0.2
+    got = calls_on_device(place, COUNTERS, [(0, 0, 0), (1, 0, 0), (1, work, 0), (0, 0, 0), (1, 0, 0)], MODES[0],
+                          pause=pause)
+    cycles, done, more = got[3] - got[0], got[4] - got[1], got[2] - got[1]
+    # It spins for a moment before it sleeps, and the work itself may be interrupted.
+    expect(cycles > 3 * pause * 1.8e9, f"{cycles} cycles in {3 * pause} s")
+    expect(0 < more <= done < cycles / 4, f"{done} instructions in {cycles} cycles, {more} of them in {work}")
+
+
 def assembly_checked(place):
     """A load of assembly is checked as any other."""
     place.write("load.c", '__dpa_rpc__ unsigned long load(unsigned long a)\n{\n\tunsigned long r;\n\n'
@@ -400,6 +427,7 @@ def passes(place):
 def cases():
     for name, test in (("division", divisions), ("assembly", assembly)):
         yield f"dpacc processor {name}", on_library_bench(test)
+    yield "dpacc processor instructions", on_library_bench(instructions)
     yield "dpacc processor assembly-checked", on_bench(assembly_checked)
     yield "dpacc processor assembly-refused", on_bench(assembly_refused)
     yield "dpacc annotations", on_library_bench(annotations)
