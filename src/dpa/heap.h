@@ -44,7 +44,7 @@ struct dpa_heap {
 	struct dpa_heap_tag *tag;
 	uint64_t *first[DPA_HEAP_LEVELS]; /* a bit for each granule, then for each word below */
 	uint32_t levels;
-	uint64_t by;	 /* who allocates or frees next; the owner sets it under the lock */
+	uint64_t by; /* who allocates or frees next; the owner sets it under the lock */
 	struct dpa_heap_block freed[DPA_HEAP_FREED];
 	uint64_t nfreed;	      /* counts all of them */
 	uint32_t gaps[DPA_HEAP_BINS]; /* first gap of those with 2^n granules or more; or none */

@@ -12,7 +12,8 @@ static struct fabric fabric;
 
 void target_init(void)
 {
-	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS, &link_types_default, NULL));
+	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS, &link_types_default,
+				NULL));
 	MUST(!fabric_create(&fabric));
 }
 
