@@ -46,7 +46,8 @@ void target_init(void)
 	atexit(remove_dir);
 	strcpy(fabric.dir, dir);
 	strcpy(fabric.name, "fuzz");
-	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS, &link_types_default, NULL));
+	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS, &link_types_default,
+				NULL));
 	MUST(!fabric_create(&fabric));
 	MUST(!trees_open(&fabric));
 	lock = rundir_lock(dir, true);
