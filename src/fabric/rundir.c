@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -183,6 +184,50 @@ int rundir_lock(const char *dir, bool create)
 			return fd;
 		close(fd);
 	}
+}
+
+/* ---- programs of a daemon that has gone ---- */
+
+#define SURVIVOR_ATTEMPTS 8
+
+/* Locks what the parent lies in, which stays while run-time directories come and go. */
+static int base_lock(const char *dir, int how)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	char parent[RUNDIR_BYTES], base[RUNDIR_BYTES];
+	int fd, ret;
+
+	ret = parent_of(dir, parent, sizeof(parent));
+	if (!ret)
+		ret = parent_of(parent, base, sizeof(base));
+	if (ret)
+		return ret;
+	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* A daemon that starts has the lock for a moment. */
+	for (int i = 0; i < SURVIVOR_ATTEMPTS; i++) {
+		if (!flock(fd, how | LOCK_NB))
+			return fd;
+		ret = -errno;
+		nanosleep(&nap, NULL);
+	}
+	close(fd);
+	return ret;
+}
+
+int rundir_survive(const char *dir)
+{
+	return base_lock(dir, LOCK_SH);
+}
+
+bool rundir_has_survivors(const char *dir)
+{
+	int fd = base_lock(dir, LOCK_EX);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EWOULDBLOCK;
 }
 
 int rundir_check(const char *dir)

@@ -9,7 +9,8 @@
  * A daemon that was killed leaves all this behind, and its clients remove all but the lock.  A
  * daemon that is told to leave while it has clients leaves the lock too.  While the lock exists,
  * programs may live that have numbers of a former daemon, so a new daemon begins with other
- * numbers.  The first of those programs that closes its devices removes the lock.
+ * numbers.  The first of those programs that closes its devices removes the lock, and so does a
+ * further daemon that leaves; the others are known by their lock on <base> (rundir_survive).
  */
 #pragma once
 
@@ -46,6 +47,14 @@ bool rundir_is_named_ours(const char *dir);
  * others.
  */
 bool rundir_is_locked(const char *dir);
+/*
+ * A program whose daemon has gone may live on with numbers that it gave out, even when directory and
+ * lock are gone.  While it holds this descriptor, a new daemon of any fabric of the same place knows
+ * that there is one.  Returns the descriptor or a negative errno.
+ */
+int rundir_survive(const char *dir) must_check;
+/* Is there such a program?  It may also be somebody who locks /tmp, or XDG_RUNTIME_DIR. */
+bool rundir_has_survivors(const char *dir);
 /* Removes what rundir_make made, if it is empty. */
 void rundir_abandon(const char *dir);
 /* With the lock held: removes what a daemon makes, all but the lock. */

@@ -116,8 +116,8 @@ def kill_daemon(session, programs, rounds, seed):
 
 
 def meet_across_daemons(session, programs, rounds):
-    """Programs of a daemon that was killed and of its successor cannot reach each other, and find
-    nobody else, themselves least of all."""
+    """Programs of a daemon that was killed and of its successor, or that one's, cannot reach each other,
+    and find nobody else, themselves least of all."""
     for number in range(rounds):
         port = free_port()
         argv = [str(programs / "stream"), DEVICES[number % 2]]
@@ -125,6 +125,10 @@ def meet_across_daemons(session, programs, rounds):
         wait_listening(port, first)
         for daemon in session.daemons():
             os.kill(daemon, signal.SIGKILL)
+        if number % 2:
+            # A daemon that leaves takes the directory with it.
+            for command in ("up", "down"):
+                expect(session.tool("fabric", command).status == 0, f"fabric {command}")
         second = session.background(*argv, "connect", str(port), str(STREAM_MS))
         results = session.finish_all({"listen": first, "connect": second}, SURVIVOR_LIMIT)
         expect(all(result.status == 0 and "peer lost: 0 done" in result.text() for result in results.values()),
@@ -144,5 +148,5 @@ def cases(programs, rounds, seed):
         ("kill both writers", writers("both", 2 * share)),
         ("kill the daemon",
          lambda session: kill_daemon(session, programs, max(1, rounds - 7 * share), seed)),
-        ("meet across daemons", lambda session: meet_across_daemons(session, programs, share + 1)),
+        ("meet across daemons", lambda session: meet_across_daemons(session, programs, 2 * share)),
     ]

@@ -264,6 +264,7 @@ int fabric_client_open_in(const struct fabric_environment *env, const struct fab
 	if (ret < 0)
 		goto free_client;
 	c->sock = hidden_keep(ret);
+	c->survivor = HIDDEN_NONE;
 	setsockopt(c->sock.fd, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	ret = client_segments_map(&c->segments, &m.hello_reply, fds);
 	msg_close_fds(fds);

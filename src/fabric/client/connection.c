@@ -370,6 +370,7 @@ static void *control_thread(void *arg)
 		trace(fabric, lost, trace_errno(ret));
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
 		(void)client_shutdown(c);
+		c->survivor = hidden_keep(rundir_survive(c->dir));
 		c->ops.lost(c->ops.user);
 		clean_up(c->dir, rundir_clear);
 	}
@@ -396,13 +397,15 @@ void client_control_stop(struct fabric_client *c)
 		pthread_cancel(c->thread);
 	pthread_join(c->thread, NULL);
 	hidden_close(&c->sock);
+	hidden_close(&c->survivor);
 	if (lost)
 		clean_up(c->dir, rundir_remove);
 }
 
 void fabric_client_forget(struct fabric_client *c)
 {
-	/* Descriptors that the child inherited may lie in mappings, so it closes this one.  A
+	/* Descriptors that the child inherited may lie in mappings, so it closes these.  A
 	 * shutdown would hit the parent's connection. */
 	hidden_close(&c->sock);
+	hidden_close(&c->survivor);
 }

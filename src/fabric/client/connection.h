@@ -20,6 +20,7 @@ struct waiter;
 
 struct fabric_client {
 	struct hidden sock;
+	struct hidden survivor; /* of rundir_survive, once the daemon has gone */
 	struct client_segments segments;
 	struct fabric_client_ops ops;
 	pthread_t thread;

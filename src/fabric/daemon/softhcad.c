@@ -386,8 +386,9 @@ static int daemon_serve(const struct options *o)
 	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
 	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
 	fabric.first_number = first_number(o->dir);
-	/* Programs of the killed daemon may live on with numbers that it gave out from there. */
-	if (remains)
+	/* Programs of a daemon that was killed may live on with numbers that it gave out from there, even
+	 * if another daemon has come and gone since, and the directory with it. */
+	if (remains || rundir_has_survivors(o->dir))
 		fabric.first_number += (uint32_t)(clock_ns() / 1000);
 	ret = fabric_create(&fabric);
 	if (ret)
