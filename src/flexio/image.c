@@ -9,43 +9,53 @@
 
 /* ---- symbols ---- */
 
-typedef bool symbol_wanted(const Elf64_Sym *sym);
+struct symbol {
+	Elf64_Sym sym;
+	const char *name;
+};
 
-static bool is_function(const Elf64_Sym *sym)
+/* arg: a name, or a pointer to an address. */
+typedef bool symbol_wanted(const struct symbol *symbol, const void *arg);
+
+static bool is_named(const struct symbol *symbol, const char *name)
 {
-	return ELF64_ST_TYPE(sym->st_info) == STT_FUNC && ELF64_ST_BIND(sym->st_info) != STB_LOCAL;
+	return symbol->sym.st_shndx < SHN_LORESERVE && !strcmp(symbol->name, name);
 }
 
-static bool is_variable(const Elf64_Sym *sym)
+static bool is_function_named(const struct symbol *symbol, const void *name)
 {
-	return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT;
+	return ELF64_ST_TYPE(symbol->sym.st_info) == STT_FUNC &&
+	       ELF64_ST_BIND(symbol->sym.st_info) != STB_LOCAL && is_named(symbol, name);
 }
 
-static bool symbol_is(const Elf64_Sym *sym, struct bytes names, const char *name)
+static bool is_variable_named(const struct symbol *symbol, const void *name)
 {
-	const char *other;
-
-	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
-		return false;
-	other = bytes_string_at(names, sym->st_name);
-	return other && !strcmp(other, name);
+	return ELF64_ST_TYPE(symbol->sym.st_info) == STT_OBJECT && is_named(symbol, name);
 }
 
-static bool table_search(struct bytes symbols, struct bytes names, const char *name,
-			 symbol_wanted *wanted, Elf64_Sym *out)
+static bool is_function_at(const struct symbol *symbol, const void *addr)
+{
+	return ELF64_ST_TYPE(symbol->sym.st_info) == STT_FUNC &&
+	       *(const uint64_t *)addr - symbol->sym.st_value < symbol->sym.st_size;
+}
+
+/* Finds the first symbol with a definition and a name that is wanted. */
+static bool table_search(struct bytes symbols, struct bytes names, symbol_wanted *wanted,
+			 const void *arg, struct symbol *out)
 {
 	const uint8_t *at;
 
 	while ((at = bytes_take(&symbols, sizeof(Elf64_Sym)))) {
-		memcpy(out, at, sizeof(*out));
-		if (wanted(out) && symbol_is(out, names, name))
+		memcpy(&out->sym, at, sizeof(out->sym));
+		out->name = bytes_string_at(names, out->sym.st_name);
+		if (out->name && out->sym.st_shndx != SHN_UNDEF && wanted(out, arg))
 			return true;
 	}
 	return false;
 }
 
-static bool symbol_find(const struct elf_sections *s, const char *name, symbol_wanted *wanted,
-			Elf64_Sym *out)
+static bool symbol_find(const struct elf_sections *s, symbol_wanted *wanted, const void *arg,
+			struct symbol *out)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		Elf64_Shdr sh = elf_section(s, i), names;
@@ -54,8 +64,8 @@ static bool symbol_find(const struct elf_sections *s, const char *name, symbol_w
 		    sh.sh_link >= s->count)
 			continue;
 		names = elf_section(s, sh.sh_link);
-		if (table_search(elf_section_content(s, &sh), elf_section_content(s, &names), name,
-				 wanted, out))
+		if (table_search(elf_section_content(s, &sh), elf_section_content(s, &names),
+				 wanted, arg, out))
 			return true;
 	}
 	return false;
@@ -64,65 +74,42 @@ static bool symbol_find(const struct elf_sections *s, const char *name, symbol_w
 bool flx_symbol_is_function(const void *file, size_t bytes, const char *name)
 {
 	struct elf_sections s;
-	Elf64_Sym sym;
+	struct symbol found;
 
-	return elf_sections_open(&s, file, bytes) && symbol_find(&s, name, is_function, &sym);
+	return elf_sections_open(&s, file, bytes) &&
+	       symbol_find(&s, is_function_named, name, &found);
 }
 
 bool flx_symbol_data(const void *file, size_t bytes, const char *name, const void **data, size_t *n)
 {
 	struct elf_sections s;
+	struct symbol found;
 	struct bytes content;
 	Elf64_Shdr sh;
-	Elf64_Sym sym;
 
-	if (!elf_sections_open(&s, file, bytes) || !symbol_find(&s, name, is_variable, &sym) ||
-	    sym.st_shndx >= s.count)
+	if (!elf_sections_open(&s, file, bytes) ||
+	    !symbol_find(&s, is_variable_named, name, &found) || found.sym.st_shndx >= s.count)
 		return false;
-	sh = elf_section(&s, sym.st_shndx);
-	*n = sym.st_size;
+	sh = elf_section(&s, found.sym.st_shndx);
+	*n = found.sym.st_size;
 	*data = NULL;
 	if (sh.sh_type == SHT_NOBITS)
 		return true;
 	content = elf_section_content(&s, &sh);
-	if (!bytes_take(&content, sym.st_value - sh.sh_addr))
+	if (!bytes_take(&content, found.sym.st_value - sh.sh_addr))
 		return false;
-	*data = bytes_take(&content, sym.st_size);
+	*data = bytes_take(&content, found.sym.st_size);
 	return !content.bad;
-}
-
-static const char *table_name_at(struct bytes symbols, struct bytes names, uint64_t addr)
-{
-	const uint8_t *at;
-
-	while ((at = bytes_take(&symbols, sizeof(Elf64_Sym)))) {
-		Elf64_Sym sym;
-
-		memcpy(&sym, at, sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF &&
-		    addr - sym.st_value < sym.st_size)
-			return bytes_string_at(names, sym.st_name);
-	}
-	return NULL;
 }
 
 const char *flx_symbol_at(const void *file, size_t bytes, uint64_t addr)
 {
-	const char *found = NULL;
 	struct elf_sections s;
+	struct symbol found;
 
-	if (!elf_sections_open(&s, file, bytes))
-		return NULL;
-	for (uint32_t i = 0; !found && i < s.count; i++) {
-		Elf64_Shdr sh = elf_section(&s, i), names;
-
-		if ((sh.sh_type != SHT_DYNSYM && sh.sh_type != SHT_SYMTAB) || sh.sh_link >= s.count)
-			continue;
-		names = elf_section(&s, sh.sh_link);
-		found = table_name_at(elf_section_content(&s, &sh), elf_section_content(&s, &names),
-				      addr);
-	}
-	return found;
+	return elf_sections_open(&s, file, bytes) && symbol_find(&s, is_function_at, &addr, &found)
+		       ? found.name
+		       : NULL;
 }
 
 /* ---- lines ---- */
