@@ -200,25 +200,17 @@ static uint32_t door_window_mkey(uint32_t slot, uint32_t mkey)
 	return door_status(t, dpa_window_key(t, slot, mkey));
 }
 
-/* Tells whether the memory is of the heap, but redzones forbid to use it: which is no failure of the
- * window's. */
-static bool heap_refuses(struct dpa_thread *t, uint64_t daddr, uint64_t bytes)
-{
-	return dpa_memory_part(t->process, daddr, bytes) &&
-	       !dpa_memory_allows(t->process, daddr, bytes);
-}
-
 static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *daddr)
 {
 	struct dpa_thread *t = door_enter();
 	uint64_t at;
-	bool done;
+	bool done = dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at));
 
-	if (heap_refuses(t, (uintptr_t)daddr, sizeof(at)))
+	/* That redzones forbid memory of the heap is no failure of the window's. */
+	if (!done && dpa_memory_part(t->process, (uintptr_t)daddr, sizeof(at)))
 		access_refused(t, (uintptr_t)daddr, sizeof(at), true, __builtin_return_address(0),
 			       __builtin_frame_address(0));
-	done = dpa_window_acquire(t, slot, haddr, &at) &&
-	       dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at)) &&
+	done = dpa_window_acquire(t, slot, haddr, &at) && done &&
 	       usermem_copy(daddr, &at, sizeof(at));
 
 	return door_status(t, done);
@@ -228,13 +220,13 @@ static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr
 				 uint64_t bytes)
 {
 	struct dpa_thread *t = door_enter();
-	bool done;
+	bool done = dpa_memory_allows(t->process, daddr, bytes);
 
-	if (heap_refuses(t, daddr, bytes))
+	/* As above. */
+	if (!done && dpa_memory_part(t->process, daddr, bytes))
 		access_refused(t, daddr, bytes, !to_host, __builtin_return_address(0),
 			       __builtin_frame_address(0));
-	done = dpa_memory_allows(t->process, daddr, bytes) &&
-	       dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
+	done = done && dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
 
 	return door_status(t, done);
 }
