@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/text.h"
 #include "dpacc/look.h"
 #include "dpacc/passes.h"
 #include "dpacc/steps.h"
@@ -101,20 +102,24 @@ static bool call_has(const struct call *call, const char *start)
 	return false;
 }
 
+/* The length of a path without its ending. */
+static int path_stem(const char *path)
+{
+	const char *dot = strrchr(text_file_name(path), '.');
+
+	return (int)(dot ? (size_t)(dot - path) : strlen(path));
+}
+
 static void call_compile(const struct call *call, const struct steps *steps, const char *source)
 {
-	const char *slash = strrchr(source, '/'), *name = slash ? slash + 1 : source, *object;
-	int stem = (int)(strlen(name) - strlen(".c"));
+	const char *name = text_file_name(source), *object;
+	int stem = path_stem(name);
 	struct words dependencies = {0};
 
 	object = call->output ? call->output
 			      : text_of("%.*s%s", stem, name, call->assembly ? ".s" : ".o");
 	if ((call_has(call, "-MD") || call_has(call, "-MMD")) && !call_has(call, "-MF"))
-		words_addf(&dependencies, "-MF%.*s.d",
-			   (int)(strrchr(object, '.') && !strchr(strrchr(object, '.'), '/')
-					 ? strrchr(object, '.') - object
-					 : (long)strlen(object)),
-			   object);
+		words_addf(&dependencies, "-MF%.*s.d", path_stem(object), object);
 	if (!call_has(call, "-MT") && !call_has(call, "-MQ"))
 		words_addf(&dependencies, "-MT%s", object);
 	passes_run(&(struct passes){.look = &call->look,

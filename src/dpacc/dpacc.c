@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "dpacc/interface.h"
 #include "dpacc/look.h"
 #include "dpacc/options.h"
@@ -183,8 +184,7 @@ struct stages {
 /* Returns the source's name without directory and ending, numbered if another source has it too. */
 static char *stage_stem(struct stages *stages, const char *source)
 {
-	const char *slash = strrchr(source, '/');
-	char *name = text_of("%s", slash ? slash + 1 : source), *stem;
+	char *name = text_of("%s", text_file_name(source)), *stem;
 
 	if (strrchr(name, '.'))
 		*strrchr(name, '.') = 0;
