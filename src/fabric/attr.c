@@ -167,7 +167,7 @@ const struct counter_attr hw_counter_attrs[] = {
 	LIVE("rp_cnp_handled", HW_RP_CNP_HANDLED),
 	FIXED("rp_cnp_ignored", 0),
 	LIVE("rx_atomic_requests", HW_RX_ATOMIC_REQUESTS),
-	FIXED("rx_icrc_encapsulated", 0),
+	LIVE("rx_icrc_encapsulated", HW_RX_ICRC_ENCAPSULATED),
 	LIVE("rx_read_requests", HW_RX_READ_REQUESTS),
 	LIVE("rx_write_requests", HW_RX_WRITE_REQUESTS),
 };

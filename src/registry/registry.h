@@ -25,9 +25,10 @@
 
 #include "base/compiler.h"
 #include "prm/ib.h"
+#include "registry/fault.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 23u
+#define REGISTRY_VERSION 24u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -43,6 +44,7 @@ struct registry {
 	/* The host on which the slot's process runs. */
 	_Atomic(uint32_t) slot_host_plus_1[REGISTRY_SLOTS];
 	_Atomic(uint16_t) qpn_slot_plus_1[REGISTRY_CHUNKS];
+	struct fault_rules faults;
 };
 
 /* Counters of one port, as sysfs counters and hw_counters name them. */
@@ -79,6 +81,7 @@ enum port_counter {
 	HW_ROCE_ADP_RETRANS,
 	HW_RP_CNP_HANDLED,
 	HW_RX_ATOMIC_REQUESTS,
+	HW_RX_ICRC_ENCAPSULATED,
 	HW_RX_READ_REQUESTS,
 	HW_RX_WRITE_REQUESTS,
 	PORT_COUNTERS, /* the number of stored counters */
@@ -159,6 +162,9 @@ enum slot_driver { SLOT_ENGINE, SLOT_PROGRAM, SLOT_NOBODY };
 #define SLOT_WAITS_AT_FIFO 0x40000000u
 #define SLOT_WAITS_AT_WORD 0x80000000u
 
+/* In slot.observers: there are faults for packets (registry/fault.h).  The daemon sets it. */
+#define SLOT_HAS_FAULTS 0x80000000u
+
 /* What a carrier counts: frames. */
 enum carried {
 	CARRIED_IN,
@@ -174,7 +180,8 @@ struct slot {
 	_Atomic(uint32_t) waiter; /* 0: no thread is registered */
 	_Atomic(uint32_t) alive;  /* generation; 0 while the slot is free */
 	int32_t pid;
-	_Atomic(uint32_t) observers; /* number of those who see its packets (wire/tap.h) */
+	/* Number of those who see its packets (wire/tap.h), and SLOT_HAS_FAULTS. */
+	_Atomic(uint32_t) observers;
 	/* The FIFO into which peers write (wire/wakeup_fifo.h), plus 1; 0: none. */
 	_Atomic(int32_t) wakeup_fd_plus_1;
 	_Atomic(uint64_t) wakeup_id;	  /* of the file that must be there */
@@ -216,6 +223,7 @@ struct slot {
 	/* Slots that we have to look at if we control. */
 	_Atomic(uint64_t) flow_inbox[REGISTRY_SLOTS / 64];
 	struct slot_flow flows[SLOT_FLOWS];
+	struct fault_counts faults[FAULT_RULES];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 61, "one summary word, with room for other marks");

@@ -87,15 +87,12 @@ static bool ethernet_comes_to(const struct wire *w, uint32_t from)
 	return !w->ethernet || subnet_ethernet_reaches(w->process->attr.subnet, from, w->port_row);
 }
 
-/* Delivers to one port; false: nobody there wants the packet. */
-static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
+bool multicast_pass(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
-	const struct subnet *s = w->process->attr.subnet;
 
-	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
-		return false;
-	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
+	if (!client || !client->receive_group ||
+	    !subnet_port_active(w->process->attr.subnet, w->port_row))
 		return false;
 	/* A switch keeps from a port what nobody there wants, so the packet does not count. */
 	if (!client->receive_group(client->user, p))
@@ -107,6 +104,16 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
 	return true;
+}
+
+/* Delivers to one port; false: nobody there wants the packet. */
+static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
+{
+	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
+		return false;
+	if (fault_any(w->process->slot) && fault_takes(w, p))
+		return true;
+	return multicast_pass(w, p);
 }
 
 bool multicast_deliver(struct wire_process *h, const struct pkt *p)

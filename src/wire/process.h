@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "exposure/expose.h"
+#include "wire/fault.h"
 #include "wire/gsi.h"
 #include "wire/link_shm.h"
 #include "wire/route.h"
@@ -25,6 +26,7 @@ struct wire {
 	uint32_t sniffers;	 /* how often the port is sniffed; under the control lock */
 	struct traffic *traffic; /* NULL: no switches on its ways, 'counters' count all */
 	_Atomic(uint64_t) violation_next_ns; /* when it may tell of one at a switch again */
+	struct fault_port faults;
 	struct wire_client attached;
 	_Atomic(const struct wire_client *) client; /* &attached or NULL */
 };
@@ -80,6 +82,12 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p);
 bool multicast_deliver(struct wire_process *h, const struct pkt *p);
 
 /* Delivers packets that have arrived to the ports of this process. */
+
+/* Hands the packet to the port's client, whatever faults there are.  Call it in a reader's section.
+ * False: nobody takes it. */
+bool wire_pass(struct wire *w, const struct pkt *p);
+/* The same for packets to IB_MULTICAST_QPN; in multicast.c. */
+bool multicast_pass(struct wire *w, const struct pkt *p);
 
 /* Delivers to the port that the packet names, or to all ports that listen to its group.  False:
  * nobody takes it. */

@@ -111,6 +111,7 @@ void wire_destroy(struct wire *w)
 			atomic_store(&h->wires[i], NULL);
 	pthread_mutex_unlock(&h->control);
 	hazard_wait_all();
+	fault_port_release(&w->faults);
 	free(w);
 }
 
@@ -295,12 +296,13 @@ void wire_catch_up(struct wire *w)
 	}
 }
 
-/* Hands a packet to the wire's client and counts it.  Call it in a reader's section. */
-static bool wire_deliver(struct wire *w, const struct pkt *p)
+bool wire_pass(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
 	uint32_t n = pkt_wire_packets(p);
 
+	if (unlikely(p->dqpn == IB_MULTICAST_QPN))
+		return multicast_pass(w, p);
 	/* The port may have gone down while the packet was on its way. */
 	if (!client || !subnet_port_active(w->process->attr.subnet, w->port_row))
 		return false;
@@ -310,6 +312,14 @@ static bool wire_deliver(struct wire *w, const struct pkt *p)
 		tap_packet(w, TAP_DELIVERED, p);
 	client->receive(client->user, p);
 	return true;
+}
+
+/* Hands a packet that has come to the wire's client and counts it, if no fault is in its way.  Call it in a reader's section. */
+static bool wire_deliver(struct wire *w, const struct pkt *p)
+{
+	if (fault_any(w->process->slot) && fault_takes(w, p))
+		return true;
+	return wire_pass(w, p);
 }
 
 /* Hands the packet to a process that carries what its port sends out of the fabric.  Call it in a

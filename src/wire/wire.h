@@ -62,6 +62,9 @@ struct wire_client {
 	 * next one, which comes again as a packet.  May be NULL.
 	 */
 	uint32_t (*receive_short_sends)(void *user, const struct short_send *b);
+	/* Calls wire_deliver_late when the clock (base/clock.h) has come to that time; a later call
+	 * takes the place of the one before.  NULL: no packet is ever late. */
+	void (*wake_at)(void *user, uint64_t deadline_ns);
 	/* Takes a packet that the port has sent out of the fabric, of at most one path MTU, in a
 	 * process that carries.  May be NULL. */
 	void (*carry)(void *user, const struct pkt *pkt);
@@ -192,6 +195,8 @@ uint32_t wire_process_ends(const struct wire *w);
 /* All slots, and our own index. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);
+/* Delivers packets that a fault had held back until now (wire/fault.h). */
+void wire_deliver_late(struct wire *w);
 /* Delivers all that has come to the wire's process until the call; it may also deliver what comes
  * meanwhile.  Control path: waits for a thread that is delivering. */
 void wire_catch_up(struct wire *w);

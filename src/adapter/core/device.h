@@ -166,6 +166,7 @@ struct adapter {
 	_Atomic(bool) received;	    /* since somebody last asked adapter_has_received */
 	_Atomic(uint32_t) frames;   /* of the batch that is being delivered; not exact */
 	_Atomic(bool) few_receives; /* see adapter_few_receives */
+	struct timer late;	    /* when packets that a fault has held back go on */
 	struct timers timers;	    /* of queue pairs and of moderated completion queues */
 	/* Called when packets of a QP may not have arrived, because their memory is no longer
 	 * registered. */

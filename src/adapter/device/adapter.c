@@ -216,6 +216,20 @@ static void adapter_sniff(void *user, const struct pkt *pkt)
 
 /* ---- life ---- */
 
+static void adapter_wake_at(void *user, uint64_t deadline_ns)
+{
+	struct adapter *a = user;
+
+	timer_arm(&a->timers, &a->late, deadline_ns);
+}
+
+static void adapter_late(struct timer *t)
+{
+	struct adapter *a = container_of(t, struct adapter, late);
+
+	wire_deliver_late(a->wire);
+}
+
 static void adapter_kick(void *user)
 {
 	struct adapter *a = user;
@@ -237,7 +251,8 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	struct wire_client client = {.receive = adapter_receive,
 				     .receive_group = adapter_receive_group,
 				     .sniff = adapter_sniff,
-				     .receive_short_sends = adapter_receive_short_sends};
+				     .receive_short_sends = adapter_receive_short_sends,
+				     .wake_at = adapter_wake_at};
 	struct whole *w = calloc(1, sizeof(*w));
 	struct adapter *a;
 
@@ -268,6 +283,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	atomic_store(&a->next_cqn, 0x80);
 	a->runq = (struct runq){.run = adapter_run_qp, .kick = adapter_kick, .user = a};
 	timers_init(&a->timers, adapter_kick, a);
+	a->late.fire = adapter_late;
 	a->payload_lost = qp_payload_lost;
 	number_space_init(&a->qps);
 	number_space_init(&a->srqs);
@@ -300,6 +316,7 @@ void adapter_destroy(struct adapter *a)
 	const struct wire_client nobody = {0};
 
 	wire_attach(a->wire, &nobody);
+	timer_retire(&a->timers, &a->late);
 	hazard_wait_all();
 	number_space_release(&a->qps);
 	number_space_release(&a->srqs);

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Faults on demand at a port; see fault.h. */
+#include "wire/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hazard.h"
+#include "base/trace.h"
+#include "wire/counter_shard.h"
+#include "wire/payload.h"
+#include "wire/process.h"
+
+/* Two flows that meet in a row of the table take it from each other, and begin anew. */
+#define FLOWS 1024u
+
+/* What a port holds at most, as a buffer of a switch; then packets are lost. */
+#define HELD_BYTES_MAX (16u << 20)
+
+/* A packet that another one is to overtake goes on after this time in any case. */
+#define REORDER_NS 1000000u
+
+/* The daemon may die while it writes the rules.  After so many attempts the old ones stay. */
+#define READ_ATTEMPTS 1000
+
+/* PSNs further apart do not belong to the same connection any more. */
+#define PSN_NEAR 0x100000u
+
+/* Packets of one queue pair to another one, requests or responses. */
+struct fault_flow {
+	uint32_t sqpn, dqpn, src_port, response;
+	bool used;
+	uint32_t first, last;	   /* PSNs */
+	uint32_t again;		   /* how many PSNs have come that were not new */
+	struct fault_held *behind; /* goes on after the next packet of the flow */
+};
+
+struct fault_held {
+	struct fault_held *next, *prev;
+	uint64_t due_ns;
+	struct fault_flow *flow; /* in whose 'behind' it may be */
+	struct pkt pkt;
+	struct path path;
+	struct pkt_dc dc;
+	struct run run;
+	_Alignas(8) uint8_t payload[];
+};
+
+enum fault_draw { DRAW_LOSS, DRAW_CORRUPT, DRAW_DUPLICATE, DRAW_REORDER, DRAW_JITTER };
+
+/* What the rules say together. */
+struct verdict {
+	const char *lost; /* by what; NULL: it is not */
+	bool corrupt;
+	bool twice;
+	bool overtaken;
+	uint64_t due_ns; /* 0: now */
+};
+
+/* ---- rules ---- */
+
+/* Takes the daemon's rules over if they have changed. */
+static void rules_refresh(struct wire *w)
+{
+	struct fault_port *f = &w->faults;
+	const struct fault_rules *from = &w->process->attr.registry->faults;
+
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint32_t before = atomic_load_explicit(&from->sequence, memory_order_acquire);
+		struct fault_rule rule[FAULT_RULES];
+		uint32_t n;
+
+		if (before == f->sequence)
+			return;
+		n = min_u32(atomic_load_explicit(&from->n, memory_order_relaxed), FAULT_RULES);
+		memcpy(rule, from->rule, sizeof(rule));
+		atomic_thread_fence(memory_order_acquire);
+		if (before & 1 ||
+		    atomic_load_explicit(&from->sequence, memory_order_relaxed) != before)
+			continue;
+		for (uint32_t row = 0; row < FAULT_RULES; row++)
+			if (rule[row].set != f->rule[row].set)
+				f->met[row] = f->free_ns[row] = 0;
+		memcpy(f->rule, rule, sizeof(rule));
+		f->n = n;
+		f->sequence = before;
+	}
+}
+
+/* True if a link with that end is on the packet's way. */
+static bool way_has(const struct wire *w, const struct pkt *p, uint32_t link)
+{
+	const struct subnet *s = w->process->attr.subnet;
+	uint32_t row = p->path->src_port;
+
+	if (link == w->port_row || link == row)
+		return true;
+	for (uint32_t hops = 0; row < s->nports && hops < SUBNET_HOPS; hops++) {
+		uint32_t peer = subnet_link_peer(s, row);
+
+		if (row == link || peer == link)
+			return true;
+		if (peer >= s->nports || peer == w->port_row)
+			return false;
+		row = subnet_forward(s, peer, p->path->dlid);
+	}
+	return false;
+}
+
+static bool is_host(const struct wire *w, uint32_t row, uint32_t host_plus_1)
+{
+	const struct subnet *s = w->process->attr.subnet;
+
+	return row < s->nports && subnet_node_of(s, row)->host + 1 == host_plus_1;
+}
+
+static bool rule_concerns(const struct wire *w, const struct fault_rule *r, const struct pkt *p)
+{
+	uint32_t from = p->path->src_port;
+	bool frame = pkt_transport(p) == BTH_RAW;
+
+	return r->set && (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
+	       (!r->qpn || (!frame && (r->qpn == p->sqpn || r->qpn == p->dqpn))) &&
+	       (!r->from_row_plus_1 || r->from_row_plus_1 == from + 1) &&
+	       (!r->from_host_plus_1 || is_host(w, from, r->from_host_plus_1)) &&
+	       (!r->to_row_plus_1 || r->to_row_plus_1 == w->port_row + 1) &&
+	       (!r->to_host_plus_1 || is_host(w, w->port_row, r->to_host_plus_1)) &&
+	       (!r->link_row_plus_1 || way_has(w, p, r->link_row_plus_1 - 1));
+}
+
+/* ---- what happens to a packet ---- */
+
+static uint64_t word_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* The identity of a packet among those of its flow. */
+static uint64_t packet_word(struct fault_flow *flow, const struct pkt *p)
+{
+	uint32_t chunk = (1u << REGISTRY_CHUNK_SHIFT) - 1;
+	uint32_t psn = pkt_transport(p) == BTH_RAW ? flow->last + 1 : p->psn;
+	uint64_t again = 0;
+
+	if (!flow->used || ((psn - flow->last + PSN_NEAR) & IB_PSN_MASK) > 2 * PSN_NEAR) {
+		flow->used = true;
+		flow->first = psn;
+		flow->again = 0;
+	} else if (!((psn - flow->last - 1) & (IB_PSN_MASK + 1) >> 1)) {
+		flow->again = 0;
+	} else {
+		again = ++flow->again;
+	}
+	if (!again)
+		flow->last = psn;
+	return word_mix((uint64_t)(p->sqpn & chunk) << 32 | (p->dqpn & chunk) << 1 |
+			flow->response) +
+	       word_mix(again << 32 | ((psn - flow->first) & IB_PSN_MASK));
+}
+
+static struct fault_flow *flow_of(struct fault_port *f, const struct pkt *p)
+{
+	uint32_t response = pkt_transport(p) != BTH_RAW && pkt_props(p)->response;
+	uint64_t key = (uint64_t)p->sqpn << 32 | p->dqpn << 1 | response;
+	struct fault_flow *flow = &f->flows[word_mix(key + p->path->src_port) % FLOWS];
+
+	if (flow->sqpn != p->sqpn || flow->dqpn != p->dqpn || flow->response != response ||
+	    flow->src_port != p->path->src_port) {
+		/* What waits there goes on in time. */
+		*flow = (struct fault_flow){
+			.sqpn = p->sqpn,
+			.dqpn = p->dqpn,
+			.response = response,
+			.src_port = p->path->src_port,
+		};
+	}
+	return flow;
+}
+
+/* Draws below 'limit', the same for the same rule, kind and packet. */
+static uint32_t rule_draw(const struct fault_rule *r, enum fault_draw what, uint64_t packet,
+			  uint32_t limit)
+{
+	uint64_t z = word_mix(packet + (uint64_t)r->seed * 0x9e3779b97f4a7c15ull +
+			      what * 0x632be59bd9b4e019ull);
+
+	return (uint32_t)((z >> 32) * limit >> 32);
+}
+
+static bool rule_draws(const struct fault_rule *r, enum fault_draw what, uint64_t packet,
+		       uint32_t ppm)
+{
+	return ppm && rule_draw(r, what, packet, FAULT_ALL) < ppm;
+}
+
+/* Adds what one rule says.  True: the rule does something. */
+static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, uint64_t packet,
+		       bool ethernet, struct verdict *v)
+{
+	const struct fault_rule *r = &f->rule[row];
+	uint64_t wait = r->delay_us * 1000ull, now = clock_ns();
+
+	if (rule_draws(r, DRAW_LOSS, packet, r->loss_ppm)) {
+		v->lost = "loss";
+		return true;
+	}
+	if (rule_draws(r, DRAW_CORRUPT, packet, r->corrupt_ppm)) {
+		v->lost = "corrupt";
+		v->corrupt = true;
+		return true;
+	}
+	if (r->jitter_us)
+		wait += rule_draw(r, DRAW_JITTER, packet, r->jitter_us) * 1000ull;
+	if (r->rate_mbps) {
+		f->free_ns[row] = max_u64(f->free_ns[row], now) +
+				  pkt_wire_octets(p, ethernet) * 8000 / r->rate_mbps;
+		wait += f->free_ns[row] - now;
+	}
+	if (wait)
+		v->due_ns = max_u64(v->due_ns, now) + wait;
+	if (rule_draws(r, DRAW_DUPLICATE, packet, r->duplicate_ppm))
+		v->twice = true;
+	if (rule_draws(r, DRAW_REORDER, packet, r->reorder_ppm))
+		v->overtaken = true;
+	return wait || v->twice || v->overtaken;
+}
+
+static struct verdict packet_judge(struct wire *w, const struct pkt *p, struct fault_flow *flow)
+{
+	struct fault_port *f = &w->faults;
+	struct slot *s = w->process->slot;
+	uint64_t packet = packet_word(flow, p);
+	struct verdict v = {0};
+
+	for (uint32_t row = 0; row < f->n && !v.lost; row++) {
+		const struct fault_rule *r = &f->rule[row];
+
+		if (!rule_concerns(w, r, p))
+			continue;
+		f->met[row]++;
+		atomic_fetch_add_explicit(&s->faults[row].seen, 1, memory_order_relaxed);
+		if (r->count && (f->met[row] < r->first || f->met[row] - r->first >= r->count))
+			continue;
+		if (rule_apply(f, row, p, packet, w->ethernet, &v))
+			atomic_fetch_add_explicit(&s->faults[row].done, 1, memory_order_relaxed);
+	}
+	return v;
+}
+
+/* ---- packets that wait ---- */
+
+/* Copies the packet; NULL: there is no memory, or the sender has taken the payload back. */
+static struct fault_held *held_make(const struct pkt *p)
+{
+	struct fault_held *h = malloc(sizeof(*h) + p->payload_len);
+
+	if (!h)
+		return NULL;
+	h->next = h->prev = NULL;
+	h->path = *p->path;
+	h->path.route = NULL;
+	h->run = (struct run){h->payload, p->payload_len};
+	if (p->payload_len && !payload_pull(&h->run, 1, p)) {
+		free(h);
+		return NULL;
+	}
+	h->pkt = *p;
+	h->pkt.path = &h->path;
+	if (p->dc) {
+		h->dc = *p->dc;
+		h->pkt.dc = &h->dc;
+	}
+	h->pkt.runs = &h->run;
+	h->pkt.nruns = p->payload_len ? 1 : 0; /* a READ names no places for its answer any more */
+	h->pkt.run_keys = NULL;
+	h->pkt.payload_gone = NULL;
+	h->pkt.batched = false;
+	h->pkt.foreign = NULL;
+	h->pkt.withdrawn = NULL;
+	h->pkt.source = NULL;
+	return h;
+}
+
+static uint64_t held_bytes(const struct fault_held *h)
+{
+	return sizeof(*h) + h->pkt.payload_len;
+}
+
+/* Puts it behind those that go on at the same time or before.  Under the lock. */
+static void held_insert(struct fault_port *f, struct fault_held *h)
+{
+	struct fault_held *before = f->last;
+
+	while (before && before->due_ns > h->due_ns)
+		before = before->prev;
+	h->prev = before;
+	h->next = before ? before->next : f->first;
+	*(before ? &before->next : &f->first) = h;
+	*(h->next ? &h->next->prev : &f->last) = h;
+	f->held_bytes += held_bytes(h);
+}
+
+static void held_remove(struct fault_port *f, struct fault_held *h)
+{
+	*(h->prev ? &h->prev->next : &f->first) = h->next;
+	*(h->next ? &h->next->prev : &f->last) = h->prev;
+	f->held_bytes -= held_bytes(h);
+}
+
+/* Asks the client to come when the first one is due.  Under the lock, so that the last who asks is
+ * right. */
+static void held_expect(struct wire *w)
+{
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+
+	if (w->faults.first && client && client->wake_at)
+		client->wake_at(client->user, w->faults.first->due_ns);
+}
+
+/* The first packet that is due; NULL: none. */
+static struct fault_held *held_take(struct wire *w, uint64_t now)
+{
+	struct fault_port *f = &w->faults;
+	struct fault_held *h;
+
+	spin_lock(&f->lock);
+	h = f->first;
+	if (h && h->due_ns <= now) {
+		held_remove(f, h);
+		if (h->flow->behind == h)
+			h->flow->behind = NULL;
+	} else {
+		h = NULL;
+		held_expect(w);
+	}
+	spin_unlock(&f->lock);
+	return h;
+}
+
+void wire_deliver_late(struct wire *w)
+{
+	uint64_t now = clock_ns();
+	struct fault_held *h;
+
+	hazard_enter();
+	while ((h = held_take(w, now))) {
+		(void)wire_pass(w, &h->pkt);
+		free(h);
+	}
+	hazard_leave();
+}
+
+void fault_port_release(struct fault_port *f)
+{
+	struct fault_held *h, *next;
+
+	for (h = f->first; h; h = next) {
+		next = h->next;
+		free(h);
+	}
+	free(f->flows);
+}
+
+/* ---- at the port ---- */
+
+/* A few requests that were under way when the first rule was set are no packets of a real wire. */
+static bool is_single(const struct pkt *p)
+{
+	return !p->executed && !p->placed && pkt_wire_packets(p) == 1;
+}
+
+static bool port_ready(struct fault_port *f)
+{
+	if (!f->flows)
+		f->flows = calloc(FLOWS, sizeof(*f->flows));
+	return f->n && f->flows;
+}
+
+/* Keeps a copy of the packet.  False: there is no room. */
+static bool port_hold(struct wire *w, const struct pkt *p, struct fault_flow *flow,
+		      const struct verdict *v)
+{
+	struct fault_port *f = &w->faults;
+	struct fault_held *h;
+
+	if (f->held_bytes + sizeof(*h) + p->payload_len > HELD_BYTES_MAX || !(h = held_make(p)))
+		return false;
+	h->due_ns = v->overtaken ? clock_ns() + REORDER_NS : v->due_ns;
+	h->flow = flow;
+	held_insert(f, h);
+	if (v->overtaken)
+		flow->behind = h;
+	held_expect(w);
+	return true;
+}
+
+bool fault_takes(struct wire *w, const struct pkt *p)
+{
+	struct fault_port *f = &w->faults;
+	struct fault_held *behind = NULL;
+	struct fault_flow *flow;
+	struct verdict v = {0};
+	bool taken = false;
+
+	if (!is_single(p))
+		return false;
+	spin_lock(&f->lock);
+	rules_refresh(w);
+	if (!port_ready(f)) {
+		spin_unlock(&f->lock);
+		return false;
+	}
+	flow = flow_of(f, p);
+	v = packet_judge(w, p, flow);
+	if (!v.lost && flow->behind) {
+		behind = flow->behind;
+		flow->behind = NULL;
+		held_remove(f, behind);
+		/* One at a time is overtaken. */
+		v.overtaken = false;
+	}
+	if (v.lost) {
+		taken = true;
+	} else if (v.due_ns || v.overtaken) {
+		taken = true;
+		if (!port_hold(w, p, flow, &v))
+			v.lost = "no-room";
+	}
+	spin_unlock(&f->lock);
+
+	if (v.lost)
+		trace(packet, fault, p->dqpn, bth_op_name(p->opcode), p->psn, p->sqpn, v.lost);
+	if (v.corrupt)
+		shard_count(w->counters, w->ethernet ? HW_RX_ICRC_ENCAPSULATED : PORT_RCV_ERRORS,
+			    1);
+	if (behind) {
+		if (!taken)
+			(void)wire_pass(w, p);
+		(void)wire_pass(w, &behind->pkt);
+		free(behind);
+		return true;
+	}
+	if (v.twice && !v.lost)
+		(void)wire_pass(w, p);
+	return taken;
+}

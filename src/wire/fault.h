@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults on demand at a port, by the rules in registry/fault.h.
+ *
+ * A packet meets them where it ends, after its sender has counted it and before the port has: so one
+ * that is lost was sent and has not come, as on a bad cable.  While there are rules, all processes
+ * are observed (wire/tap.h), so each packet is one of a real wire.
+ *
+ * What a rule draws follows from its seed, the numbers of the queue pairs within their process, and
+ * which packet of these two it is: the distance of its PSN from the first one, and how often it has
+ * come before.  So the first transmissions that are hit do not depend on time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "registry/fault.h"
+#include "registry/registry.h"
+
+struct pkt;
+struct wire;
+
+struct fault_flow;
+struct fault_held;
+
+/* What a port knows of faults. */
+struct fault_port {
+	struct spin lock;
+	uint32_t sequence; /* of the rules below */
+	struct fault_rule rule[FAULT_RULES];
+	uint32_t n;
+	uint64_t met[FAULT_RULES];	 /* packets that each rule has concerned */
+	uint64_t free_ns[FAULT_RULES];	 /* when the rule's rate lets the next packet go */
+	struct fault_flow *flows;	 /* allocated with the first rule */
+	struct fault_held *first, *last; /* packets that wait, by the time at which they go on */
+	uint64_t held_bytes;
+};
+
+/*
+ * True if the packet, which has come to the port, goes no further now: it is lost, or comes later.
+ * A packet that comes twice is delivered once within the call.  Call it in a reader's section.
+ */
+bool fault_takes(struct wire *w, const struct pkt *p) must_check __attribute__((cold));
+/* Frees what the port holds. */
+void fault_port_release(struct fault_port *f);
+
+/* True if there are rules. */
+static inline bool fault_any(const struct slot *s)
+{
+	return unlikely(atomic_load_explicit(&s->observers, memory_order_relaxed) &
+			SLOT_HAS_FAULTS);
+}
