@@ -50,6 +50,8 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 	[MSG_LINK] = {[MSG_REQUEST] = {BODY(msg_link), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_NODE] = {[MSG_REQUEST] = {BODY(msg_node), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_IMPAIR] = {[MSG_REQUEST] = {BODY(msg_impair), 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_FAULT] =
+		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_fault_reply), 0}},
 	[MSG_TIE] = {[MSG_REQUEST] = {BODY(msg_tie), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_UNTIE] = {[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_TIED] =
@@ -113,6 +115,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_LINK] = "LINK",
 		[MSG_NODE] = "NODE",
 		[MSG_IMPAIR] = "IMPAIR",
+		[MSG_FAULT] = "FAULT",
 		[MSG_TIE] = "TIE",
 		[MSG_UNTIE] = "UNTIE",
 		[MSG_TIED] = "TIED",

@@ -20,7 +20,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 24u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 25u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -71,7 +71,8 @@ enum msg_type {
 	MSG_SET_PORT, /* take a port down or up */
 	MSG_LINK,     /* pull a cable of the subnet or put it back */
 	MSG_NODE,     /* take a node out of the subnet or put it back */
-	MSG_IMPAIR,   /* lose, delay or double MADs on a link or on all links */
+	MSG_IMPAIR,   /* set faults of links, for MADs or for packets */
+	MSG_FAULT,    /* read a rule for packets, and what it has done */
 	MSG_TIE,      /* tie an Ethernet port, or say that its carrier's link changed */
 	MSG_UNTIE,    /* bring it back to the segment that all share */
 	MSG_TIED,     /* read what it is tied to */
@@ -171,12 +172,26 @@ struct msg_node {
 	uint32_t there;
 };
 
+/* What faults concern. */
+enum impair_what {
+	IMPAIR_MADS = 1,
+	IMPAIR_DATA = 2,
+	IMPAIR_CLEAR = 4 /* forget all of these first */
+};
+
 struct msg_impair {
 	char node[FABRIC_NAME_BYTES]; /* empty: all links */
 	uint32_t port;
-	uint32_t seed; /* 0: go on; else forget what was set, and begin with this */
-	uint32_t loss_ppm, duplicate_ppm;
-	uint32_t delay_us, jitter_us;
+	uint32_t what; /* mask of enum impair_what */
+	/* For MADs loss, duplicates, delay and jitter of it.  seed: 0: go on; else MADs forget what
+	 * was set, and begin with this.  The daemon fills the link in. */
+	struct fault_rule rule;
+};
+
+/* Row of a rule; -ENOENT behind the last one. */
+struct msg_fault_reply {
+	struct fault_rule rule; /* set is 0: the row has none */
+	uint64_t seen, done;
 };
 
 #define FABRIC_TIE_BYTES 128u /* bytes of the words that say what a port is tied to */
@@ -280,6 +295,7 @@ struct msg {
 		struct msg_link link;
 		struct msg_node node;
 		struct msg_impair impair;
+		struct msg_fault_reply fault_reply;
 		struct msg_tie tie;
 		struct msg_tied_reply tied_reply;
 		struct msg_attr attr;

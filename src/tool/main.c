@@ -111,11 +111,17 @@ static const struct command commands[] = {
 	{"fabric node", "[--fabric NAME] remove|add NODE",
 	 "Takes a host or a switch out of the subnet with all its cables, or puts it back.",
 	 OPT_FABRIC, command_fabric_node},
-	{"fabric impair", "[--fabric NAME] FAULT=VALUE... [NODE PORT]",
-	 "Loses, delays or doubles MADs on the link of a port, or on all links. FAULTs are loss\n"
-	 "and duplicate in percent, delay and jitter in microseconds, and seed, a number that\n"
-	 "makes chance repeat; 'loss=0' ends it all.",
-	 OPT_FABRIC, command_fabric_impair},
+	{"fabric impair", "[--fabric NAME] [--json] [FAULT=VALUE... [WHICH=VALUE...] [NODE PORT]]",
+	 "Loses, delays, doubles or damages packets on the link of a port, or on all links.\n"
+	 "FAULTs: loss, corrupt, duplicate and reorder in percent; delay and jitter in "
+	 "microseconds;\n"
+	 "rate in Mb/s; seed, a number that makes chance repeat.\n"
+	 "WHICH: what=mads|data|all, from=HOST[/HCA[:PORT]], to=HOST[/HCA[:PORT]], qp=NUMBER,\n"
+	 "opcode=NAME,... (send, write, read_request, read_resp, atomic, ack, or as in softhca "
+	 "run\n"
+	 "--trace), packet=N[-M] (the N-th of these packets at each port).\n"
+	 "'loss=0' alone ends all.  Without arguments: lists the faults and what they have done.",
+	 OPT_FABRIC | OPT_JSON, command_fabric_impair},
 	{"explain", "[CODE]",
 	 "Says what a code means, its usual causes and what to look at.\n"
 	 "CODE: status of a completion (10, IBV_WC_REM_ACCESS_ERR, remote access error),\n"

@@ -220,7 +220,7 @@ def lossy(session):
     """Messages that are lost on the links are sent again."""
     expect(session.tool("fabric", "up").status == 0, "no fabric")
     try:
-        expect(session.tool("fabric", "impair", f"loss={LOSS}").status == 0, "fabric impair")
+        expect(session.tool("fabric", "impair", f"loss={LOSS}", "what=mads").status == 0, "fabric impair")
         for _ in range(3):
             pair(session, ("rping", "-s", "-C", "5", "-a", "198.18.0.1"),
                  ("rping", "-c", "-C", "5", "-a", "198.18.0.1"), limit=120)

@@ -364,6 +364,17 @@ def controlled_flow(session):
     Told(client.err).expect("flow.begin")
 
 
+def packet_lost_on_demand(session):
+    """A link loses each third packet or so of a flow of datagrams."""
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        expect(session.tool("fabric", "impair", "loss=30", "what=data").status == 0, "fabric impair")
+        told = told_by(session, "packet.fault", str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", "50")
+        told.expect("packet.fault", op="SEND_ONLY_IMM", fault="loss")
+    finally:
+        session.tool("fabric", "down")
+
+
 def other_rings(session):
     """UCX rings by bare stores, and takes compressed completions apart.  Threads that ring wait where processors are few."""
     few = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
@@ -429,7 +440,7 @@ SCENARIOS = [
     bypass_by_way("shared memory, kernel", "kernel", TEST_MEMORY="shared", SOFTHCA_MEMORY="kernel"),
     bypass_by_way("private memory, packets", "packets", SOFTHCA_MEMORY="packets"),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, other_rings]
+    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, packet_lost_on_demand, other_rings]
 
 
 def noted(test):

@@ -29,10 +29,21 @@ static const char *length_reason(const struct qp *qp, const struct send_op *op)
 	return explain_reason("the frame is longer than the port's MTU");
 }
 
+/* Why packets may be missing on their way: the reason why there is no way, or faults on demand; NULL:
+ * neither. */
+static const char *loss_reason(const struct qp *qp)
+{
+	const char *missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
+
+	if (missing || !(atomic_load(qp->adapter->observers) & SLOT_HAS_FAULTS))
+		return missing;
+	return "links lose or change packets on purpose (softhca fabric impair lists how)";
+}
+
 /* The reason of silence: what keeps packets from the peer, or what the peer may not like. */
 static const char *silence_reason(const struct qp *qp)
 {
-	const char *missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
+	const char *missing = loss_reason(qp);
 
 	explain_because("no answer after %u retries (retry_cnt), each after %llu us (timeout %u): "
 			"%s%s",
@@ -99,7 +110,7 @@ static const char *retry_reason(const struct qp *qp, const char *why)
 		return "the peer answered NAK PSN sequence error: it has missed a packet";
 	if (strcmp(why, "timeout") != 0)
 		return "an answer was lost";
-	missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
+	missing = loss_reason(qp);
 	explain_because("no answer within %llu us (timeout %u)%s%s",
 			(unsigned long long)(qp->ack_timeout_ns / 1000), qp->attr.timeout,
 			missing ? ": " : "", missing ? missing : "");

@@ -114,6 +114,9 @@ struct fabric {
 	struct port_end *ends;		 /* per port */
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
+	uint32_t faults_set; /* how often a rule has been set */
+	/* By row of the rule: what processes that are gone have counted. */
+	uint64_t fault_seen[FAULT_RULES], fault_done[FAULT_RULES];
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* the first number that is given out; any value */
@@ -130,6 +133,18 @@ bool function_is_there(const struct fabric *f, uint32_t host, uint32_t device);
  */
 int function_memory(struct fabric *f, uint32_t host, uint32_t device) must_check;
 void functions_free(struct fabric *f);
+
+/* ---- fault.c: faults for packets ---- */
+
+/* Sets a rule in place of one that concerns the same packets; one that does nothing takes that away.
+ * -EINVAL: a share is more than all; -ENOSPC: there are FAULT_RULES. */
+int fault_set(struct fabric *f, const struct fault_rule *rule) must_check;
+/* Takes all rules away. */
+void fault_clear(struct fabric *f);
+/* Takes over what the process has counted, whose slot is about to be given up. */
+void fault_fold(struct fabric *f, uint32_t slot);
+/* How many packets the rule has met, in all processes. */
+void fault_count(const struct fabric *f, uint32_t row, uint64_t *seen, uint64_t *done);
 
 /* ---- fabric.c: the whole ---- */
 

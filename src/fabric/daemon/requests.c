@@ -302,16 +302,28 @@ static int impair_begin(struct mad_fabric *mad, uint32_t seed)
 	return 0;
 }
 
+/* row: an end of a link, or SUBNET_NONE: all links. */
+static int impair_mads(struct fabric *f, const struct fault_rule *rule, uint32_t row)
+{
+	const struct impair_link how = {
+		.loss_ppm = rule->loss_ppm,
+		.duplicate_ppm = rule->duplicate_ppm,
+		.delay_us = rule->delay_us,
+		.jitter_us = rule->jitter_us,
+	};
+	int ret = impair_begin(&f->mad, rule->seed);
+
+	if (!ret)
+		ret = impair_set(f->mad.impair, row, &how);
+	if (!ret && row != SUBNET_NONE)
+		ret = impair_set(f->mad.impair, f->net.ports[row].cable, &how);
+	return ret;
+}
+
 static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
 	struct msg_impair want = m->impair;
-	struct impair_link how = {
-		.loss_ppm = want.loss_ppm,
-		.duplicate_ppm = want.duplicate_ppm,
-		.delay_us = want.delay_us,
-		.jitter_us = want.jitter_us,
-	};
 	uint32_t row = SUBNET_NONE;
 	int ret = 0;
 
@@ -319,13 +331,28 @@ static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct
 	want.node[sizeof(want.node) - 1] = '\0';
 	if (want.node[0])
 		ret = port_find(f, want.node, want.port, &row);
-	if (!ret)
-		ret = impair_begin(&f->mad, want.seed);
-	if (!ret)
-		ret = impair_set(f->mad.impair, row, &how);
-	if (!ret && row != SUBNET_NONE)
-		ret = impair_set(f->mad.impair, f->net.ports[row].cable, &how);
+	if (!ret && want.what & IMPAIR_MADS)
+		ret = impair_mads(f, &want.rule, row);
+	if (!ret && want.what & IMPAIR_DATA) {
+		if (want.what & IMPAIR_CLEAR)
+			fault_clear(f);
+		want.rule.link_row_plus_1 = row + 1; /* SUBNET_NONE becomes 0 */
+		ret = fault_set(f, &want.rule);
+	}
 	return ret;
+}
+
+static int answer_fault(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	const struct fabric *f = s->fabric;
+	uint32_t row = m->index.index;
+
+	(void)c, (void)a;
+	if (row >= FAULT_RULES)
+		return -ENOENT;
+	m->fault_reply.rule = f->registry->faults.rule[row];
+	fault_count(f, row, &m->fault_reply.seen, &m->fault_reply.done);
+	return 0;
 }
 
 static void request_terminate(char *s, size_t size)
@@ -692,6 +719,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_LINK] = answer_link,
 	[MSG_NODE] = answer_node,
 	[MSG_IMPAIR] = answer_impair,
+	[MSG_FAULT] = answer_fault,
 	[MSG_TIE] = answer_tie,
 	[MSG_UNTIE] = answer_untie,
 	[MSG_TIED] = answer_tied,

@@ -141,6 +141,8 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 	s = &f->slots[i];
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
+	if (atomic_load(&f->registry->faults.n))
+		atomic_store(&s->observers, SLOT_HAS_FAULTS);
 	atomic_store_explicit(&f->registry->slot_host_plus_1[i], host + 1, memory_order_release);
 	atomic_store_explicit(&s->alive, row->generation, memory_order_release);
 	atomic_fetch_or(&f->registry->slots_used[i / 64], 1ull << i % 64);
@@ -252,6 +254,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
 	atomic_fetch_add(&f->registry->ends, 1);
 	counters_fold(f, slot);
+	fault_fold(f, slot);
 	row->state = SLOT_DRAINING;
 	for (uint32_t peer = 0; peer < REGISTRY_SLOTS; peer++) {
 		if (bit_test(row->peers, peer)) {

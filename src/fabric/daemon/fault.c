@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rules of faults for packets, which the ports of processes apply; see registry/fault.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/daemon/fabric.h"
+
+/* What a rule concerns. */
+static struct fault_rule fault_selectors(const struct fault_rule *r)
+{
+	return (struct fault_rule){
+		.link_row_plus_1 = r->link_row_plus_1,
+		.from_row_plus_1 = r->from_row_plus_1,
+		.from_host_plus_1 = r->from_host_plus_1,
+		.to_row_plus_1 = r->to_row_plus_1,
+		.to_host_plus_1 = r->to_host_plus_1,
+		.qpn = r->qpn,
+		.ops = r->ops,
+		.first = r->first,
+		.count = r->count,
+	};
+}
+
+static bool fault_same(const struct fault_rule *a, const struct fault_rule *b)
+{
+	struct fault_rule x = fault_selectors(a), y = fault_selectors(b);
+
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static bool fault_does(const struct fault_rule *r)
+{
+	return r->loss_ppm || r->corrupt_ppm || r->duplicate_ppm || r->reorder_ppm || r->delay_us ||
+	       r->jitter_us || r->rate_mbps;
+}
+
+static bool fault_is_whole(const struct fault_rule *r)
+{
+	return r->loss_ppm <= FAULT_ALL && r->corrupt_ppm <= FAULT_ALL &&
+	       r->duplicate_ppm <= FAULT_ALL && r->reorder_ppm <= FAULT_ALL &&
+	       !r->first == !r->count;
+}
+
+/* From now on processes make packets of all that they send, or need not any more. */
+static void fault_observe(struct fabric *f, bool any)
+{
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
+		if (f->rows[slot].state != SLOT_TAKEN)
+			continue;
+		if (any)
+			atomic_fetch_or(&f->slots[slot].observers, SLOT_HAS_FAULTS);
+		else
+			atomic_fetch_and(&f->slots[slot].observers, ~SLOT_HAS_FAULTS);
+	}
+}
+
+/* Stores a rule in a row, or takes it away (NULL), and begins to count anew. */
+static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule *rule)
+{
+	static const struct fault_rule none;
+	struct fault_rules *rules = &f->registry->faults;
+	uint32_t n = 0;
+
+	atomic_fetch_add(&rules->sequence, 1);
+	atomic_thread_fence(memory_order_release);
+	rules->rule[row] = rule ? *rule : none;
+	rules->rule[row].set = rule ? ++f->faults_set : 0;
+	for (uint32_t i = 0; i < FAULT_RULES; i++)
+		if (rules->rule[i].set)
+			n = i + 1;
+	atomic_store(&rules->n, n);
+	atomic_fetch_add(&rules->sequence, 1);
+	f->fault_seen[row] = f->fault_done[row] = 0;
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
+		if (f->rows[slot].state == SLOT_FREE)
+			continue;
+		atomic_store(&f->slots[slot].faults[row].seen, 0);
+		atomic_store(&f->slots[slot].faults[row].done, 0);
+	}
+	fault_observe(f, n);
+}
+
+int fault_set(struct fabric *f, const struct fault_rule *rule)
+{
+	const struct fault_rules *rules = &f->registry->faults;
+	uint32_t unused = FAULT_RULES, same = FAULT_RULES;
+
+	if (!fault_is_whole(rule))
+		return -EINVAL;
+	for (uint32_t i = 0; i < FAULT_RULES; i++) {
+		if (!rules->rule[i].set)
+			unused = unused == FAULT_RULES ? i : unused;
+		else if (fault_same(&rules->rule[i], rule))
+			same = i;
+	}
+	if (fault_does(rule)) {
+		same = same == FAULT_RULES ? unused : same;
+		if (same == FAULT_RULES)
+			return -ENOSPC;
+		fault_store(f, same, rule);
+	} else if (same < FAULT_RULES) {
+		fault_store(f, same, NULL);
+	}
+	return 0;
+}
+
+void fault_clear(struct fabric *f)
+{
+	for (uint32_t i = 0; i < FAULT_RULES; i++)
+		if (f->registry->faults.rule[i].set)
+			fault_store(f, i, NULL);
+}
+
+void fault_fold(struct fabric *f, uint32_t slot)
+{
+	for (uint32_t i = 0; i < FAULT_RULES; i++) {
+		f->fault_seen[i] += atomic_exchange(&f->slots[slot].faults[i].seen, 0);
+		f->fault_done[i] += atomic_exchange(&f->slots[slot].faults[i].done, 0);
+	}
+}
+
+void fault_count(const struct fabric *f, uint32_t row, uint64_t *seen, uint64_t *done)
+{
+	*seen = f->fault_seen[row];
+	*done = f->fault_done[row];
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
+		if (f->rows[slot].state == SLOT_FREE)
+			continue;
+		*seen += atomic_load(&f->slots[slot].faults[row].seen);
+		*done += atomic_load(&f->slots[slot].faults[row].done);
+	}
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Faults of links on demand (softhca fabric impair), under programs that know nothing of them."""
+import json
+import re
+
+from harness import expect
+from pairs import both_ended_well
+
+DEVICES = {"ib": "mlx5_0", "roce": "mlx5_1"}
+MESSAGES = 1000
+CAME = re.compile(r"(\d+) came, (\d+) missing, (\d+) again\n$")
+
+
+def impair(session, *words, status=0):
+    result = session.tool("fabric", "impair", *words)
+    expect(result.status == status, result.text())
+    return result
+
+
+def rules(session):
+    return json.loads(impair(session, "--json").out)
+
+
+class impaired:
+    """A fabric that stays, with these faults for data."""
+
+    def __init__(self, session, *words):
+        self.session, self.words = session, words
+
+    def __enter__(self):
+        expect(self.session.tool("fabric", "up").status == 0, "no fabric")
+        try:
+            impair(self.session, *self.words, "what=data")
+        except BaseException:
+            self.session.tool("fabric", "down")
+            raise
+        return self.session
+
+    def __exit__(self, *_):
+        self.session.tool("fabric", "down")
+
+
+def messages(session, device, transport, number=MESSAGES):
+    """How many messages of tests/clients/lossy.c came, were missing, came twice or late."""
+    result = session.run(str(session.build / "tests/clients/lossy"), DEVICES[device], transport, str(number))
+    match = CAME.search(result.out)
+    expect(result.status == 0 and match, result.text())
+    return tuple(map(int, match.groups()))
+
+
+def reliable(device, *words):
+    """Whatever is lost, doubled or late on the way: each message comes, once and in order."""
+    def case(session):
+        with impaired(session, *words, "seed=3"):
+            number = 200 if "loss=20" in words else MESSAGES
+            expect(messages(session, device, "rc", number) == (number, 0, 0), "messages")
+            rule = rules(session)[0]
+            expect(rule["impaired"] > 0, rule)
+    return case
+
+
+def datagrams(device):
+    """Each packet that is lost is a datagram that is missing, and no other one is."""
+    def case(session):
+        with impaired(session, "loss=10", "seed=4"):
+            came, missing, again = messages(session, device, "ud")
+            rule = rules(session)[0]
+            expect((rule["packets"], rule["impaired"], again) == (MESSAGES, missing, 0), (rule, came, missing))
+            # Six standard deviations.
+            expect(43 < missing < 157, missing)
+            impair(session, "duplicate=10", "seed=4", "what=data")
+            came, missing, again = messages(session, device, "ud")
+            expect(not missing and again == rules(session)[0]["impaired"] > 0, (came, missing, again))
+            impair(session, "reorder=10", "seed=4", "what=data")
+            came, missing, again = messages(session, device, "ud")
+            expect(not missing and again > 0, (came, missing, again))
+    return case
+
+
+def unreliable(device):
+    """A message of UC is there with all of its packets, or not at all."""
+    def case(session):
+        with impaired(session, "loss=2", "seed=5"):
+            came, missing, again = messages(session, device, "uc")
+            rule = rules(session)[0]
+            expect(0 < missing <= rule["impaired"] <= 5 * missing and not again, (rule, came, missing))
+    return case
+
+
+def repeated(session):
+    """The same seed loses the same packets; another one others."""
+    def lost(seed):
+        with impaired(session, "loss=5", f"seed={seed}"):
+            result = session.run(str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", str(MESSAGES),
+                                 run_options=("--trace", "packet.fault"))
+            expect(result.status == 0, result.text())
+            return [int(psn, 16) for psn in re.findall(r"packet\.fault .*psn=0x([0-9a-f]+)", result.err)]
+    first = lost(11)
+    expect(len(first) > 20 and lost(11) == first and lost(12) != first, first)
+
+
+def counters(session):
+    """A packet with a wrong checksum counts where it comes, and one that is lost is sent but not received."""
+    for device, name in (("mlx5_0", "counters/port_rcv_errors"), ("mlx5_1", "hw_counters/rx_icrc_encapsulated")):
+        with impaired(session, "corrupt=100", "packet=3"):
+            path = f"/sys/class/infiniband/{device}/ports/1"
+            expect(messages(session, "ib" if device == "mlx5_0" else "roce", "ud")[1] == 1, "one is missing")
+            shown = session.run("sh", "-c", f"cat {path}/{name} {path}/counters/port_xmit_packets {path}/counters/port_rcv_packets")
+            wrong, sent, received = map(int, shown.out.split())
+            expect((wrong, sent, received) == (1, MESSAGES, MESSAGES - 1), shown.text())
+
+
+def chosen(session):
+    """One packet of one kind; the requester hears of it and sends again."""
+    with impaired(session, "loss=100", "opcode=write", "packet=5"):
+        session.tool("fabric", "impair", "loss=100", "opcode=atomic", "to=host1/mlx5_1", "what=data")
+        argv = ("ib_write_bw", "-d", "mlx5_0", "-n", "100", "-s", "1024", "-F")
+        both_ended_well(session.pair(argv, argv))
+        found = rules(session)
+        expect([r["impaired"] for r in found] == [1, 0] and found[0]["packets"] > 100 and not found[1]["packets"], found)
+        text = impair(session).out
+        expect("loss 100% opcode=write packet=5: 1 of " in text and
+               "loss 100% to=host1/mlx5_1 opcode=atomic: 0 of 0 packets" in text, text)
+        # With nothing to do, a rule goes; and "loss=0" alone takes all away.
+        impair(session, "loss=0", "opcode=write", "packet=5")
+        expect(len(rules(session)) == 1, rules(session))
+        impair(session, "loss=0")
+        expect(rules(session) == [], rules(session))
+
+
+def silence(session):
+    """Nothing comes through: the requester gives up as it does on a card, and --explain names the faults."""
+    with impaired(session, "loss=100", "opcode=ack"):
+        argv = ("ib_write_bw", "-d", "mlx5_0", "-n", "5", "-s", "64", "-u", "8", "-F")
+        results = session.pair(argv, argv, client_options=("--explain",))
+        text = results[1].text()
+        expect(results[1].status and "Failed status 12" in text, text)
+        expect("softhca fabric impair" in text, text)
+
+
+def refusals(session):
+    """What is wrong with a word is said in one line."""
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        for words, said in ((("loss=101",), "'loss=101' has no value that is allowed"),
+                            (("loss=nan",), "'loss=nan' has no value that is allowed"),
+                            (("rate=x",), "'rate=x' has no value"),
+                            (("lost=1",), "'lost=1' is no fault of a link"),
+                            (("loss=1", "opcode=jump"), "'opcode=jump' has no value"),
+                            (("loss=1", "opcode=send,"), "'opcode=send,' has no value"),
+                            (("loss=1", "packet=3-2"), "'packet=3-2' has no value"),
+                            (("loss=1", "qp=0x1000000"), "'qp=0x1000000' has no value"),
+                            (("corrupt=1", "what=mads"), "say what=data"),
+                            (("loss=1", "to=nobody"), "nobody"),
+                            (("loss=1", "host1"), "a node and a port or neither")):
+            result = impair(session, *words, status=2)
+            expect(said in result.err and result.err.count("\n") == 1, result.text())
+        result = impair(session, "loss=1", "nowhere", "1", status=125)
+        expect("no node 'nowhere'" in result.err, result.text())
+        for n in range(1, 33):
+            impair(session, "loss=1", f"packet={n}", "what=data")
+        result = impair(session, "loss=1", "packet=33", "what=data", status=125)
+        expect("32 rules already" in result.err, result.text())
+        impair(session, "loss=2", "packet=7", "what=data")
+        expect(len(rules(session)) == 32, "rules")
+        impair(session, "loss=0")
+        expect(rules(session) == [], "rules after the end")
+    finally:
+        session.tool("fabric", "down")
+
+
+def cases():
+    for device in DEVICES:
+        for words in (("loss=1",), ("loss=5",), ("loss=20",), ("duplicate=20",), ("reorder=20",), ("corrupt=5",),
+                      ("delay=50", "jitter=300"), ("loss=2", "duplicate=5", "reorder=5", "jitter=50")):
+            yield f"faults: rc {device} {' '.join(words)}", reliable(device, *words)
+        yield f"faults: ud {device}", datagrams(device)
+        yield f"faults: uc {device}", unreliable(device)
+    yield "faults: the same seed", repeated
+    yield "faults: counters", counters
+    yield "faults: one packet", chosen
+    yield "faults: no answer", silence
+    yield "faults: refusals", refusals
