@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * netlink socket|hold N|children|files: sockets of RDMA netlink as the kernel's behave, on any device
- * there is; or N queue pairs, held until the program is killed; or what a list of objects leaves behind;
- * or the numbers of device files.
+ * netlink socket|hold N|children|files|monitor: sockets of RDMA netlink as the kernel's behave, on any
+ * device there is; or N queue pairs, held until the program is killed; or what a list of objects leaves
+ * behind; or the numbers of device files; or what a socket hears of devices until SIGINT comes.
  *
  * "socket" asks nothing that only softhca's devices would say, so it may run on a machine with others.
  */
@@ -33,6 +33,10 @@
 
 #define BYTES 8192u
 #define BAD   ((void *)8)
+
+/* The kernel's headers have these since Linux 6.12. */
+#define GROUP_NOTIFY	      4
+#define SYS_ATTR_MONITOR_MODE 103
 
 struct request {
 	struct nlmsghdr head;
@@ -651,8 +655,49 @@ static void no_children(void)
 	CHECK(dup(0) == next);
 }
 
+/* ---- notifications ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* Waits for notifications of devices until SIGINT comes.  The same socket answers requests meanwhile. */
+static void monitor(void)
+{
+	const struct sigaction action = {.sa_handler = interrupt};
+	struct sockaddr_nl a = {.nl_family = AF_NETLINK, .nl_groups = 1 << (GROUP_NOTIFY - 1)};
+	struct request r = request_of(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET, NLM_F_REQUEST);
+	int fd = family_open(SOCK_RAW | SOCK_CLOEXEC), group = GROUP_NOTIFY;
+	socklen_t length = sizeof(a);
+	const struct nlmsghdr *head;
+	uint8_t buf[BYTES];
+	ssize_t n;
+
+	CHECK(!sigaction(SIGINT, &action, NULL));
+	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	CHECK(!getsockname(fd, (struct sockaddr *)&a, &length) && a.nl_groups == 8);
+	CHECK(!setsockopt(fd, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, &group, sizeof(group)));
+	CHECK(!getsockname(fd, (struct sockaddr *)&a, &length) && !a.nl_groups);
+	CHECK(!setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)));
+	request_send(fd, &r);
+	head = answer_take(fd, &n);
+	CHECK(*(const uint8_t *)attr_of(head, SYS_ATTR_MONITOR_MODE) == 1);
+	printf("listening\n");
+	fflush(stdout);
+	n = recv(fd, buf, sizeof(buf), 0);
+	CHECK_SAY(n < 0 && errno == EINTR && interrupted, "%zd, %s", n, strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "monitor")) {
+		monitor();
+		return 0;
+	}
 	if (argc == 2 && !strcmp(argv[1], "children")) {
 		no_children();
 		return 0;

@@ -6,10 +6,13 @@ import os
 import pathlib
 import shutil
 import signal
+import time
 
 import objects
 import status
 from harness import Failure, Skip, expect
+
+MOMENT = 1.0  # for a program that does not say when it is ready
 
 
 def rdma(session, *words, host="host1", **options):
@@ -93,11 +96,41 @@ def other_host(session):
 
 
 def system(session):
-    """rdma prints no JSON here; that of iproute2 6.15 says that nothing tells of events."""
+    """rdma prints no JSON here; that of iproute2 6.15 says that there are notifications."""
     words = session.run_ok("rdma", "system").out.split()
     said = dict(zip(words[::2], words[1::2]))
-    expect(said.pop("monitor", "off") == "off", words)
+    expect(said.pop("monitor", "on") == "on", words)
     expect(said == {"netns": "shared", "copy-on-fork": "on"}, words)
+
+
+def monitored(session, *program):
+    """A program that waits for notifications hears nothing while links go and come, as on Linux, and ends by SIGINT."""
+    process = session.background(*program)
+    try:
+        time.sleep(MOMENT)
+        for state in ("down", "up"):
+            for port in ("mlx5_0", "mlx5_1"):
+                result = session.tool("fabric", "port", port, state)
+                expect(result.status == 0, result.text())
+        rdma(session, "link")
+        if process.poll() is not None:
+            raise Failure(f"{' '.join(program)} has ended: {session.finish(process).text()}")
+        os.killpg(process.pid, signal.SIGINT)
+        return session.finish(process, 20)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def monitor(session):
+    with kept(session):
+        result = monitored(session, str(session.build / "tests/clients/netlink"), "monitor")
+        expect(result.status == 0 and result.out == "listening\n", result.text())
+        # That of iproute2 6.15 and newer.
+        if "monitor" in session.run("rdma", "help").text():
+            result = monitored(session, "rdma", "monitor")
+            expect(result.status == -signal.SIGINT and not result.text(), result.text())
 
 
 def refused_changes(session):
@@ -259,7 +292,7 @@ def other_families(session):
 
 def cases():
     yield from ((f"netlink: {name}", test) for name, test in (
-        ("rdma dev", devices), ("rdma link", links), ("another host", other_host), ("rdma system", system),
+        ("rdma dev", devices), ("rdma link", links), ("another host", other_host), ("rdma system", system), ("monitor", monitor),
         ("changes", refused_changes), ("rdma statistic", counters), ("rdma res of two programs", resources),
         ("rdma res of all kinds", of_all_kinds), ("rdma res of 600 queue pairs", many),
         ("programs that do not go on", of_a_stopped), ("a program that lies", of_a_liar),

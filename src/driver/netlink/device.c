@@ -22,6 +22,8 @@
 #define UVERBS_ABI  1u /* the driver's, not the files' */
 #define UMAD_ABI    5u
 #define ALL_PORTS   UINT32_MAX
+/* The kernel's headers have it since Linux 6.12. */
+#define SYS_ATTR_MONITOR_MODE 103u
 
 static const struct subnet_port *port_at(const struct netlink_request *r, uint32_t row)
 {
@@ -258,6 +260,9 @@ int netlink_system(const struct netlink_request *r)
 
 	/* All network namespaces share the devices. */
 	answer_u8(r->answers, RDMA_NLDEV_SYS_ATTR_NETNS_MODE, 1);
+	/* Sockets of the group RDMA_NL_GROUP_NOTIFY hear of devices that come, go or get another name or
+	 * interface.  Nothing of that happens to a host while it has programs. */
+	answer_u8(r->answers, SYS_ATTR_MONITOR_MODE, 1);
 	/* A forked child gets copies of pinned pages, so nobody needs ibv_fork_init. */
 	answer_u8(r->answers, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
 	answer_end(r->answers, begin);
