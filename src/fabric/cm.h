@@ -75,11 +75,11 @@ struct msg_cm_call_reply {
 	uint8_t bytes[CM_MOST_OUT];
 };
 
-/* For people: the first id from that number on. */
+/* For people: the first id from that number of that host on; those of later hosts follow. */
 #define CM_NO_ID UINT32_MAX
 struct msg_cm_id {
 	uint32_t number;
-	uint32_t reserved;
+	uint32_t host;
 };
 struct msg_cm_id_reply {
 	uint32_t number; /* CM_NO_ID: there is none, and all else is 0 */

@@ -54,7 +54,7 @@ static void everything_close(void)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	test_mad_run(&m, 5000);
-	MUST(!cm.nfiles && !cm_id_next(&cm, 0));
+	MUST(!cm.nfiles && !cm_id_first(&cm));
 	/* All that was asked for is answered, and the ports have left their groups. */
 	MUST(!cm.sa_requests);
 	for (const struct sa_group *g = sa.groups; g; g = g->next)
@@ -165,7 +165,7 @@ static void op_message(struct input *in)
 	static const uint16_t attributes[] = {CM_REQ,  CM_MRA,	CM_REJ,	     CM_REP,	  CM_RTU,
 					      CM_DREQ, CM_DREP, CM_SIDR_REQ, CM_SIDR_REP, CM_LAP};
 	struct mad_packet *p = mad_packet_get(&m.mad);
-	const struct cm_id *id = cm_id_find(&cm, in_u8(in) % 8);
+	const struct cm_id *id = cm_id_next(&cm, in_u8(in) % 2, in_u8(in) % 4);
 
 	MUST(p);
 	p->row = in_u8(in) & 1 ? m.t.h1 : m.t.h2;
@@ -200,7 +200,7 @@ static void events_check(void)
 		uint32_t n = 0;
 
 		for (const struct cm_event *e = f->events; e; e = e->next, n++)
-			MUST(cm_id_find(&cm, e->id->number) == e->id && e->id->file == f);
+			MUST(cm_id_find(f, e->id->number) == e->id && e->id->file == f);
 		MUST(n == f->nevents && f->owed <= f->nevents);
 	}
 }

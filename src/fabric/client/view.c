@@ -54,11 +54,18 @@ static bool cm_id_add(struct msg_cm_id_reply **ids, uint32_t *n, uint32_t *room,
 	return true;
 }
 
+/* Has the daemon answered what was asked? */
+static bool is_from(const struct msg_cm_id_reply *id, const struct msg_cm_id *from)
+{
+	return id->host > from->host || (id->host == from->host && id->number >= from->number);
+}
+
 int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n)
 {
 	const struct fabric_environment *env = fabric_environment();
 	int fds[MSG_MAX_FDS], sock, ret = 0;
-	uint32_t room = 0, from = 0;
+	uint32_t room = 0;
+	struct msg_cm_id from = {0};
 	struct msg m = {0};
 
 	*ids = NULL;
@@ -70,14 +77,14 @@ int fabric_cm_ids(const char *dir, struct msg_cm_id_reply **ids, uint32_t *n)
 	sock = link_open(dir, NULL, &m, MSG_CM_ID, fds);
 	if (sock < 0)
 		return sock;
-	/* Numbers rise, so this ends. */
-	while (!ret && m.cm_id_reply.number != CM_NO_ID && m.cm_id_reply.number >= from) {
-		from = m.cm_id_reply.number + 1;
+	/* Hosts and numbers rise, so this ends. */
+	while (!ret && m.cm_id_reply.number != CM_NO_ID && is_from(&m.cm_id_reply, &from)) {
+		from = (struct msg_cm_id){m.cm_id_reply.number + 1, m.cm_id_reply.host};
 		if (!cm_id_add(ids, n, &room, &m.cm_id_reply)) {
 			ret = -ENOMEM;
 			break;
 		}
-		m = (struct msg){.cm_id.number = from};
+		m = (struct msg){.cm_id = from};
 		ret = link_call(sock, &m, MSG_CM_ID, fds);
 	}
 	close(sock);

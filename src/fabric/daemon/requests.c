@@ -466,10 +466,10 @@ static int answer_cm_open(struct server *s, struct conn *c, struct msg *m, struc
 
 static int answer_cm_id(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
-	const uint32_t number = m->cm_id.number;
+	const struct msg_cm_id from = m->cm_id;
 
 	(void)c, (void)a;
-	cm_describe(&s->fabric->cm, number, &m->cm_id_reply);
+	cm_describe(&s->fabric->cm, from.host, from.number, &m->cm_id_reply);
 	return 0;
 }
 

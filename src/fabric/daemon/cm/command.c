@@ -32,7 +32,7 @@ static int answer_give(const struct call *call, const void *answer, uint32_t len
  * file's. */
 static int id_get(const struct call *call, uint32_t number, struct cm_id **id)
 {
-	*id = cm_id_find(call->cm, number);
+	*id = cm_id_find(call->file, number);
 	if (!*id)
 		return -ENOENT;
 	return (*id)->file == call->file ? 0 : -EINVAL;
@@ -111,7 +111,7 @@ static int call_migrate_id(const struct call *call)
 	const struct rdma_ucm_migrate_id c = COMMAND_OF(call, rdma_ucm_migrate_id);
 	struct cm_file *from = cm_file_find(call->cm, call->m->other);
 	struct rdma_ucm_migrate_resp r;
-	struct cm_id *id = cm_id_find(call->cm, c.id);
+	struct cm_id *id = cm_id_find(call->file, c.id);
 
 	if (!id)
 		return -ENOENT;

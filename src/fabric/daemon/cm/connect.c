@@ -371,10 +371,9 @@ void cm_connection_end(struct cm_id *id)
 static struct cm_id *id_of(const struct cm *c, const struct mad_packet *p)
 {
 	const uint32_t named = prm_get32(p->mad, CM_REMOTE_ID);
-	struct cm_id *id = cm_id_find(c, named & (CM_IDS - 1));
+	struct cm_id *id = cm_id_of_message(c, named);
 
-	return id && id->local_id == named && id->connection != CONN_NONE &&
-			       id->row == net_end_port(c->mad->net, p->row)
+	return id && id->connection != CONN_NONE && id->row == net_end_port(c->mad->net, p->row)
 		       ? id
 		       : NULL;
 }

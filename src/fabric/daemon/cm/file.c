@@ -48,7 +48,8 @@ static void file_end(struct cm_file *f)
 	struct cm_id *id;
 
 	/* Ending a listener ends requests that nobody has taken, so the next one is looked for again. */
-	for (uint32_t number = 0; (id = cm_id_next(c, number));) {
+	for (uint32_t number = 0;
+	     (id = cm_id_next(c, f->host, number)) && id->ids->host == f->host;) {
 		number = id->number + 1;
 		if (id->file == f)
 			cm_id_end(id);
@@ -131,6 +132,7 @@ void cm_open(struct cm *c, struct mad_fabric *mad)
 	if (getrandom(&c->random, sizeof(c->random), GRND_NONBLOCK) != sizeof(c->random) ||
 	    !c->random)
 		c->random = 0x5ca1ab1e;
+	c->last_local_id = cm_random(c);
 	mad_port_agent(mad, MAD_CLASS_CM, &c->agent);
 	cm_groups_open(c);
 }
@@ -142,6 +144,5 @@ void cm_close(struct cm *c)
 	cm_early_drop(c);
 	cm_groups_close(c);
 	cm_sa_close(c);
-	free(c->ids);
-	c->ids = NULL;
+	cm_ids_free(c);
 }

@@ -138,7 +138,8 @@ struct cm_path {
 
 /* What ids are looked for by. */
 enum cm_table {
-	CM_BY_PORT,	  /* those that are bound, but not those of requests */
+	CM_BY_PORT, /* those that are bound, but not those of requests */
+	CM_BY_LOCAL_ID,
 	CM_BY_REMOTE_ID,  /* those of requests */
 	CM_BY_REMOTE_QPN, /* those with a connection */
 	CM_TABLES,
@@ -149,8 +150,9 @@ enum cm_table {
 struct cm_id {
 	struct cm *cm;
 	struct cm_file *file;
-	uint32_t number;
-	uint64_t uid; /* 0: the program does not know the id yet */
+	struct cm_ids *ids; /* of its host */
+	uint32_t number;    /* among them */
+	uint64_t uid;	    /* 0: the program does not know the id yet */
 	uint16_t ps;
 	uint16_t space; /* the port space that its port is of */
 	uint8_t qp_type;
@@ -187,10 +189,16 @@ struct cm_id {
 	} chain[CM_TABLES];
 };
 
+/* The ids of a host.  A program's numbers are those of its host, as a kernel gives them. */
 struct cm_ids {
+	struct cm_ids *next; /* of a host with a larger number */
+	uint32_t host;
 	struct cm_id *by_number[CM_IDS];
 	uint64_t used[CM_IDS / 64]; /* a bit for each number */
-	struct cm_id *chains[CM_TABLES][CM_CHAINS];
+};
+
+struct cm_chains {
+	struct cm_id *of[CM_TABLES][CM_CHAINS];
 };
 
 static inline const struct subnet *cm_subnet(const struct cm *c)
@@ -205,10 +213,16 @@ struct cm_file *cm_file_find(const struct cm *c, uint64_t token);
 struct cm_id *cm_id_make(struct cm_file *f);
 /* Forgets an id that nobody has heard of. */
 void cm_id_free(struct cm_id *id);
-/* The id of that number; NULL: there is none. */
-struct cm_id *cm_id_find(const struct cm *c, uint32_t number);
-/* The next id from that number on; NULL: there is no further one. */
-struct cm_id *cm_id_next(const struct cm *c, uint32_t from);
+/* The id of that number on the file's host; NULL: there is none. */
+struct cm_id *cm_id_find(const struct cm_file *f, uint32_t number);
+/* The id that messages of a connection name so; NULL: there is none. */
+struct cm_id *cm_id_of_message(const struct cm *c, uint32_t local_id);
+/* The first id of all, and the one after another; NULL: there is no further one. */
+struct cm_id *cm_id_first(const struct cm *c);
+struct cm_id *cm_id_after(const struct cm_id *id);
+/* The first from that number of that host on. */
+struct cm_id *cm_id_next(const struct cm *c, uint32_t host, uint32_t from);
+void cm_ids_free(struct cm *c);
 /* Puts the id into a table under its key, and takes it from where it was there. */
 void cm_id_key(struct cm_id *id, enum cm_table table, uint32_t key);
 /* Ids of the table, among them all with that key; the next of each is chain[table].next. */

@@ -30,7 +30,7 @@
 
 struct cm_group *cm_group_find(const struct cm *c, uint32_t number)
 {
-	for (const struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (const struct cm_id *id = cm_id_first(c); id; id = cm_id_after(id))
 		for (struct cm_group *g = id->groups; g; g = g->next)
 			if (g->number == number)
 				return g;
@@ -131,7 +131,7 @@ static bool member_is_shared(const struct cm_group *g)
 {
 	const struct cm *c = g->cm;
 
-	for (const struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (const struct cm_id *id = cm_id_first(c); id; id = cm_id_after(id))
 		for (const struct cm_group *o = id->groups; o; o = o->next)
 			if (o != g && o->member && o->row == g->row &&
 			    !memcmp(o->record + MCM_AT_MGID, g->record + MCM_AT_MGID, 16) &&
@@ -310,7 +310,7 @@ static void port_changes(struct net_listener *l, enum net_event event, uint32_t 
 	(void)what;
 	if (event != NET_STATE && event != NET_LID && event != NET_REREGISTER)
 		return;
-	for (const struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (const struct cm_id *id = cm_id_first(c); id; id = cm_id_after(id))
 		for (struct cm_group *g = id->row == row ? id->groups : NULL; g; g = g->next)
 			if (g->member && !g->lost && !cm_sa_waits(&g->request)) {
 				g->lost = true;
@@ -323,7 +323,7 @@ static void groups_are_lost(struct loop *l, struct loop_work *w)
 	struct cm *c = container_of(w, struct cm, groups_lost);
 
 	(void)l;
-	for (const struct cm_id *id = cm_id_next(c, 0); id; id = cm_id_next(c, id->number + 1))
+	for (const struct cm_id *id = cm_id_first(c); id; id = cm_id_after(id))
 		for (struct cm_group *g = id->groups; g; g = g->next)
 			if (g->lost && !g->told_lost) {
 				g->told_lost = true;

@@ -269,9 +269,9 @@ int cm_qp_attr(struct cm_id *id, uint32_t state, struct ib_uverbs_qp_attr *out)
 
 /* ---- what people ask of all ids ---- */
 
-void cm_describe(const struct cm *c, uint32_t number, struct msg_cm_id_reply *out)
+void cm_describe(const struct cm *c, uint32_t host, uint32_t number, struct msg_cm_id_reply *out)
 {
-	const struct cm_id *id = number < CM_IDS ? cm_id_next(c, number) : NULL;
+	const struct cm_id *id = cm_id_next(c, host, number);
 
 	*out = (struct msg_cm_id_reply){.number = CM_NO_ID};
 	if (!id)

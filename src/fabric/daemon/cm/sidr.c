@@ -129,13 +129,13 @@ void cm_take_sidr_req(struct cm *c, const struct mad_packet *p, bool early)
 void cm_take_sidr_rep(struct cm *c, const struct mad_packet *p)
 {
 	const uint32_t named = prm_get32(p->mad, CM_LOCAL_ID);
-	struct cm_id *id = cm_id_find(c, named & (CM_IDS - 1));
+	struct cm_id *id = cm_id_of_message(c, named);
 	const uint32_t status = prm_get32(p->mad, SIDR_REP_STATUS);
 	struct rdma_ucm_ud_param *ud;
 	struct cm_event *e;
 
-	if (!id || id->local_id != named || id->connection != CONN_REQ_SENT ||
-	    id->qp_type != IB_QPT_UD || id->row != net_end_port(c->mad->net, p->row))
+	if (!id || id->connection != CONN_REQ_SENT || id->qp_type != IB_QPT_UD ||
+	    id->row != net_end_port(c->mad->net, p->row))
 		return;
 	cm_repeat_stop(id);
 	id->connection = CONN_NONE;

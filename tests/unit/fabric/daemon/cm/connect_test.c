@@ -119,7 +119,7 @@ static void world_close(void)
 	for (uint32_t i = 0; i < 2; i++)
 		close(fds[i]);
 	test_mad_run(&m, 10000);
-	CHECK(!cm.nfiles && !cm_id_next(&cm, 0) && !cm.sa_requests);
+	CHECK(!cm.nfiles && !cm_id_first(&cm) && !cm.sa_requests);
 	cm_close(&cm);
 	sa_close(&sa);
 	CHECK(!m.loop.ntimers);
@@ -508,7 +508,8 @@ static void test_forged(void)
 		packet->sqpn = qpn;
 		packet->dqpn = IB_GSI_QPN;
 		packet->qkey = MAD_QKEY_WELL_KNOWN;
-		cm_message_begin(cm_id_find(&cm, p.server), packet->mad, CM_DREQ);
+		cm_message_begin(cm_id_find(cm_file_find(&cm, tokens[SERVER]), p.server),
+				 packet->mad, CM_DREQ);
 		prm_set(packet->mad, DREQ_QPN, CLIENT_QPN);
 		mad_emit(&m.mad, packet);
 		test_mad_run(&m, 0);
@@ -569,6 +570,29 @@ static void test_datagrams(void)
 	world_close();
 }
 
+/* Each host has numbers of its own, and the lowest that is free is given again. */
+static void test_numbers(void)
+{
+	struct msg_cm_id_reply said;
+	struct rdma_ucm_create_id c = {.uid = 1, .ps = RDMA_PS_TCP};
+
+	world_open();
+	for (uint32_t i = 0; i < CM_IDS; i++)
+		CHECK(id_new(CLIENT, RDMA_PS_TCP) == i);
+	CHECK(CALL(CLIENT, CREATE_ID, c) == -ENOMEM);
+	CHECK(!id_new(SERVER, RDMA_PS_TCP));
+	id_end(CLIENT, 4711);
+	CHECK(id_new(CLIENT, RDMA_PS_TCP) == 4711);
+	/* Those of a host, then those of the next. */
+	cm_describe(&cm, CLIENT, CM_IDS - 1, &said);
+	CHECK(said.host == CLIENT && said.number == CM_IDS - 1);
+	cm_describe(&cm, said.host, said.number + 1, &said);
+	CHECK(said.host == SERVER && !said.number);
+	cm_describe(&cm, said.host, said.number + 1, &said);
+	CHECK(said.number == CM_NO_ID);
+	world_close();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2)
@@ -583,6 +607,7 @@ int main(int argc, char **argv)
 	test_forged();
 	test_death();
 	test_datagrams();
+	test_numbers();
 	if (capture)
 		CHECK(!fclose(capture));
 	return 0;
