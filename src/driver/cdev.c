@@ -111,6 +111,13 @@ bool cdev_adopt(int fd, unsigned long request)
 	return umad_device_adopt(fd, request);
 }
 
+ssize_t cdev_write_failed(int fd)
+{
+	no_cancellation();
+
+	return to_size(ucma_is_foreign(fd) ? -EACCES : -EBADF);
+}
+
 /* Requests that the kernel answers before it asks a driver. */
 static bool is_of_all_files(unsigned long request)
 {

@@ -6,12 +6,15 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+#include "base/compiler.h"
 
 /* Starts the fabric's daemon unless it runs, so that the device tree exists. */
 int cdev_ensure_tree(void);
@@ -32,6 +35,13 @@ int cdev_ioctl(int fd, unsigned long request, void *arg);
 /* Tells whether fd is a device's all the same, because another process has opened it. */
 bool cdev_adopt(int fd, unsigned long request);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
+/* What a write to an fd that is none of ours fails with, when the kernel has said EBADF: it may be a
+ * device's that another process has opened. */
+ssize_t cdev_write_failed(int fd);
+static inline ssize_t cdev_written(int fd, ssize_t ret)
+{
+	return unlikely(ret < 0 && errno == EBADF) ? cdev_write_failed(fd) : ret;
+}
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);
 /* The preload calls this before it asks the kernel whose fd is: if the program waits there for a

@@ -2,10 +2,10 @@
 /*
  * What a program's files of /dev/infiniband/rdma_cm and the daemon agree on.
  *
- * The program's descriptor is a socket that the daemon made for one open.  It carries a byte for each
- * event, so that poll, epoll, O_NONBLOCK, fork and close work on it as they are; the event itself waits
- * in the daemon until GET_EVENT asks for it, because destroying or moving an id takes events back.  An
- * answer says how many bytes such a call has made worthless.
+ * The program's descriptor is the reading end of a pipe that the daemon made for one open.  It carries a byte
+ * for each event, so that poll, epoll, O_NONBLOCK, fork and close work on it as they are; the event itself
+ * waits in the daemon until GET_EVENT asks for it, because destroying or moving an id takes events back,
+ * and their bytes.  A program that has got the descriptor from another one cannot write to it.
  *
  * A command goes as the program wrote it; the structures are those of rdma/rdma_user_cm.h.
  */
@@ -55,8 +55,11 @@ struct cm_write_event {
 struct msg_cm_open {
 	char host[64];
 };
-struct msg_cm_open_reply { /* with the socket */
+struct msg_cm_open_reply { /* with the pipe's end */
 	uint64_t token;
+};
+struct msg_cm_is_file {
+	uint64_t inode; /* of a pipe */
 };
 struct msg_cm_call {
 	uint64_t token;
@@ -69,8 +72,8 @@ struct msg_cm_call {
 	uint8_t bytes[CM_MOST_IN];
 };
 struct msg_cm_call_reply {
-	uint32_t spoilt; /* how many bytes of the socket's queue are of events that are gone */
 	uint32_t length;
+	uint32_t reserved;
 	char why[CM_WHY_BYTES]; /* for people: what an address was taken for; empty: nothing to say */
 	uint8_t bytes[CM_MOST_OUT];
 };

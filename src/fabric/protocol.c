@@ -72,6 +72,7 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 			    [MSG_REPLY] = {BODY(msg_umad_adopt_reply), 1}},
 	[MSG_CM_OPEN] = {[MSG_REQUEST] = {BODY(msg_cm_open), 0},
 			 [MSG_REPLY] = {BODY(msg_cm_open_reply), 1}},
+	[MSG_CM_IS_FILE] = {[MSG_REQUEST] = {BODY(msg_cm_is_file), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_CM_CALL] = {[MSG_REQUEST] = {BODY(msg_cm_call), 0},
 			 [MSG_REPLY] = {BODY(msg_cm_call_reply), 0}},
 	[MSG_CM_ID] =
@@ -128,6 +129,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_UMAD_IN_FLIGHT] = "UMAD_IN_FLIGHT",
 		[MSG_UMAD_ADOPT] = "UMAD_ADOPT",
 		[MSG_CM_OPEN] = "CM_OPEN",
+		[MSG_CM_IS_FILE] = "CM_IS_FILE",
 		[MSG_CM_CALL] = "CM_CALL",
 		[MSG_CM_ID] = "CM_ID",
 	};

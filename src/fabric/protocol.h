@@ -87,6 +87,7 @@ enum msg_type {
 	MSG_UMAD_ADOPT,	    /* ask which file a descriptor from execve or a peer belongs to */
 	/* For files of rdma_cm; fabric/cm.h. */
 	MSG_CM_OPEN,
+	MSG_CM_IS_FILE, /* ask whether a descriptor from execve or a peer is such a file's */
 	MSG_CM_CALL,
 	MSG_CM_ID, /* read about one of the ids of all programs */
 	MSG_TYPES,
@@ -319,6 +320,7 @@ struct msg {
 		struct msg_umad_adopt_reply umad_adopt_reply;
 		struct msg_cm_open cm_open;
 		struct msg_cm_open_reply cm_open_reply;
+		struct msg_cm_is_file cm_is_file;
 		struct msg_cm_call cm_call;
 		struct msg_cm_call_reply cm_call_reply;
 		struct msg_cm_id cm_id;

@@ -86,7 +86,7 @@ exported int ioctl(int fd, unsigned long request, ...)
 exported ssize_t write(int fd, const void *buf, size_t count)
 {
 	if (!cdev_is_ours(fd))
-		return real(write)(fd, buf, count);
+		return cdev_written(fd, real(write)(fd, buf, count));
 	pthread_testcancel();
 	return netlink_is(fd) ? socket_write(fd, buf, count) : cdev_write(fd, buf, count);
 }

@@ -101,7 +101,7 @@ exported ssize_t writev(int fd, const struct iovec *vector, int count)
 		return socket_writev(fd, vector, count);
 	}
 	if (!is_moved_here(fd, count))
-		return real(writev)(fd, vector, count);
+		return cdev_written(fd, real(writev)(fd, vector, count));
 	pthread_testcancel();
 	return vector_move(fd, vector, count, element_write);
 }

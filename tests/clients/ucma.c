@@ -5,6 +5,8 @@
  *
  *	ucma ADDRESS           (of a port of this host)
  *	ucma ADDRESS member    joins a group, says so, and waits until it is lost
+ *	ucma foreign FD        FD is such a file's of another program; standard input is a socket by which
+ *	                       another one comes
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,9 +22,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -802,6 +806,83 @@ static void test_fork(void)
 	CHECK(!setegid(0));
 }
 
+/* A file that this program has not opened takes none of its commands. */
+static void foreign_check(int fd)
+{
+	struct rdma_ucm_create_id c = {.ps = RDMA_PS_TCP};
+	struct call whole = {.head = {RDMA_USER_CM_CMD_CREATE_ID, sizeof(c), 4}};
+	struct iovec part = {&whole, sizeof(whole.head) + sizeof(c)};
+
+	CHECK(call_write(fd, RDMA_USER_CM_CMD_CREATE_ID, &c, sizeof(c), 4) == EACCES);
+	memcpy(whole.bytes, &c, sizeof(c));
+	CHECK(writev(fd, &part, 1) == -1 && errno == EACCES);
+	CHECK(write(fd, &c, 1) == -1 && errno == EACCES);
+}
+
+static void foreign(int fd)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	uint8_t byte;
+	struct iovec part = {&byte, 1};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	int sent;
+
+	foreign_check(fd);
+	CHECK(recvmsg(0, &m, 0) == 1 && m.msg_controllen >= sizeof(control.head));
+	memcpy(&sent, CMSG_DATA(&control.head), sizeof(sent));
+	foreign_check(sent);
+	/* What is no such file is refused as ever. */
+	close(sent);
+	CHECK(write(sent, &byte, 1) == -1 && errno == EBADF);
+	sent = open("/dev/null", O_RDONLY);
+	CHECK(sent >= 0 && write(sent, &byte, 1) == -1 && errno == EBADF);
+}
+
+/* Descriptors that come to another program, by execve and by a message. */
+static void test_passed_on(void)
+{
+	const uint32_t id = id_make(RDMA_PS_TCP);
+	const int file_again = dup(file);
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	uint8_t byte = 0;
+	struct iovec part = {&byte, 1};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	int ends[2], status;
+	char number[16];
+	pid_t child;
+
+	CHECK(file_again >= 0 && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	snprintf(number, sizeof(number), "%d", file_again);
+	memcpy(CMSG_DATA(&control.head), &file, sizeof(file));
+	CHECK(sendmsg(ends[0], &m, 0) == 1);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		dup2(ends[1], 0);
+		execl("/proc/self/exe", "ucma", "foreign", number, NULL);
+		_exit(127);
+	}
+	CHECK_SAY(waitpid(child, &status, 0) == child && !status, "status %#x", status);
+	close(ends[0]);
+	close(ends[1]);
+	/* The owner goes on. */
+	CHECK(!bind_to(id, NULL, 7474));
+	id_end(id);
+	close(file_again);
+}
+
 static void member(void)
 {
 	const struct sockaddr_in to = {.sin_family = AF_INET,
@@ -837,11 +918,17 @@ static const struct {
 	{"signals", test_signals},
 	{"200 programs", test_crowd},
 	{"groups", test_groups},
+	{"files that are passed on", test_passed_on},
+	/* The last one: Linux takes nothing more of a process whose user has changed. */
 	{"children and users", test_fork},
 };
 
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "foreign")) {
+		foreign(atoi(argv[2]));
+		return 0;
+	}
 	CHECK(argc == 2 || (argc == 3 && !strcmp(argv[2], "member")));
 	here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(argv[1])};
 	file = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);

@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -209,6 +210,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 
+	/* As the daemon does. */
+	signal(SIGPIPE, SIG_IGN);
 	everything_open();
 	for (uint32_t n = 0; in.left && n < MOST_OPS; n++) {
 		switch (in_u8(&in) % OP_COUNT) {

@@ -251,6 +251,7 @@ void target_seeds(struct seed *s)
 	put_request(s, 0, MSG_COUNTERS, &one, sizeof(one));
 	put_request(s, 0, MSG_SENT, &one, sizeof(one));
 	put_request(s, 0, MSG_UMAD_ADOPT, &adopt, sizeof(adopt));
+	put_request(s, 0, MSG_CM_IS_FILE, &adopt, sizeof(adopt));
 	put_request(s, 0, MSG_VIOLATED, &violation, sizeof(violation));
 	put_request(s, 0, MSG_DESCRIBE, &attr, sizeof(attr));
 	put_request(s, 0, MSG_SET_PORT, &down, sizeof(down));

@@ -198,17 +198,17 @@ static int option_load(struct ucma_call *c)
 }
 
 /* The file that a MIGRATE_ID takes the id from. */
-static int origin_find(struct ucma_call *c, int *fd)
+static int origin_find(struct ucma_call *c)
 {
 	struct rdma_ucm_migrate_id m;
 	struct cdev_file *f;
-	int ret = 0;
+	int fd, ret = 0;
 
 	memcpy(&m, c->m.cm_call.bytes, sizeof(m));
-	*fd = (int)m.fd;
-	if (syscall(SYS_fcntl, *fd, F_GETFD) < 0)
+	fd = (int)m.fd;
+	if (syscall(SYS_fcntl, fd, F_GETFD) < 0)
 		return -ENOENT;
-	f = cdev_table_is_true(*fd) ? cdev_get(*fd) : NULL;
+	f = cdev_table_is_true(fd) ? cdev_get(fd) : NULL;
 	if (f && f->ops == &ucma_ops)
 		c->m.cm_call.other = ucma_file_of(f)->token;
 	else
@@ -218,16 +218,22 @@ static int origin_find(struct ucma_call *c, int *fd)
 	return ret;
 }
 
-/* Takes bytes of events that are gone out of the queue. */
-static void spoilt_take(int fd, uint32_t n)
+/* Takes a byte of the pipe.  read(2) would lead to the file's own read.  A thread may be cancelled while
+ * it waits, as in read(2).  Returns 1, or a negative errno. */
+static int byte_take(int fd)
 {
 	uint8_t byte;
+	int type, ret;
+	ssize_t n;
 
-	while (n-- && syscall(SYS_recvfrom, fd, &byte, 1, MSG_DONTWAIT, NULL, NULL) == 1)
-		;
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	n = syscall(SYS_read, fd, &byte, 1);
+	ret = n < 0 ? -errno : n ? 1 : -EIO;
+	pthread_setcanceltype(type, NULL);
+	return ret;
 }
 
-/* Waits for a byte in the socket, which stands for an event, and asks for the event.  Another thread may
+/* Waits for a byte in the pipe, which stands for an event, and asks for the event.  Another thread may
  * have destroyed the id meanwhile. */
 static int event_await(struct ucma_call *c)
 {
@@ -235,11 +241,9 @@ static int event_await(struct ucma_call *c)
 	int ret;
 
 	do {
-		uint8_t byte;
-		ssize_t n = recv(c->fd, &byte, 1, 0);
-
-		if (n <= 0)
-			return n ? -errno : -EIO;
+		ret = byte_take(c->fd);
+		if (ret < 0)
+			return ret;
 		c->m = request;
 		ret = ucma_ask(&c->m);
 	} while (ret == -EAGAIN);
@@ -249,12 +253,12 @@ static int event_await(struct ucma_call *c)
 static int ucma_execute(struct ucma_call *c)
 {
 	const uint32_t command = c->head.cmd;
-	int from = c->fd, ret = 0;
+	int ret = 0;
 
 	if (command == RDMA_USER_CM_CMD_SET_OPTION)
 		ret = option_load(c);
 	else if (command == RDMA_USER_CM_CMD_MIGRATE_ID)
-		ret = origin_find(c, &from);
+		ret = origin_find(c);
 	if (ret)
 		return ret;
 	ret = command == RDMA_USER_CM_CMD_GET_EVENT ? event_await(c) : ucma_ask(&c->m);
@@ -263,7 +267,6 @@ static int ucma_execute(struct ucma_call *c)
 	if (c->m.cm_call_reply.why[0])
 		explain_line(0, "rdma_cm: %.*s", (int)sizeof(c->m.cm_call_reply.why),
 			     c->m.cm_call_reply.why);
-	spoilt_take(from, c->m.cm_call_reply.spoilt);
 	if (!c->command->out)
 		return 0;
 	if (c->m.cm_call_reply.length > c->head.out)
@@ -366,13 +369,13 @@ static const struct cdev_ops ucma_ops = {
 	.read = ucma_read,
 	.write = ucma_write,
 	.fstat = ucma_fstat,
-	/* No last_close: the daemon sees the end of the socket when the last process closes it. */
+	/* No last_close: the daemon sees when the last process has closed the pipe. */
 	.release = ucma_release,
 	.shared = true,
 };
 
-/* Gets the socket of a new file; returns it or a negative errno. */
-static int ucma_socket(uint64_t *token)
+/* Gets the pipe's end of a new file; returns it or a negative errno. */
+static int ucma_pipe(uint64_t *token)
 {
 	const struct fabric_environment *env = fabric_environment();
 	int fds[MSG_MAX_FDS], sock;
@@ -403,7 +406,7 @@ int ucma_file_open(const char *name, int flags)
 	explain_init();
 	f->opener = opener_self();
 	cdev_file_init(&f->cdev, &ucma_ops);
-	fd = ucma_socket(&f->token);
+	fd = ucma_pipe(&f->token);
 	if (fd >= 0)
 		fd = cdev_descriptor(fd, flags);
 	ret = fd < 0 ? fd : cdev_install(fd, &f->cdev);
@@ -413,4 +416,20 @@ int ucma_file_open(const char *name, int flags)
 		close(fd);
 	free(f);
 	return ret;
+}
+
+bool ucma_is_foreign(int fd)
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS], sock;
+	struct msg m = {0};
+	struct stat st;
+
+	if (!env || syscall(SYS_fstat, fd, &st) || !S_ISFIFO(st.st_mode))
+		return false;
+	m.cm_is_file.inode = st.st_ino;
+	sock = link_open(env->dir, NULL, &m, MSG_CM_IS_FILE, fds);
+	if (sock >= 0)
+		close(sock);
+	return sock >= 0;
 }

@@ -5,5 +5,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 /* An opener for cdev.c: returns a descriptor, or a negative errno. */
 int ucma_file_open(const char *name, int flags);
+/* Is fd such a file that the process has not opened, from execve or another process? */
+bool ucma_is_foreign(int fd);

@@ -464,6 +464,12 @@ static int answer_cm_open(struct server *s, struct conn *c, struct msg *m, struc
 	return 0;
 }
 
+static int answer_cm_is_file(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	(void)c, (void)a;
+	return cm_is_file(&s->fabric->cm, m->cm_is_file.inode) ? 0 : -ENOENT;
+}
+
 static int answer_cm_id(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	const struct msg_cm_id from = m->cm_id;
@@ -732,6 +738,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_IN_FLIGHT] = answer_umad_in_flight,
 	[MSG_UMAD_ADOPT] = answer_umad_adopt,
 	[MSG_CM_OPEN] = answer_cm_open,
+	[MSG_CM_IS_FILE] = answer_cm_is_file,
 	[MSG_CM_CALL] = answer_cm_call,
 	[MSG_CM_ID] = answer_cm_id,
 };

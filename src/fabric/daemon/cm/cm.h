@@ -46,6 +46,8 @@ void cm_close(struct cm *c);
 /* Makes a file for a program, the process pid, on that host; the caller closes *fd after it has sent
  * it.  0 or a negative errno. */
 int cm_file_open(struct cm *c, uint32_t host, int32_t pid, uint64_t *token, int *fd) must_check;
+/* Is a pipe with that inode the descriptor of a file? */
+bool cm_is_file(const struct cm *c, uint64_t inode);
 /* Describes the first id from that number of that host on; those of later hosts follow. */
 void cm_describe(const struct cm *c, uint32_t host, uint32_t number, struct msg_cm_id_reply *out);
 /* Executes a command.  Returns 0 with an answer, or a negative errno as write(2) gives it. */

@@ -46,15 +46,6 @@ static int id_get_bound(const struct call *call, uint32_t number, struct cm_id *
 	return ret || (*id)->row != SUBNET_NONE ? ret : -EINVAL;
 }
 
-/* Says how many bytes of the socket are of events that are gone now. */
-static void events_spoilt(const struct call *call, struct cm_file *f, uint32_t n)
-{
-	const uint32_t unsent = f->owed < n ? f->owed : n;
-
-	f->owed -= unsent;
-	call->reply->spoilt += n - unsent;
-}
-
 /* ---- ids ---- */
 
 static int qp_type_of(uint16_t ps, uint8_t asked)
@@ -101,7 +92,7 @@ static int call_destroy_id(const struct call *call)
 	if (ret)
 		return ret;
 	r.events_reported = id->events_taken;
-	events_spoilt(call, id->file, cm_events_drop(id, cm_id_end));
+	cm_file_untell(id->file, cm_events_drop(id, cm_id_end));
 	cm_id_end(id);
 	return answer_give(call, &r, sizeof(r));
 }
@@ -119,7 +110,7 @@ static int call_migrate_id(const struct call *call)
 		return -EINVAL;
 	r.events_reported = id->events_taken;
 	if (from != call->file)
-		events_spoilt(call, from, cm_events_move(id, call->file));
+		cm_file_untell(from, cm_events_move(id, call->file));
 	return answer_give(call, &r, sizeof(r));
 }
 
@@ -381,7 +372,7 @@ static int call_leave(const struct call *call)
 		return -ENOENT;
 	if (g->id->file != call->file)
 		return -EINVAL;
-	events_spoilt(call, call->file, cm_events_drop_group(g));
+	cm_file_untell(call->file, cm_events_drop_group(g));
 	r.events_reported = g->events_taken;
 	cm_leave(g);
 	return answer_give(call, &r, sizeof(r));

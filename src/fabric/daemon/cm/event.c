@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Events: how they wait, how programs hear of them and take them. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include "fabric/daemon/cm/id.h"
 
@@ -23,12 +25,34 @@ struct cm_event *cm_event_make(struct cm_id *id, enum cm_event_type type, int st
 	return e;
 }
 
-/* A byte in the program's socket for each event. */
+/* A byte in the program's pipe for each event.  The process ignores SIGPIPE. */
 void cm_file_tell(struct cm_file *f)
 {
-	while (f->owed && send(f->sock.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+	while (f->owed && write(f->pipe.fd, "", 1) == 1)
 		f->owed--;
-	(void)loop_rewatch(f->cm->mad->loop, &f->sock, EPOLLIN | (f->owed ? EPOLLOUT : 0));
+	(void)loop_rewatch(f->cm->mad->loop, &f->pipe, f->owed ? EPOLLOUT : 0);
+}
+
+void cm_file_untell(struct cm_file *f, uint32_t n)
+{
+	const uint32_t unsent = f->owed < n ? f->owed : n;
+	uint8_t bytes[256];
+	char name[32];
+	ssize_t got;
+	int fd;
+
+	f->owed -= unsent;
+	n -= unsent;
+	if (!n)
+		return;
+	/* The daemon has no reading end: it could not see then that the program's is closed. */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", f->pipe.fd);
+	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	while (n && (got = read(fd, bytes, n < sizeof(bytes) ? n : sizeof(bytes))) > 0)
+		n -= (uint32_t)got;
+	close(fd);
 }
 
 bool cm_event_queue(struct cm_event *e)

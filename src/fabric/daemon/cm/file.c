@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabric/daemon/cm/id.h"
@@ -58,46 +58,68 @@ static void file_end(struct cm_file *f)
 	if (f->next)
 		f->next->prev = f->prev;
 	c->nfiles--;
-	close(f->sock.fd);
+	close(f->pipe.fd);
 	loop_bury(c->mad->loop, &f->grave);
 }
 
-/* The program writes nothing here; the end of the socket is the last close. */
+/* A pipe that nobody can read any more has been closed by all. */
 static void file_ready(struct loop *l, struct source *src, uint32_t events)
 {
-	struct cm_file *f = container_of(src, struct cm_file, sock);
-	uint8_t byte;
+	struct cm_file *f = container_of(src, struct cm_file, pipe);
 
 	(void)l;
-	if (events & EPOLLIN && recv(src->fd, &byte, 1, MSG_DONTWAIT) > 0)
-		return;
-	if (events & (EPOLLHUP | EPOLLERR | EPOLLIN)) {
+	if (events & (EPOLLHUP | EPOLLERR))
 		file_end(f);
-		return;
+	else
+		cm_file_tell(f);
+}
+
+/* Makes the pipe; only the daemon's end never waits. */
+static int pipe_make(struct cm_file *f, int ends[2])
+{
+	struct stat st;
+	int error;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	if (!fcntl(ends[1], F_SETFL, O_NONBLOCK) && !fstat(ends[0], &st)) {
+		f->inode = st.st_ino;
+		return 0;
 	}
-	cm_file_tell(f);
+	error = -errno;
+	close(ends[0]);
+	close(ends[1]);
+	return error;
+}
+
+bool cm_is_file(const struct cm *c, uint64_t inode)
+{
+	const struct cm_file *f = c->files;
+
+	while (f && f->inode != inode)
+		f = f->next;
+	return f;
 }
 
 int cm_file_open(struct cm *c, uint32_t host, int32_t pid, uint64_t *token, int *fd)
 {
 	struct cm_file *f = calloc(1, sizeof(*f));
-	int pair[2], ret;
+	int ends[2], ret;
 
 	if (!f)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		ret = -errno;
-		goto free_file;
-	}
-	*f = (struct cm_file){.sock = {file_ready, pair[0]},
-			      .grave.bury = file_free,
-			      .cm = c,
-			      .host = host,
-			      .pid = pid};
-	f->events_end = &f->events;
-	ret = loop_watch(c->mad->loop, &f->sock, EPOLLIN);
+	ret = pipe_make(f, ends);
 	if (ret)
-		goto close_pair;
+		goto free_file;
+	f->pipe = (struct source){file_ready, ends[1]};
+	f->grave.bury = file_free;
+	f->cm = c;
+	f->host = host;
+	f->pid = pid;
+	f->events_end = &f->events;
+	ret = loop_watch(c->mad->loop, &f->pipe, 0);
+	if (ret)
+		goto close_ends;
 	f->token = c->next_token++;
 	f->next = c->files;
 	f->prev = &c->files;
@@ -106,12 +128,12 @@ int cm_file_open(struct cm *c, uint32_t host, int32_t pid, uint64_t *token, int 
 	c->files = f;
 	c->nfiles++;
 	*token = f->token;
-	*fd = pair[1];
+	*fd = ends[0];
 	return 0;
 
-close_pair:
-	close(pair[0]);
-	close(pair[1]);
+close_ends:
+	close(ends[0]);
+	close(ends[1]);
 free_file:
 	free(f);
 	return ret;

@@ -114,7 +114,8 @@ struct cm_event {
 };
 
 struct cm_file {
-	struct source sock;
+	struct source pipe; /* its writing end */
+	uint64_t inode;	    /* of the pipe */
 	struct loop_grave grave;
 	struct cm *cm;
 	struct cm_file *next, **prev;
@@ -123,7 +124,7 @@ struct cm_file {
 	int32_t pid; /* the process that opened it */
 	struct cm_event *events, **events_end;
 	uint32_t nevents;
-	uint32_t owed; /* bytes for the program's socket that found no room */
+	uint32_t owed; /* bytes for the program's pipe that found no room */
 };
 
 /* A path to the peer, as far as connections need it. */
@@ -253,6 +254,8 @@ uint32_t cm_events_drop(struct cm_id *id, void (*unheard)(struct cm_id *fresh));
 uint32_t cm_events_move(struct cm_id *id, struct cm_file *to);
 /* Tells the program of events that it could not be told of before. */
 void cm_file_tell(struct cm_file *f);
+/* Takes back the bytes of n events that are gone. */
+void cm_file_untell(struct cm_file *f, uint32_t n);
 
 /* ---- address.c ---- */
 

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -595,6 +596,8 @@ static void test_numbers(void)
 
 int main(int argc, char **argv)
 {
+	/* As the daemon does. */
+	signal(SIGPIPE, SIG_IGN);
 	if (argc == 2)
 		capture_open(argv[1]);
 	test_life();
