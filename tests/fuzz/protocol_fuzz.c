@@ -5,6 +5,7 @@
  * theirs may be left: no slot, no number, no descriptor.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -151,6 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	int client[CLIENTS];
 
+	/* As the daemon does. */
+	signal(SIGPIPE, SIG_IGN);
 	for (unsigned i = 0; i < CLIENTS; i++)
 		client[i] = -1;
 	while (in.left) {
