@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lines.h"
 #include "base/text.h"
 #include "flexio/image.h"
 #include "flexio/internal.h"
@@ -112,7 +113,7 @@ static void line_add_host(struct line_text *text, uint64_t addr)
 {
 	struct host_place place = {.addr = addr - 1};
 	const char *name = NULL;
-	struct flx_line line;
+	struct elf_line line;
 	size_t bytes = 0;
 	void *file;
 
@@ -122,7 +123,7 @@ static void line_add_host(struct line_text *text, uint64_t addr)
 	if (file)
 		name = flx_symbol_at(file, bytes, place.addr);
 	line_add(text, " in %s", name ? name : place.object);
-	if (file && flx_line_find(file, bytes, place.addr, &line))
+	if (file && elf_line_find(file, bytes, place.addr, &line))
 		line_add(text, " at %s:%llu", line.file, (unsigned long long)line.line);
 	else if (!name)
 		line_add(text, "+0x%llx", (unsigned long long)place.addr);
@@ -199,7 +200,7 @@ static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t 
 {
 	uint64_t image = prm_get(frame, DPA_FRAME_IMAGE);
 	const char *name = (const char *)frame + DPA_FRAME_NAME;
-	struct flx_line line;
+	struct elf_line line;
 
 	if (!prm_get(frame, DPA_FRAME_DEPTH))
 		fprintf(f, "%s %u%s: sp 0x%llx, fp 0x%llx\n",
@@ -215,7 +216,7 @@ static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t 
 	if (name[0])
 		fprintf(f, " in %.*s+0x%llx", (int)DPA_FRAME_NAME_BYTES, name,
 			(unsigned long long)prm_get(frame, DPA_FRAME_OFFSET));
-	if (image != UINT64_MAX && flx_line_find(p->app->elf, p->app->elf_bytes, image, &line))
+	if (image != UINT64_MAX && elf_line_find(p->app->elf, p->app->elf_bytes, image, &line))
 		fprintf(f, " at %s:%llu", line.file, (unsigned long long)line.line);
 	fputc('\n', f);
 }
@@ -255,14 +256,14 @@ static void line_add_frames(struct line_text *text, const struct flexio_process 
 
 	for (uint32_t i = 0; i < n && i < FRAMES; i++, frame += DPA_FRAME_BYTES) {
 		const char *name = (const char *)frame + DPA_FRAME_NAME;
-		struct flx_line line;
+		struct elf_line line;
 
 		if (prm_get32(frame, DPA_FRAME_THREAD) != thread ||
 		    prm_get(frame, DPA_FRAME_LATE) != late ||
 		    prm_get(frame, DPA_FRAME_DEPTH) >= LINE_FRAMES || !name[0])
 			continue;
 		line_add(text, "%s%.*s", word, (int)DPA_FRAME_NAME_BYTES, name);
-		if (flx_line_find(p->app->elf, p->app->elf_bytes, prm_get(frame, DPA_FRAME_IMAGE),
+		if (elf_line_find(p->app->elf, p->app->elf_bytes, prm_get(frame, DPA_FRAME_IMAGE),
 				  &line))
 			line_add(text, " at %s:%llu", line.file, (unsigned long long)line.line);
 		word = ", called by ";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the library reads in an image: symbols, and the lines of the program's text. */
+/* The functions of a device program, from the symbols in its ELF file, which may be spoiled. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,10 +7,6 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-
-/* ---- symbols ---- */
-
-/* The functions of a device program, from the symbols in its ELF file, which may be spoiled. */
 
 /* Tells whether the file has a function of that name that other files could call, too. */
 bool flx_symbol_is_function(const void *file, size_t bytes, const char *name);
@@ -23,15 +19,3 @@ bool flx_symbol_data(const void *file, size_t bytes, const char *name, const voi
 
 /* Returns the name of the function at that address, which lies in the file; NULL: there is none. */
 const char *flx_symbol_at(const void *file, size_t bytes, uint64_t addr);
-
-/* ---- lines ---- */
-
-/* From a place in an ELF file to the line of the source, by the line tables of DWARF 2 to 5. */
-
-struct flx_line {
-	const char *file; /* lies in the ELF file */
-	uint64_t line;
-};
-
-/* The file may be anything: all is checked before use.  False: it does not say. */
-bool flx_line_find(const void *elf, size_t bytes, uint64_t addr, struct flx_line *out);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/lines.h"
 #include "dpa/door.h"
 #include "dpa/image.h"
-#include "flexio/image.h"
 #include "fuzz.h"
 #include "small_image.h"
 
@@ -22,7 +22,7 @@ void target_seeds(struct seed *s)
 {
 	uint8_t file[SMALL_IMAGE_BYTES];
 	struct dpa_image im;
-	struct flx_line line;
+	struct elf_line line;
 	uint64_t addr;
 
 	small_image_make(file);
@@ -30,7 +30,7 @@ void target_seeds(struct seed *s)
 	MUST(!dpa_image_open(&im, file, sizeof(file)));
 	MUST(dpa_image_function(&im, "say", &addr) && addr == SMALL_CODE + 0x40);
 	MUST(dpa_image_variable(&im, "__dpa_image_info", sizeof(struct dpa_image_info), &addr));
-	MUST(flx_line_find(file, sizeof(file), SMALL_CODE, &line));
+	MUST(elf_line_find(file, sizeof(file), SMALL_CODE, &line));
 	put_bytes(s, file, sizeof(file));
 	put_end(s, "whole");
 	put_bytes(s, file, SMALL_IMAGE_BYTES / 2);
@@ -70,10 +70,10 @@ static void image_load(const struct dpa_image *im)
 
 static void lines_ask(const uint8_t *file, size_t bytes)
 {
-	struct flx_line line;
+	struct elf_line line;
 
 	for (uint64_t addr = SMALL_CODE; addr < SMALL_CODE + 0x80; addr += 8)
-		if (flx_line_find(file, bytes, addr, &line))
+		if (elf_line_find(file, bytes, addr, &line))
 			MUST(strlen(line.file) < bytes);
 }
 

@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
+#include "base/lines.h"
 #include "check.h"
 #include "dpa/image.h"
 #include "dpa_fixture.h"
-#include "flexio/image.h"
 
 #define BASE	  0x7f1234560000ull
 #define MUTATIONS 3000u
@@ -64,17 +64,17 @@ static uint64_t symbol_value(const uint8_t *file, const char *wanted)
 static void test_lines(const uint8_t *file, const uint8_t *moved, size_t bytes)
 {
 	static const char *const names[] = {"add", "count"};
-	struct flx_line before, after;
+	struct elf_line before, after;
 
 	for (size_t i = 0; i < array_size(names); i++) {
 		uint64_t addr = function_at(file, bytes, names[i]);
 
 		CHECK(symbol_value(file, names[i]) == addr);
 		CHECK(symbol_value(moved, names[i]) == BASE + addr);
-		CHECK(flx_line_find(file, bytes, addr, &before));
-		CHECK(flx_line_find(moved, bytes, BASE + addr, &after));
+		CHECK(elf_line_find(file, bytes, addr, &before));
+		CHECK(elf_line_find(moved, bytes, BASE + addr, &after));
 		CHECK(before.line == after.line && !strcmp(before.file, after.file));
-		CHECK(!flx_line_find(moved, bytes, addr, &after));
+		CHECK(!elf_line_find(moved, bytes, addr, &after));
 	}
 }
 

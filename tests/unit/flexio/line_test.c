@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Lines from the debug information of an image, also of one that was spoiled.  The argument is the image. */
-#include "flexio/image.h"
+#include "base/lines.h"
 
 #include <elf.h>
 #include <string.h>
@@ -36,18 +36,18 @@ static struct part section_find(const uint8_t *file, const char *wanted)
 /* The first line of a function is that of its opening. */
 static uint64_t test_whole(const uint8_t *file, size_t bytes)
 {
-	struct flx_line at, other;
+	struct elf_line at, other;
 	struct dpa_image im;
 	uint64_t add, count;
 
 	CHECK(!dpa_image_open(&im, file, bytes));
 	CHECK(dpa_image_function(&im, "add", &add) && dpa_image_function(&im, "count", &count));
-	CHECK(flx_line_find(file, bytes, add, &at) && flx_line_find(file, bytes, count, &other));
+	CHECK(elf_line_find(file, bytes, add, &at) && elf_line_find(file, bytes, count, &other));
 	CHECK(strstr(at.file, "device_code.c") && strstr(other.file, "device_code.c"));
 	CHECK_SAY(at.line > 10 && other.line > at.line && other.line < at.line + 20, "%d and %d",
 		  (int)at.line, (int)other.line);
-	CHECK(!flx_line_find(file, bytes, im.span, &at));
-	CHECK(!flx_line_find(file, 10, add, &at));
+	CHECK(!elf_line_find(file, bytes, im.span, &at));
+	CHECK(!elf_line_find(file, 10, add, &at));
 	return add;
 }
 
@@ -67,10 +67,10 @@ static void test_mutated(const uint8_t *file, size_t bytes, uint64_t addr)
 	for (unsigned i = 0; i < MUTATIONS; i++) {
 		size_t at = lines.offset + rng_below(&rng, lines.bytes);
 		uint8_t old = copy[at];
-		struct flx_line line;
+		struct elf_line line;
 
 		copy[at] = (uint8_t)rng_next(&rng);
-		if (flx_line_find(copy, bytes, addr, &line)) {
+		if (elf_line_find(copy, bytes, addr, &line)) {
 			found++;
 			CHECK((const uint8_t *)line.file >= copy &&
 			      strlen(line.file) <
@@ -80,10 +80,10 @@ static void test_mutated(const uint8_t *file, size_t bytes, uint64_t addr)
 	}
 	CHECK_SAY(found && found < MUTATIONS, "%u", found);
 	for (size_t n = 0; n < bytes; n += 13) {
-		struct flx_line line;
+		struct elf_line line;
 
 		memmove(map + room - n, file, n);
-		(void)flx_line_find(map + room - n, n, addr, &line);
+		(void)elf_line_find(map + room - n, n, addr, &line);
 	}
 	munmap(map, room + 65536);
 }
