@@ -39,12 +39,15 @@ extern "C" {
 /*
  * Windows and DPA memory are memory of the machine here, and the adapter is another thread: a fence
  * of threads orders all of it, whatever the space.  The arguments are constants, of which the
- * weakest fence that is enough is made; only a store before a load needs the full one.
+ * weakest fence that is enough is made; only a store before a load needs the full one.  The device
+ * library hears of fences of windows, which it may have copies of (SOFTHCA_DPA_MEMORY).
  */
 #define __DPA_FENCE_ORDER(pred, succ)           \
 	((pred) == __DPA_R   ? __ATOMIC_ACQUIRE \
 	 : (succ) == __DPA_W ? __ATOMIC_RELEASE \
 			     : __ATOMIC_SEQ_CST)
+
+void __dpa_window_fence(uint32_t space, uint32_t pred, uint32_t succ);
 
 #ifdef __cplusplus
 #define __DPA_ASSERT static_assert
@@ -70,6 +73,8 @@ extern "C" {
 		__DPA_ASSERT((succ) >= __DPA_R && (succ) <= __DPA_RW, "an operation");     \
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);                                   \
 		__atomic_thread_fence(__DPA_FENCE_ORDER(pred, succ));                      \
+		if ((space) >= __DPA_MMIO)                                                 \
+			__dpa_window_fence(space, pred, succ);                             \
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);                                   \
 	} while (0);
 

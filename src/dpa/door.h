@@ -29,6 +29,10 @@
 
 /* Flags of struct dpa_image_info. */
 #define DPA_IMAGE_CHECKED 1u /* compiled with checks of every load and store */
+#define DPA_IMAGE_WATCHED 2u /* set by the runtime, which wants to hear of fences */
+
+/* Spaces of memory that fences order: from this one on, windows are among them. */
+#define DPA_SPACE_MMIO 2u
 
 /* See dpa_door.check. */
 #define DPA_CHECK_CALL 2
@@ -209,6 +213,10 @@ struct dpa_door {
 
 	/* Nanoseconds for which the calling thread has had a processor. */
 	uint64_t (*worked)(void);
+
+	/* A fence of device code, of images that are watched; the arguments are those of
+	 * __dpa_thread_fence. */
+	void (*fence)(uint32_t space, uint32_t before, uint32_t behind);
 };
 
 /*

@@ -270,6 +270,19 @@ static const char *image_admit(const struct dpa_process *p, const struct dpa_ima
 	return NULL;
 }
 
+/* Only code that is checked goes to the copies of window memory, and only that of a library with
+ * this fence tells of its fences. */
+static bool image_may_be_weak(const struct dpa_image_info *info)
+{
+	const uint32_t bytes = offsetof(struct dpa_door, fence) + sizeof(dpa_door_table.fence);
+
+	if (info->flags & DPA_IMAGE_CHECKED && info->door_bytes >= bytes)
+		return true;
+	log_warn("SOFTHCA_DPA_MEMORY: the image is not checked, or is older: its windows are "
+		 "coherent");
+	return false;
+}
+
 static int image_refused(const char *why)
 {
 	log_warn("DPA: the image of the program is refused: %s", why);
@@ -298,6 +311,9 @@ static int image_open(struct dpa_process *p)
 	wrong = image_admit(p, p->info);
 	if (wrong)
 		return image_refused(wrong);
+	p->weak = dpa_weak_wanted() && image_may_be_weak(p->info);
+	if (p->weak)
+		p->info->flags |= DPA_IMAGE_WATCHED;
 	p->info->door = (uintptr_t)&dpa_door_table;
 	p->info->region_begin = dpa_region_unasked(p, &p->info->region_bytes);
 	dpa_streams_show(&p->streams, p->info);
@@ -366,6 +382,12 @@ void dpa_process_put(struct dpa_process *p)
 		return;
 	free(p->attr.elf);
 	process_free(p);
+}
+
+static void thread_free(struct dpa_thread *t)
+{
+	dpa_weak_free(t->weak);
+	free(t);
 }
 
 /* Only the first change counts. */
@@ -440,7 +462,7 @@ void dpa_process_end(struct dpa_process *p)
 	while ((t = p->threads)) {
 		p->threads = t->next;
 		pthread_join(t->pthread, NULL);
-		free(t);
+		thread_free(t);
 	}
 	p->idle = NULL;
 }
@@ -499,6 +521,10 @@ int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct 
 	t->id = id;
 	atomic_store(&t->partner, DPA_NOWHERE);
 	atomic_store(&t->place, DPA_NOWHERE);
+	ret = -ENOMEM;
+	t->weak = p->weak ? dpa_weak_new(p) : NULL;
+	if (p->weak && !t->weak)
+		goto free_thread;
 	ret = dpa_slot_take(p, &t->slot);
 	if (ret)
 		goto free_thread;
@@ -516,7 +542,7 @@ int dpa_process_thread(struct dpa_process *p, uint32_t id, void *(*main)(struct 
 give_slot:
 	dpa_slot_give(p, t->slot);
 free_thread:
-	free(t);
+	thread_free(t);
 	return ret;
 }
 
@@ -544,7 +570,7 @@ void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t)
 	threads_unlist(p, t);
 	dpa_slot_give(p, t->slot);
 	pthread_mutex_unlock(&p->lock);
-	free(t);
+	thread_free(t);
 }
 
 /* ---- the end of a process by its own code ---- */

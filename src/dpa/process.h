@@ -16,6 +16,8 @@
 #include "dpa/outbox.h"
 #include "dpa/stream.h"
 #include "dpa/thread.h"
+#include "dpa/trail.h"
+#include "dpa/weak.h"
 
 /* ---- counters of the ports, as device code reads them ---- */
 
@@ -103,6 +105,8 @@ struct dpa_process {
 	struct dpa_image_info *info; /* in the image: read when opened, then written */
 	struct dpa_shown *shown;     /* what debuggers see; or NULL */
 	uint64_t on_error;
+	bool weak; /* each thread has a cache of window memory */
+	struct dpa_said said;
 
 	pthread_mutex_t heap_lock;
 	struct dpa_heap heap;

@@ -87,6 +87,8 @@ static void door_yield(uint32_t retrigger)
 {
 	struct dpa_thread *t = door_enter();
 
+	if (t->yield && t->weak)
+		dpa_weak_end(t->weak, false);
 	if (t->yield)
 		t->yield(t, retrigger);
 	dpa_door_leave(t);
@@ -130,6 +132,15 @@ static uint64_t door_time(void)
 	return now;
 }
 
+static void door_fence(uint32_t space, uint32_t before, uint32_t behind)
+{
+	struct dpa_thread *t = door_enter();
+
+	if (t->weak && space >= DPA_SPACE_MMIO)
+		dpa_weak_fence(t->weak, before, behind);
+	dpa_door_leave(t);
+}
+
 static uint64_t door_worked(void)
 {
 	struct dpa_thread *t = door_enter();
@@ -164,12 +175,15 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	/* As in code without checks that jumps to where nothing is. */
 	const struct dpa_fault call = {.signum = SIGSEGV, .addr = addr};
+	const struct dpa_window_access access = {addr, bytes, write};
 	struct dpa_thread *t = door_enter();
+	struct dpa_trail trail = {0};
 
 	if (write == DPA_CHECK_CALL)
 		place_refused(t, call, __builtin_return_address(0), __builtin_frame_address(0));
-	if (!dpa_memory_allows(t->process, addr, bytes) &&
-	    !dpa_window_allows(t, addr, bytes, write))
+	if (t->weak)
+		trail = dpa_trail_from(t, __builtin_frame_address(0));
+	if (!dpa_memory_allows(t->process, addr, bytes) && !dpa_window_access(t, &access, &trail))
 		access_refused(t, addr, bytes, write, __builtin_return_address(0),
 			       __builtin_frame_address(0));
 	dpa_door_leave(t);
@@ -272,6 +286,8 @@ static void door_msix_send(uint32_t cqn)
 {
 	struct dpa_thread *t = door_enter();
 
+	if (t->weak)
+		dpa_weak_tells(t->weak, "when flexio_dev_msix_send() tells the host");
 	if (t->uar.bells)
 		t->uar.bells->empty(t->uar.device, t->uar.number, cqn);
 	dpa_door_leave(t);
@@ -473,4 +489,5 @@ const struct dpa_door dpa_door_table = {
 	.activate = door_activate,
 	.thread_name = door_thread_name,
 	.worked = door_worked,
+	.fence = door_fence,
 };

@@ -326,6 +326,11 @@ static bool may_run(struct dpa_thread *t, bool last)
 	return !atomic_load(&t->stop) && (state == DPA_RUNNING || (last && state == DPA_FATAL));
 }
 
+static bool ended_by_itself(enum dpa_outcome outcome)
+{
+	return outcome != DPA_OUT_FAULT && outcome != DPA_OUT_ERROR && outcome != DPA_OUT_STOPPED;
+}
+
 enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
 				bool last)
 {
@@ -341,6 +346,8 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 		asan_stack_is_empty(dpa_slot_stack(t->process, t->slot), DPA_STACK_BYTES);
 		t->in_device = true;
 		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
+		if (t->weak)
+			dpa_weak_end(t->weak, !ended_by_itself(t->outcome));
 	}
 	run_over(t);
 	return t->outcome;
@@ -492,6 +499,28 @@ static struct dpa_registers registers_behind(const struct dpa_thread *t, const u
 		frame = next;
 	}
 	return (struct dpa_registers){0};
+}
+
+struct dpa_trail dpa_trail_from(const struct dpa_thread *t, const uint64_t *frame)
+{
+	const struct dpa_process *p = t->process;
+	uint64_t low = (uintptr_t)dpa_slot_stack(p, t->slot);
+	struct dpa_trail trail = {0};
+
+	for (unsigned i = 0; i < DPA_TRAIL; i++) {
+		const uint64_t *next;
+
+		if ((uintptr_t)frame % sizeof(*frame) ||
+		    !range_inside((uintptr_t)frame - low, 2 * sizeof(*frame), DPA_STACK_BYTES) ||
+		    !dpa_image_has(&p->image, frame[1] - (uintptr_t)p->region, 1, PROT_EXEC))
+			break;
+		trail.pc[i] = frame[1];
+		next = (const uint64_t *)(uintptr_t)frame[0];
+		if (next <= frame)
+			break;
+		frame = next;
+	}
+	return trail;
 }
 
 void dpa_door_leave(struct dpa_thread *t)

@@ -23,6 +23,7 @@
 #include "dpa/heap.h"
 #include "dpa/outbox.h"
 #include "base/adaptive_spin.h"
+#include "dpa/trail.h"
 #include "dpa/window.h"
 
 /* How device code was left. */
@@ -98,6 +99,7 @@ struct dpa_thread {
 	bool relied_on;		/* it makes the device work, and has not said that it stops */
 	uint8_t polls_at_bells; /* how many are still worth it */
 	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
+	struct dpa_weak *weak; /* cache of window memory; NULL: it is coherent */
 
 	/* outcome of the last run */
 	enum dpa_outcome outcome;
@@ -152,5 +154,7 @@ bool dpa_thread_rouse(struct dpa_thread *t) must_check;
 /* Leave device code, so that the runtime may do as it likes, and go back. */
 struct dpa_thread *dpa_door_enter(void);
 void dpa_door_leave(struct dpa_thread *t);
+/* Follows the frames from that frame, which is of a function of the door. */
+struct dpa_trail dpa_trail_from(const struct dpa_thread *t, const uint64_t *frame);
 /* Never returns to device code; the thread has entered the runtime. */
 _Noreturn void dpa_thread_leave(struct dpa_thread *t, enum dpa_outcome outcome, uint64_t value);

@@ -87,18 +87,43 @@ bool dpa_window_acquire(struct dpa_thread *t, uint32_t slot, uint64_t haddr, uin
 	if (!s || !s->linear)
 		return false;
 	*daddr = s->base + haddr;
+	if (t->weak)
+		*daddr += dpa_weak_distance(t->weak, slot, *daddr);
 	return true;
 }
 
-bool dpa_window_allows(struct dpa_thread *t, uint64_t addr, uint64_t bytes, bool write)
+static bool slot_allows(const struct dpa_window_slot *s, uint64_t host, uint64_t bytes, bool write)
+{
+	return s->window->keys->allows(s->window->device, s->key, s->window->pdn, host - s->base,
+				       bytes, write);
+}
+
+/* Finds how far behind the host's memory its copy lies, of which this is an address. */
+static bool slot_distance(const struct dpa_thread *t, uint32_t slot,
+			  const struct dpa_window_slot *s, const struct dpa_window_access *a,
+			  uint64_t *distance)
+{
+	*distance = dpa_weak_distance(t->weak, slot, 0);
+	if (slot_allows(s, a->addr - *distance, a->bytes, a->write))
+		return true;
+	*distance = dpa_weak_other_distance(*distance);
+	return slot_allows(s, a->addr - *distance, a->bytes, a->write);
+}
+
+bool dpa_window_access(struct dpa_thread *t, const struct dpa_window_access *a,
+		       const struct dpa_trail *trail)
 {
 	for (uint32_t i = 0; i < DPA_WINDOW_SLOTS; i++) {
 		const struct dpa_window_slot *s = slot_of(t, i);
+		uint64_t distance;
 
-		if (s && s->linear &&
-		    s->window->keys->allows(s->window->device, s->key, s->window->pdn,
-					    addr - s->base, bytes, write))
+		if (!s || !s->linear)
+			continue;
+		if (!t->weak && slot_allows(s, a->addr, a->bytes, a->write))
 			return true;
+		if (t->weak && slot_distance(t, i, s, a, &distance))
+			return dpa_weak_access(t->weak, a->addr, distance, a->bytes, a->write,
+					       trail);
 	}
 	return false;
 }
@@ -108,6 +133,11 @@ bool dpa_window_copy(struct dpa_thread *t, uint32_t slot, bool to_host, uint64_t
 {
 	const struct dpa_window_slot *s = slot_of(t, slot);
 
+	/* Copies are made by the host's memory itself. */
+	if (s && s->linear && t->weak)
+		dpa_weak_settle(t->weak,
+				s->base + haddr + dpa_weak_distance(t->weak, slot, s->base + haddr),
+				bytes);
 	return s && s->window->keys->copy(s->window->device, s->key, s->window->pdn, haddr, mine,
 					  bytes, to_host);
 }
@@ -115,4 +145,6 @@ bool dpa_window_copy(struct dpa_thread *t, uint32_t slot, bool to_host, uint64_t
 void dpa_windows_forget(struct dpa_thread *t)
 {
 	memset(t->window, 0, sizeof(t->window));
+	if (t->weak)
+		dpa_weak_forget(t->weak);
 }

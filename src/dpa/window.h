@@ -21,6 +21,7 @@
 
 struct dpa_process;
 struct dpa_thread;
+struct dpa_trail;
 
 /* The keys of a device. */
 struct dpa_keys {
@@ -65,7 +66,14 @@ void dpa_window_remove(struct dpa_process *p, uint32_t id);
 bool dpa_window_config(struct dpa_thread *t, uint32_t slot, uint32_t id, uint32_t key);
 bool dpa_window_key(struct dpa_thread *t, uint32_t slot, uint32_t key);
 bool dpa_window_acquire(struct dpa_thread *t, uint32_t slot, uint64_t haddr, uint64_t *daddr);
-bool dpa_window_allows(struct dpa_thread *t, uint64_t addr, uint64_t bytes, bool write);
+struct dpa_window_access {
+	uint64_t addr, bytes;
+	bool write;
+};
+
+/* Tells whether the thread may do it; then it does it next.  The trail is for reports. */
+bool dpa_window_access(struct dpa_thread *t, const struct dpa_window_access *a,
+		       const struct dpa_trail *trail);
 /* 'mine' lies in the region. */
 bool dpa_window_copy(struct dpa_thread *t, uint32_t slot, bool to_host, uint64_t haddr, void *mine,
 		     uint64_t bytes);

@@ -563,6 +563,19 @@ static const char *fence_order(const char *before, const char *behind)
 	return is_set(behind, "wo") ? "release" : "seq_cst";
 }
 
+/* Input and output are memory of windows, and with r and w the fence is one of everything: of the
+ * device library's spaces MMIO (2) and SYSTEM (3). */
+static void fence_of_windows(struct riscv_block *block, const char *before, const char *behind)
+{
+	int pred = (strchr(before, 'i') ? 1 : 0) + (strchr(before, 'o') ? 2 : 0);
+	int succ = (strchr(behind, 'i') ? 1 : 0) + (strchr(behind, 'o') ? 2 : 0);
+
+	if (pred && succ)
+		(void)ir_call(block->ir, "void @__dpa_window_fence(i32, i32, i32)",
+			      text_of("i32 %d, i32 %d, i32 %d", strpbrk(before, "rw") ? 3 : 2, pred,
+				      succ));
+}
+
 static bool translate_fence(struct riscv_block *block, const struct line *line)
 {
 	const char *order = "seq_cst";
@@ -577,6 +590,8 @@ static bool translate_fence(struct riscv_block *block, const struct line *line)
 	else if (line->count)
 		block_refuse(block, line, "a fence orders two sets of i, o, r and w");
 	ir_write(block->ir, "fence %s", order);
+	if (line->count == 2)
+		fence_of_windows(block, line->args[0], line->args[1]);
 	return true;
 }
 

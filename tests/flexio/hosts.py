@@ -30,6 +30,8 @@ def link_flags(build):
 class HostProgram:
     """The program of one folder: device.c becomes the application NAME_app, where NAME is the folder's, and
     the sources are the host's part."""
+    dpacc = ()  # more options of dpacc
+
     def __init__(self, here, sources, *device_options):
         self.here, self.sources, self.device_options = here, sources, device_options
         self.directory = None
@@ -43,7 +45,7 @@ class HostProgram:
 
     def compile(self, session, build, place):
         options = " ".join(("-O1 -g -Wall -Wextra", f"-I{self.here}", *self.device_options))
-        good(session, build / "dpacc", self.here / "device.c", "-o", place / "device.a", "-hostcc=gcc",
+        good(session, build / "dpacc", *self.dpacc, self.here / "device.c", "-o", place / "device.a", "-hostcc=gcc",
              f"--devicecc-options={options}", f"--app-name={self.here.name}_app")
         good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
              f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(self.here / source for source in self.sources),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Device code of tests/flexio/queues. */
+#include <dpaintrin.h>
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_err.h>
 #include <libflexio-dev/flexio_dev_queue_access.h>
@@ -306,6 +307,7 @@ __dpa_global__ void end_it(uint64_t arg)
 		flexio_dev_error(200);
 	at = (volatile uint64_t *)daddr;
 	at[0] = at[0] + 1;
+	__dpa_thread_window_writeback();
 	end_of[e->how == ENDING_RETRIGGERS && at[0] == 5 ? ENDING_RESCHEDULES : e->how]();
 	at[1] = at[1] + 1;
 }
@@ -328,7 +330,9 @@ __dpa_rpc__ uint64_t window_first(uint64_t window, uint64_t key, uint64_t haddr)
 	if (flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key) ||
 	    flexio_dev_window_ptr_acquire(ctx, haddr, &at))
 		return 0;
-	return ++*(volatile uint64_t *)(uintptr_t)at;
+	++*(volatile uint64_t *)(uintptr_t)at;
+	__dpa_thread_window_writeback();
+	return *(volatile uint64_t *)(uintptr_t)at;
 }
 
 __dpa_global__ void count_task(uint64_t addr)
