@@ -49,6 +49,16 @@ extern "C" {
 
 void __dpa_window_fence(uint32_t space, uint32_t pred, uint32_t succ);
 
+/* Who looks for data races is to know that a fence of windows orders no other memory. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __DPA_FENCES_MEMORY(space) ((space) != __DPA_MMIO)
+#endif
+#endif
+#ifndef __DPA_FENCES_MEMORY
+#define __DPA_FENCES_MEMORY(space) 1
+#endif
+
 #ifdef __cplusplus
 #define __DPA_ASSERT static_assert
 #else
@@ -72,7 +82,8 @@ void __dpa_window_fence(uint32_t space, uint32_t pred, uint32_t succ);
 		__DPA_ASSERT((pred) >= __DPA_R && (pred) <= __DPA_RW, "an operation");     \
 		__DPA_ASSERT((succ) >= __DPA_R && (succ) <= __DPA_RW, "an operation");     \
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);                                   \
-		__atomic_thread_fence(__DPA_FENCE_ORDER(pred, succ));                      \
+		if (__DPA_FENCES_MEMORY(space))                                            \
+			__atomic_thread_fence(__DPA_FENCE_ORDER(pred, succ));              \
 		if ((space) >= __DPA_MMIO)                                                 \
 			__dpa_window_fence(space, pred, succ);                             \
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);                                   \

@@ -33,9 +33,24 @@
 
 /* Spaces of memory that fences order: from this one on, windows are among them. */
 #define DPA_SPACE_MMIO 2u
+/* What precedes a fence and what follows it. */
+#define DPA_FENCE_R 1u
+#define DPA_FENCE_W 2u
 
 /* See dpa_door.check. */
 #define DPA_CHECK_CALL 2
+
+/*
+ * See dpa_door.watch: what comes next at the address, which is an atomic or volatile access, or what
+ * has been loaded there.  The order is that of C: __ATOMIC_RELAXED to __ATOMIC_SEQ_CST.
+ */
+enum dpa_watch {
+	DPA_WATCH_LOAD,
+	DPA_WATCH_STORE,
+	DPA_WATCH_UPDATE, /* a load and a store in one */
+	DPA_WATCH_TAKE,	  /* the load of LOAD or UPDATE is done */
+	DPA_WATCH_FENCE,  /* of threads; it has no address */
+};
 
 /* Numbers of streams begin with 0, the default stream; the last number means all of them. */
 #define DPA_STREAMS	     255u
@@ -217,6 +232,8 @@ struct dpa_door {
 	/* A fence of device code, of images that are watched; the arguments are those of
 	 * __dpa_thread_fence. */
 	void (*fence)(uint32_t space, uint32_t before, uint32_t behind);
+	/* An access or a fence of code that is compiled to find data races; checks the address. */
+	void (*watch)(uint64_t addr, uint64_t bytes, uint32_t what, uint32_t order);
 };
 
 /*

@@ -210,6 +210,18 @@ static bool eu_unlist(struct eu *eu, struct dpa_eu_wait *w)
 	return true;
 }
 
+/* Handlers of one unit take turns, so none of them races with another one. */
+static void eu_order(const struct dpa_eu_wait *w, bool gives)
+{
+	struct dpa_race *race = w->thread->process->race;
+
+	if (race && gives)
+		dpa_race_publish(race, w->thread->slot, DPA_RACE_UNIT + w->eu, __ATOMIC_RELEASE,
+				 true);
+	else if (race)
+		dpa_race_take(race, w->thread->slot, DPA_RACE_UNIT + w->eu, __ATOMIC_ACQUIRE);
+}
+
 static void dpa_eu_give(struct dpa_eu_wait *w)
 {
 	struct dpa_eu_wait *next;
@@ -217,6 +229,7 @@ static void dpa_eu_give(struct dpa_eu_wait *w)
 
 	if (w->eu >= DPA_EUS)
 		return;
+	eu_order(w, true);
 	eu = &eus[w->eu];
 	spin_lock(&eu->lock);
 	next = eu->first;
@@ -260,10 +273,12 @@ static bool dpa_eu_take(struct dpa_eu_wait *w)
 	if (w->eu >= DPA_EUS)
 		return true;
 	eu = &eus[w->eu];
-	if (eu_ask(eu, w))
-		return true;
-	dpa_thread_await(w->thread, eu_wait_is_over, w);
-	return atomic_load(&w->has) || eu_give_up(eu, w);
+	if (!eu_ask(eu, w))
+		dpa_thread_await(w->thread, eu_wait_is_over, w);
+	if (!atomic_load(&w->has))
+		return eu_give_up(eu, w);
+	eu_order(w, false);
+	return true;
 }
 
 /* ---- handlers ---- */
@@ -378,10 +393,9 @@ static void handler_yield(struct dpa_thread *t, bool retrigger)
 	dpa_eu_give(&h->eu);
 	if (retrigger)
 		atomic_store(&h->pending, 1);
-	if (handler_await(h))
-		h->has_eu = dpa_eu_take(&h->eu);
-	else
-		h->has_eu = false;
+	h->has_eu = handler_await(h) && dpa_eu_take(&h->eu);
+	if (t->process->race)
+		dpa_race_begin(t->process->race, t->slot);
 }
 
 static bool handler_ends(const void *arg)

@@ -92,13 +92,15 @@ static must_check int dpa_region_open(struct dpa_process *p)
 }
 
 /* Returns the range for which checked code need not ask at the door: the whole region, or without
- * the heap if the heap has redzones. */
+ * variables and heap if the heap has redzones, or accesses are watched. */
 static uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes)
 {
 	uint64_t stacks = (uint64_t)(p->stacks - p->region);
 
-	*bytes = p->heap.redzone ? p->region_bytes - stacks : p->region_bytes;
-	return (uintptr_t)(p->heap.redzone ? p->stacks : p->region);
+	bool asks = p->heap.redzone || p->race;
+
+	*bytes = asks ? p->region_bytes - stacks : p->region_bytes;
+	return (uintptr_t)(asks ? p->stacks : p->region);
 }
 
 static void dpa_region_close(struct dpa_process *p)
@@ -184,6 +186,8 @@ uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes, uint64_t by)
 			 "(SOFTHCA_DPA_HEAP_MIB)",
 			 (unsigned long long)bytes, (unsigned long long)taken >> 20,
 			 (unsigned long long)p->heap.bytes >> 20);
+	if (addr && p->race)
+		dpa_race_forget(p->race, addr, bytes);
 	return addr;
 }
 
@@ -283,6 +287,17 @@ static bool image_may_be_weak(const struct dpa_image_info *info)
 	return false;
 }
 
+/* Code that is compiled with -fsanitize=thread brings this function along. */
+static int race_open(struct dpa_process *p)
+{
+	uint64_t at;
+
+	if (!dpa_image_function(&p->image, "__tsan_init", &at))
+		return 0;
+	p->race = dpa_race_new(p, (uintptr_t)p->region, (uint64_t)(p->stacks - p->region));
+	return p->race ? 0 : -ENOMEM;
+}
+
 static int image_refused(const char *why)
 {
 	log_warn("DPA: the image of the program is refused: %s", why);
@@ -311,8 +326,11 @@ static int image_open(struct dpa_process *p)
 	wrong = image_admit(p, p->info);
 	if (wrong)
 		return image_refused(wrong);
+	ret = race_open(p);
+	if (ret)
+		return ret;
 	p->weak = dpa_weak_wanted() && image_may_be_weak(p->info);
-	if (p->weak)
+	if (p->weak || p->race)
 		p->info->flags |= DPA_IMAGE_WATCHED;
 	p->info->door = (uintptr_t)&dpa_door_table;
 	p->info->region_begin = dpa_region_unasked(p, &p->info->region_bytes);
@@ -340,6 +358,7 @@ static void process_free(struct dpa_process *p)
 {
 	/* Forgotten while the code is there, because a debugger may have breakpoints in it. */
 	dpa_debugger_forget(p->shown);
+	dpa_race_free(p->race);
 	dpa_region_close(p);
 	dpa_streams_free(&p->streams);
 	dpa_counters_free(&p->counters);

@@ -14,6 +14,7 @@
 #include "dpa/heap.h"
 #include "dpa/image.h"
 #include "dpa/outbox.h"
+#include "dpa/race.h"
 #include "dpa/stream.h"
 #include "dpa/thread.h"
 #include "dpa/trail.h"
@@ -105,7 +106,8 @@ struct dpa_process {
 	struct dpa_image_info *info; /* in the image: read when opened, then written */
 	struct dpa_shown *shown;     /* what debuggers see; or NULL */
 	uint64_t on_error;
-	bool weak; /* each thread has a cache of window memory */
+	bool weak;	       /* each thread has a cache of window memory */
+	struct dpa_race *race; /* NULL: nobody looks for data races */
 	struct dpa_said said;
 
 	pthread_mutex_t heap_lock;

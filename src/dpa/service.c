@@ -132,15 +132,6 @@ static uint64_t door_time(void)
 	return now;
 }
 
-static void door_fence(uint32_t space, uint32_t before, uint32_t behind)
-{
-	struct dpa_thread *t = door_enter();
-
-	if (t->weak && space >= DPA_SPACE_MMIO)
-		dpa_weak_fence(t->weak, before, behind);
-	dpa_door_leave(t);
-}
-
 static uint64_t door_worked(void)
 {
 	struct dpa_thread *t = door_enter();
@@ -171,6 +162,24 @@ static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64
 	place_refused(t, fault, place, frame);
 }
 
+/* What the thread has done until now is ordered before what others do who have heard of that. */
+static void thread_tells(struct dpa_thread *t, uint32_t object)
+{
+	struct dpa_race *race = t->process->race;
+
+	if (race)
+		dpa_race_publish(race, t->slot, object, __ATOMIC_RELEASE, true);
+}
+
+/* Enters the runtime for a bell. */
+static inline __attribute__((always_inline)) struct dpa_thread *bell_enter(void)
+{
+	struct dpa_thread *t = door_enter();
+
+	thread_tells(t, DPA_RACE_BELLS);
+	return t;
+}
+
 static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	/* As in code without checks that jumps to where nothing is. */
@@ -181,11 +190,61 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 
 	if (write == DPA_CHECK_CALL)
 		place_refused(t, call, __builtin_return_address(0), __builtin_frame_address(0));
-	if (t->weak)
+	if (t->weak || t->process->race)
 		trail = dpa_trail_from(t, __builtin_frame_address(0));
 	if (!dpa_memory_allows(t->process, addr, bytes) && !dpa_window_access(t, &access, &trail))
 		access_refused(t, addr, bytes, write, __builtin_return_address(0),
 			       __builtin_frame_address(0));
+	if (t->process->race)
+		dpa_race_access(t->process->race, t->slot,
+				&(struct dpa_race_access){addr, bytes, write, false}, &trail);
+	dpa_door_leave(t);
+}
+
+static void watch_order(struct dpa_thread *t, uint64_t addr, uint32_t what, int order)
+{
+	struct dpa_race *race = t->process->race;
+
+	if (what == DPA_WATCH_STORE || what == DPA_WATCH_UPDATE)
+		dpa_race_publish(race, t->slot, addr, order, what == DPA_WATCH_UPDATE);
+	else if (what == DPA_WATCH_TAKE)
+		dpa_race_take(race, t->slot, addr, order);
+	else if (what == DPA_WATCH_FENCE)
+		dpa_race_fence(race, t->slot, order);
+}
+
+static void door_watch(uint64_t addr, uint64_t bytes, uint32_t what, uint32_t order)
+{
+	const bool write = what == DPA_WATCH_STORE || what == DPA_WATCH_UPDATE;
+	const struct dpa_window_access access = {addr, bytes, write};
+	struct dpa_thread *t = door_enter();
+	struct dpa_trail trail = dpa_trail_from(t, __builtin_frame_address(0));
+
+	if (bytes && what != DPA_WATCH_TAKE) {
+		if (!dpa_memory_allows(t->process, addr, bytes) &&
+		    !dpa_window_access(t, &access, &trail))
+			access_refused(t, addr, bytes, write, __builtin_return_address(0),
+				       __builtin_frame_address(0));
+		if (t->process->race)
+			dpa_race_access(t->process->race, t->slot,
+					&(struct dpa_race_access){addr, bytes, write, true},
+					&trail);
+	}
+	if (t->process->race)
+		watch_order(t, addr, what, (int)order);
+	dpa_door_leave(t);
+}
+
+static void door_fence(uint32_t space, uint32_t before, uint32_t behind)
+{
+	struct dpa_thread *t = door_enter();
+
+	if (t->weak && space >= DPA_SPACE_MMIO)
+		dpa_weak_fence(t->weak, before, behind);
+	if (space >= DPA_SPACE_MMIO && before & DPA_FENCE_W)
+		thread_tells(t, DPA_RACE_HOST);
+	if (t->process->race && space >= DPA_SPACE_MMIO && behind & DPA_FENCE_R)
+		dpa_race_begin(t->process->race, t->slot);
 	dpa_door_leave(t);
 }
 
@@ -275,7 +334,7 @@ static uint32_t door_outbox_uar(uint32_t device_id)
 
 static void door_cq_arm(uint32_t ci, uint32_t cqn)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->arm(t->uar.device, t->uar.number, cqn, ci);
@@ -284,7 +343,7 @@ static void door_cq_arm(uint32_t ci, uint32_t cqn)
 
 static void door_msix_send(uint32_t cqn)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	if (t->weak)
 		dpa_weak_tells(t->weak, "when flexio_dev_msix_send() tells the host");
@@ -295,7 +354,7 @@ static void door_msix_send(uint32_t cqn)
 
 static void door_sq_ring(uint32_t pi, uint32_t qpn)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->send(t->uar.device, t->uar.number, qpn, (uint16_t)pi);
@@ -305,7 +364,7 @@ static void door_sq_ring(uint32_t pi, uint32_t qpn)
 
 static uint32_t door_sq_ring_at(uint32_t device_id, uint32_t pi, uint32_t qpn)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 	struct dpa_uar uar;
 	bool found = dpa_uar_find(device_id, &uar);
 
@@ -317,7 +376,7 @@ static uint32_t door_sq_ring_at(uint32_t device_id, uint32_t pi, uint32_t qpn)
 
 static void door_eq_update(uint32_t ci, uint32_t eqn)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->event(t->uar.device, t->uar.number, eqn, ci);
@@ -326,7 +385,7 @@ static void door_eq_update(uint32_t ci, uint32_t eqn)
 
 static void door_emulated(uint32_t cqn, uint32_t context, bool force)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->emulated(t->uar.device, t->uar.number, cqn, context, force);
@@ -354,7 +413,7 @@ static uint32_t door_emu_value(uint32_t context)
 
 static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 	const struct dpa_process_attr *attr = &t->process->attr;
 
 	if (t->uar.congestion && attr->congestion)
@@ -379,7 +438,7 @@ static void door_cc_ring_high(uint64_t value)
 
 static void door_activate(uint32_t thread_id)
 {
-	struct dpa_thread *t = door_enter();
+	struct dpa_thread *t = bell_enter();
 
 	dpa_process_activate(t->process, thread_id);
 	dpa_door_leave(t);
@@ -490,4 +549,5 @@ const struct dpa_door dpa_door_table = {
 	.thread_name = door_thread_name,
 	.worked = door_worked,
 	.fence = door_fence,
+	.watch = door_watch,
 };

@@ -344,10 +344,16 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 		t->uar = dpa_outbox_initial(t->process);
 		t->registers.known = false;
 		asan_stack_is_empty(dpa_slot_stack(t->process, t->slot), DPA_STACK_BYTES);
+		if (t->process->race)
+			dpa_race_begin(t->process->race, t->slot);
 		t->in_device = true;
 		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
 		if (t->weak)
 			dpa_weak_end(t->weak, !ended_by_itself(t->outcome));
+		/* The host hears of the end of a call or a task, but not of a handler's. */
+		if (t->process->race && !t->yield)
+			dpa_race_publish(t->process->race, t->slot, DPA_RACE_HOST, __ATOMIC_RELEASE,
+					 true);
 	}
 	run_over(t);
 	return t->outcome;

@@ -52,7 +52,11 @@ static unsigned trail_first(const struct dpa_process *p, const struct dpa_trail 
 uint64_t dpa_trail_place(const struct dpa_process *p, const struct dpa_trail *trail)
 {
 	unsigned i = trail_first(p, trail);
+	uint64_t offset;
 
+	while (i + 1 < DPA_TRAIL && trail->pc[i + 1] &&
+	       is_library(dpa_image_where(&p->image, place_of(p, trail->pc[i]), &offset)))
+		i++;
 	return i < DPA_TRAIL ? trail->pc[i] : 0;
 }
 

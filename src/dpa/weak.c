@@ -29,10 +29,6 @@
 #define DISTANCE_STEP (1ull << 33)
 #define CACHES	      2048u
 
-/* What a fence orders, as device code says it. */
-#define FENCE_R 1u
-#define FENCE_W 2u
-
 struct line {
 	struct line *next_touched; /* a line of the list that ends with itself; NULL: in no list */
 	struct page *page;
@@ -386,9 +382,9 @@ bool dpa_weak_access(struct dpa_weak *w, uint64_t copy, uint64_t distance, uint6
 
 void dpa_weak_fence(struct dpa_weak *w, uint32_t before, uint32_t behind)
 {
-	if (before & FENCE_W)
+	if (before & DPA_FENCE_W)
 		cache_write_back(w, 0, NULL);
-	if (!(behind & FENCE_R))
+	if (!(behind & DPA_FENCE_R))
 		return;
 	w->generation++;
 	if (w->pages > PAGES_MAX && !w->touched)

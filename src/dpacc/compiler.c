@@ -86,7 +86,7 @@ static _Noreturn void call_clang(const struct call *call)
 
 	look_begin(&command, &call->look, &call->home);
 	look_user(&command, &call->options);
-	look_end(&command, &call->look);
+	look_end(&command, &call->look, &call->options);
 	/* dpa-clang links no programs: dpacc does. */
 	if (call->passes)
 		words_add(&command, "-c");

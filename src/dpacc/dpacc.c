@@ -259,7 +259,7 @@ static void stage_device_stubs(struct stages *stages, const struct interface *in
 	}
 	look_begin(&command, &look, &stages->home);
 	words_add(&command, "-O2");
-	look_end(&command, &look);
+	look_end(&command, &look, &(const struct words){0});
 	words_split(&command, "-x c -c");
 	words_add(&command, source);
 	words_add(&command, "-o");

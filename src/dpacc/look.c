@@ -240,6 +240,9 @@ void look_begin(struct words *command, const struct look *look, const struct hom
 	words_addf(command, "-isystem%s", home->include);
 }
 
+/* An option of users that means the same here: the code tells the runtime of its accesses. */
+#define LOOK_RACES "-fsanitize=thread"
+
 static bool look_drops(const char *option)
 {
 	for (size_t i = 0; i < array_size(dropped); i++)
@@ -299,7 +302,7 @@ void look_user_code(struct words *command, const struct words *options)
 	look_options(command, options, look_drops_code);
 }
 
-void look_end(struct words *command, const struct look *look)
+void look_end(struct words *command, const struct look *look, const struct words *options)
 {
 	/* dpacc reads the interface of the functions from the debug information, and a crash report
 	 * takes the line that it names from there. */
@@ -314,11 +317,19 @@ void look_end(struct words *command, const struct look *look)
 #endif
 	/* An annotation in front of a type says nothing; see look_annotation(). */
 	words_add(command, "-Wno-ignored-attributes");
+	if (words_have(options, LOOK_RACES)) {
+		words_add(command, LOOK_RACES);
+		words_split(command, "-mllvm -tsan-distinguish-volatile"
+				     " -mllvm -tsan-instrument-func-entry-exit=0");
+	}
 	if (!look->checked)
 		return;
-	words_add(command, "-fsanitize=kernel-address");
-	words_split(command, "-mllvm -asan-instrumentation-with-call-threshold=0");
-	words_split(command, "-mllvm -asan-stack=0 -mllvm -asan-globals=0");
+	/* With the option above, the runtime checks what it hears of. */
+	if (!words_have(options, LOOK_RACES)) {
+		words_add(command, "-fsanitize=kernel-address");
+		words_split(command, "-mllvm -asan-instrumentation-with-call-threshold=0");
+		words_split(command, "-mllvm -asan-stack=0 -mllvm -asan-globals=0");
+	}
 #ifdef __x86_64__
 	/* Calls and jumps through pointers go by way of a function of the device library. */
 	words_split(command, "-mretpoline -mretpoline-external-thunk");
@@ -361,6 +372,7 @@ void help_dpacc(void)
 	      "runs\n"
 	      "                              here whichever, and is compiled for the first\n"
 	      "  --unchecked                 leaves out the check of each load and store\n"
+	      "  -fsanitize=thread           finds data races of device code while it runs\n"
 	      "  -I DIRECTORY, -D MACRO, -U MACRO, -O LEVEL, -g, -W..., -f..., -std=...\n"
 	      "                              for the device's compiler\n"
 	      "  --common-include-path DIRECTORY\n"

@@ -49,8 +49,8 @@ void look_user(struct words *command, const struct words *options);
 void look_user_code(struct words *command, const struct words *options);
 /* Whether the option's value is the next word, whatever that looks like. */
 bool look_has_value(const char *option);
-/* Appends the options that hold whatever the user's options are. */
-void look_end(struct words *command, const struct look *look);
+/* Appends the options that hold whatever the user's options are, but -fsanitize=thread. */
+void look_end(struct words *command, const struct look *look, const struct words *options);
 /* Returns the name of a target of -mcpu as above, or NULL; of a list the first counts. */
 const char *look_target(const char *cpus);
 

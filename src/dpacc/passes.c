@@ -15,7 +15,7 @@ static void passes_first(const struct passes *passes, const struct steps *steps)
 	look_begin(&command, passes->look, passes->home);
 	look_user(&command, passes->options);
 	words_add_all(&command, passes->dependencies);
-	look_end(&command, passes->look);
+	look_end(&command, passes->look, passes->options);
 	words_split(&command, "-Xclang -disable-llvm-passes -S -emit-llvm -x c");
 	words_add(&command, passes->source);
 	words_add(&command, "-o");
@@ -30,7 +30,7 @@ static void passes_second(const struct passes *passes, const struct steps *steps
 
 	look_compiler_begin(&command);
 	look_user_code(&command, passes->options);
-	look_end(&command, passes->look);
+	look_end(&command, passes->look, passes->options);
 	words_add(&command, passes->kind);
 	words_split(&command, "-x ir");
 	words_add(&command, passes->module);
