@@ -47,6 +47,13 @@ extern "C" {
 	 : (succ) == __DPA_W ? __ATOMIC_RELEASE \
 			     : __ATOMIC_SEQ_CST)
 
+/**
+ * __dpa_window_fence() - for the fences below, which tell the device library if windows are among
+ * what they order.
+ * @space: __DPA_MMIO or __DPA_SYSTEM
+ * @pred: operations before the fence
+ * @succ: operations behind it
+ */
 void __dpa_window_fence(uint32_t space, uint32_t pred, uint32_t succ);
 
 /* Who looks for data races is to know that a fence of windows orders no other memory. */
