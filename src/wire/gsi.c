@@ -62,16 +62,6 @@ static enum wire_verdict gsi_lost(struct wire *w, const struct pkt *p, const cha
 	return WIRE_LOST;
 }
 
-/* Counts at ports of Ethernet, where the daemon does not count MADs. */
-static void ethernet_count(struct wire *w, const struct pkt *p, enum port_counter data,
-			   enum port_counter packets)
-{
-	if (!w->ethernet)
-		return;
-	shard_count(w->counters, data, pkt_wire_octets(p, true) / 4);
-	shard_count(w->counters, packets, 1);
-}
-
 enum wire_verdict gsi_xmit(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->process;
@@ -88,7 +78,6 @@ enum wire_verdict gsi_xmit(struct wire *w, const struct pkt *p)
 		return gsi_lost(w, p, "not-to-gsi");
 	if (slot_observed(h->slot))
 		tap_packet(w, TAP_SENT, p);
-	ethernet_count(w, p, PORT_XMIT_DATA, PORT_XMIT_PACKETS);
 	if (unlikely(p->qkey != MAD_QKEY_WELL_KNOWN) && explaining())
 		packet_explain_gsi_key(h->attr.subnet, w->port_row, p);
 	return WIRE_SENT;
@@ -168,7 +157,6 @@ static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 
 	if (!client || !subnet_port_active(s, w->port_row))
 		return;
-	ethernet_count(w, &p, PORT_RCV_DATA, PORT_RCV_PACKETS);
 	if (slot_observed(w->process->slot))
 		tap_packet(w, TAP_DELIVERED, &p);
 	client->receive(client->user, &p);

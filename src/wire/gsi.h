@@ -5,7 +5,7 @@
  * goes to the daemon as a message.  Those that come from there wait here until a thread makes
  * progress, because the thread that hears the daemon cannot touch the program's memory.
  *
- * The daemon counts these datagrams at the ports of InfiniBand that they pass, as it does with MADs
+ * The daemon counts these datagrams at the ports that they pass, as it does with MADs
  * of programs.
  */
 #pragma once

@@ -80,8 +80,8 @@ static void sends(struct test_fabric *fabric, bool ethernet)
 	CHECK(sent.grh && sent.traffic_class == 6 && sent.flow_label == 0x12345);
 	CHECK(sent.roce_v1 == ethernet && sent.sgid.raw[0] == 1 && sent.dgid.raw[0] == 2);
 	CHECK(!memcmp(sent.mad, mad, MAD_BYTES));
-	/* At a port of InfiniBand the daemon counts it. */
-	CHECK(test_process_counter(&a, PORT_XMIT_PACKETS) == ethernet);
+	/* The daemon counts it. */
+	CHECK(!test_process_counter(&a, PORT_XMIT_PACKETS));
 	/* What is missing is 0. */
 	run.len = p.payload_len = 24;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT && nsent == 2 && sent.mad[0] == 1);
@@ -133,7 +133,7 @@ static void receives(bool ethernet)
 	CHECK(last_path.slid == 9 && last_path.dlid == 7 && last_path.sl == 4 && last_path.grh);
 	CHECK(last_path.roce_v1 == ethernet && last_path.sgid.raw[0] == 2);
 	CHECK(last_payload[MAD_BYTES - 1] == 0x66);
-	CHECK(test_process_counter(&a, PORT_RCV_PACKETS) == ethernet);
+	CHECK(!test_process_counter(&a, PORT_RCV_PACKETS));
 	CHECK(!wire_process_progress(a.host));
 	/* A port that this process has no wire for. */
 	d.row = 1;

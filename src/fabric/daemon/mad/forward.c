@@ -136,6 +136,10 @@ void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
 
 #define WORDS_OF_MAD 72u /* counted as ibsim counts: with all headers but the GRH */
 #define WORDS_OF_GRH 10u
+/* Of frames: Ethernet with its check sequence, BTH, DETH, the MAD and the ICRC. */
+#define WORDS_OF_ROCE ((14 + 4 + 12 + 8 + MAD_BYTES + 4) / 4)
+#define WORDS_OF_UDP  2u
+#define WORDS_OF_IPV4 5u
 /* A group has no more copies than ports, unless its tables lead in circles. */
 #define OTHER_PACKETS 1024u
 #define NO_PORT	      UINT32_MAX
@@ -283,9 +287,20 @@ static bool packet_by_route(struct mad_fabric *f, struct mad_packet *p, uint32_t
 
 /* ---- the hop ---- */
 
+/* The length of a frame of RoCE with its frame check sequence. */
+static uint64_t frame_words(const struct mad_packet *p)
+{
+	if (p->roce_v1)
+		return WORDS_OF_ROCE + WORDS_OF_GRH;
+	return WORDS_OF_ROCE + WORDS_OF_UDP +
+	       (ib_gid_is_ipv4(&p->sgid) ? WORDS_OF_IPV4 : WORDS_OF_GRH);
+}
+
 static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t from, uint32_t to)
 {
-	uint64_t words = WORDS_OF_MAD + (p->grh ? WORDS_OF_GRH : 0);
+	uint64_t words = f->net->subnet->ports[from].ethernet
+				 ? frame_words(p)
+				 : WORDS_OF_MAD + (p->grh ? WORDS_OF_GRH : 0);
 
 	net_count(f->net, from, NET_XMIT_PACKETS, 1);
 	net_count(f->net, from, NET_XMIT_DATA, words);
@@ -416,6 +431,7 @@ static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
 	    !subnet_port_active(f->net->subnet, p->row) || !subnet_port_active(f->net->subnet, to))
 		return false;
 	p->slid = p->dlid = 0;
+	hop_count(f, p, p->row, to);
 	return packet_arrives(p, to);
 }
 
