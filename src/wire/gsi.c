@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/hazard.h"
 #include "base/trace.h"
 #include "prm/mad.h"
@@ -77,7 +78,7 @@ enum wire_verdict gsi_xmit(struct wire *w, const struct pkt *p)
 	if (!h->attr.send_gsi(h->attr.user, &d))
 		return gsi_lost(w, p, "not-to-gsi");
 	if (slot_observed(h->slot))
-		tap_packet(w, TAP_SENT, p);
+		tap_packet(w, TAP_SENT, clock_realtime_ns(), p);
 	if (unlikely(p->qkey != MAD_QKEY_WELL_KNOWN) && explaining())
 		packet_explain_gsi_key(h->attr.subnet, w->port_row, p);
 	return WIRE_SENT;
@@ -158,7 +159,7 @@ static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 	if (!client || !subnet_port_active(s, w->port_row))
 		return;
 	if (slot_observed(w->process->slot))
-		tap_packet(w, TAP_DELIVERED, &p);
+		tap_packet(w, TAP_DELIVERED, clock_realtime_ns(), &p);
 	client->receive(client->user, &p);
 }
 

@@ -69,8 +69,10 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 	return NULL;
 }
 
-/* Shows the packet to the taps, if the slot is observed. */
-void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p) __attribute__((cold));
+/* Shows the packet to the taps, if the slot is observed.  ns: when it was sent or came, by
+ * clock_realtime_ns. */
+void tap_packet(struct wire *w, enum tap_point at, uint64_t ns, const struct pkt *p)
+	__attribute__((cold));
 
 /* Takes such a packet as a frame, from this process or another one.  Call it in a reader's
  * section. */

@@ -270,14 +270,14 @@ void sniffer_deliver(struct wire_process *h, const struct pkt *p)
 		client->sniff(client->user, p);
 }
 
-void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p)
+void tap_packet(struct wire *w, enum tap_point at, uint64_t ns, const struct pkt *p)
 {
 	struct tap *t;
 
 	hazard_enter();
 	for (t = atomic_load_explicit(&w->process->taps, memory_order_acquire); t;
 	     t = atomic_load_explicit(&t->next, memory_order_acquire))
-		t->packet(t, at, w->port_row, p);
+		t->packet(t, at, ns, w->port_row, p);
 	/* Only the sender knows the whole path of a packet of a connection. */
 	if (at == TAP_SENT)
 		sniffer_packet(w, p);

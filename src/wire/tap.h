@@ -28,9 +28,11 @@ struct tap {
 	 * Runs in the thread that sends or receives, in a reader's section, while the caller holds
 	 * its locks: it must not call the wire.  The payload stays until it returns
 	 * (wire/payload.h), but the owner of a packet that was sent to another process may already
-	 * be changing it.
+	 * be changing it.  ns: when the packet was sent, before its receiver can have seen it, or when
+	 * it came (CLOCK_REALTIME).
 	 */
-	void (*packet)(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p);
+	void (*packet)(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+		       const struct pkt *p);
 	_Atomic(struct tap *) next; /* belongs to the wire */
 };
 

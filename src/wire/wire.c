@@ -158,7 +158,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	struct link *l;
 	enum wire_verdict verdict;
 	uint32_t n, to;
-	uint64_t octets;
+	uint64_t octets, ns;
 
 	if (unlikely(is_no_queue_pair(p->dqpn))) {
 		if (p->dqpn == IB_MULTICAST_QPN)
@@ -171,12 +171,13 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	n = pkt_wire_packets(p);
 	to = route_owner_plus_1(w, p->path, p->dqpn);
 	l = w->process->link_to[to];
+	ns = unlikely(observed) ? clock_realtime_ns() : 0;
 	if (unlikely(observed) && l->ops->immediate)
-		tap_packet(w, TAP_SENT, p);
+		tap_packet(w, TAP_SENT, ns, p);
 	verdict = l->ops->xmit(l, to, p);
 	if (likely(verdict == WIRE_SENT)) {
 		if (unlikely(observed) && !l->ops->immediate)
-			tap_packet(w, TAP_SENT, p);
+			tap_packet(w, TAP_SENT, ns, p);
 		traffic_sent(w->traffic, w->counters, p->path, octets / 4, n);
 	} else if (verdict == WIRE_LOST) {
 		trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn,
@@ -309,7 +310,7 @@ bool wire_pass(struct wire *w, const struct pkt *p)
 	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, n);
 	if (slot_observed(w->process->slot))
-		tap_packet(w, TAP_DELIVERED, p);
+		tap_packet(w, TAP_DELIVERED, clock_realtime_ns(), p);
 	client->receive(client->user, p);
 	return true;
 }

@@ -257,10 +257,11 @@ void exposed_pair_count(const struct exposed_pair *p, uint64_t got[EXPOSED_PAIR_
 	got[9] = exposed_pair_counted(&p->target, HW_RX_READ_REQUESTS) - got[9];
 }
 
-void exposed_pair_ignore(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+void exposed_pair_ignore(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+			 const struct pkt *p)
 {
 	(void)t;
 	(void)at;
-	(void)port_row;
+	(void)ns, (void)port_row;
 	(void)p;
 }

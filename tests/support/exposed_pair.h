@@ -85,4 +85,5 @@ uint64_t exposed_pair_counted(const struct exposed_side *s, enum port_counter c)
 void exposed_pair_count(const struct exposed_pair *p, uint64_t got[EXPOSED_PAIR_COUNTS]);
 
 /* A look at packets that sees nothing: while there is one, the initiator does nothing alone. */
-void exposed_pair_ignore(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p);
+void exposed_pair_ignore(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+			 const struct pkt *p);

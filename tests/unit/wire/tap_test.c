@@ -20,13 +20,15 @@ static struct test_process a, b;
 static unsigned got_a, got_b;
 static struct watcher watch_a, watch_b;
 
-static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+		       const struct pkt *p)
 {
 	struct watcher *w = container_of(t, struct watcher, tap);
 
 	/* On loopback nothing is delivered before it was sent. */
 	if (at == TAP_DELIVERED && p->path->src_port == p->path->dst_port)
 		CHECK(w->seen[TAP_DELIVERED] < w->seen[TAP_SENT]);
+	CHECK(ns);
 	w->seen[at]++;
 	w->port_row = port_row;
 	w->last = *p;

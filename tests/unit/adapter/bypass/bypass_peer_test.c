@@ -341,12 +341,13 @@ struct watcher {
 	unsigned packets;
 };
 
-static void count_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void count_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+			 const struct pkt *p)
 {
 	struct watcher *w = container_of(t, struct watcher, tap);
 
 	(void)at;
-	(void)port_row;
+	(void)ns, (void)port_row;
 	if (pkt_props(p)->write) {
 		CHECK(p->npkts == 1 && psn_diff(p->psn, 0xfffff0) == 1 + (int32_t)w->packets);
 		w->packets++;

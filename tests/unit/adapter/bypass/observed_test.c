@@ -52,12 +52,13 @@ static struct test_device device;
 static struct device_qp a, b;
 static uint8_t src[BYTES], dst[BYTES];
 
-static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+		       const struct pkt *p)
 {
 	struct watcher *w = container_of(t, struct watcher, tap);
 	const struct bth_props *props = pkt_props(p);
 
-	(void)port_row;
+	(void)ns, (void)port_row;
 	if (!props->payload)
 		return;
 	if (at == TAP_DELIVERED) {

@@ -100,7 +100,8 @@ static void receive_packet(void *user, const struct pkt *p)
 	CHECK(pkt_props(p)->response);
 }
 
-static void record_answer(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void record_answer(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+			  const struct pkt *p)
 {
 	struct run_of *r = container_of(t, struct run_of, tap);
 	const struct bth_props *props = pkt_props(p);
@@ -124,7 +125,7 @@ static void record_answer(struct tap *t, enum tap_point at, uint32_t port_row, c
 	struct run run = {s->payload, p->payload_len};
 
 	_Static_assert(sizeof(field) == sizeof(s->field), "one word a field");
-	(void)port_row;
+	(void)ns, (void)port_row;
 	if (at != TAP_SENT)
 		return;
 	CHECK(r->count++ < ANSWERS && p->payload_len <= MTU);

@@ -81,13 +81,14 @@ static void see_path(const struct path *p, uint64_t *path)
 	memcpy(path, seen, sizeof(seen));
 }
 
-static void record_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void record_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+			  const struct pkt *p)
 {
 	struct record *r = container_of(t, struct record, tap);
 	struct seen *s = &r->seen[r->packets];
 	struct run run = {r->payload + r->bytes, p->payload_len};
 
-	(void)port_row;
+	(void)ns, (void)port_row;
 	if (at != TAP_SENT)
 		return;
 	CHECK(r->packets++ < PACKETS && r->bytes + p->payload_len <= sizeof(r->payload));

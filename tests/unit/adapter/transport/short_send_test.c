@@ -54,9 +54,10 @@ static void pair_up(bool exposed)
 	signed_pair_connect(&pair, IB_MTU_1024);
 }
 
-static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+		       const struct pkt *p)
 {
-	(void)at, (void)port_row, (void)p;
+	(void)at, (void)ns, (void)port_row, (void)p;
 	container_of(t, struct watcher, tap)->packets++;
 }
 

@@ -25,9 +25,10 @@ static const struct kind {
 	{WQE_OP_ATOMIC_FA, BTH_ATOMIC_ACK, AETH_ACK | AETH_NO_CREDIT, CQE_OP_REQ, 0},
 };
 
-static void ignore_tap(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void ignore_tap(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
+		       const struct pkt *p)
 {
-	(void)t, (void)at, (void)port_row, (void)p;
+	(void)t, (void)at, (void)ns, (void)port_row, (void)p;
 }
 
 static void post_request(const struct kind *k)
