@@ -17,6 +17,7 @@
 #include "fabric/options.h"
 #include "fabric/umad.h"
 #include "prm/mad.h"
+#include "registry/capture.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
@@ -76,6 +77,10 @@ enum msg_type {
 	MSG_TIE,      /* tie an Ethernet port, or say that its carrier's link changed */
 	MSG_UNTIE,    /* bring it back to the segment that all share */
 	MSG_TIED,     /* read what it is tied to */
+	/* Capture packets of ports, until the connection ends; as a notification: a ring for them,
+	 * to the process that writes it and to the one that reads it. */
+	MSG_CAPTURE,
+	MSG_CAPTURE_END, /* notification: the ring has lost its reader, or its writer */
 	/* For files that carry MADs; fabric/umad.h. */
 	MSG_UMAD_OPEN,
 	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
@@ -217,6 +222,31 @@ struct msg_tied_reply {
 	char warning[FABRIC_TIE_BYTES]; /* the carrier's last warning; empty: it gave none */
 };
 
+#define FABRIC_CAPTURE_PORTS 64u /* that can be named; all: any number */
+
+struct msg_capture {
+	struct capture_want want;
+	uint32_t nrows; /* 0: the ports of all hosts */
+	uint32_t rows[FABRIC_CAPTURE_PORTS];
+};
+
+#define CAPTURE_DAEMON 0xffffffffu /* the ring's writer is the daemon */
+
+struct msg_capture_ring {
+	uint32_t id;	/* of the capture */
+	uint32_t slot;	/* of the writer, or CAPTURE_DAEMON */
+	int32_t pid;	/* the writer's */
+	uint32_t ports; /* as struct capture_attr */
+	uint32_t nsources;
+	uint32_t first_row; /* of the port that source 0 is */
+	struct capture_want want;
+};
+
+struct msg_capture_end {
+	uint32_t id;
+	uint32_t slot;
+};
+
 struct msg_attr {
 	char host[FABRIC_NAME_BYTES];
 	char path[FABRIC_PATH_BYTES];
@@ -299,6 +329,9 @@ struct msg {
 		struct msg_fault_reply fault_reply;
 		struct msg_tie tie;
 		struct msg_tied_reply tied_reply;
+		struct msg_capture capture;
+		struct msg_capture_ring capture_ring;
+		struct msg_capture_end capture_end;
 		struct msg_attr attr;
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;

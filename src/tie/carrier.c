@@ -17,6 +17,7 @@
 #include "fabric/client/client.h"
 #include "tie/packets.h"
 #include "wire/payload.h"
+#include "wire/capture.h"
 #include "wire/tap.h"
 #include "wire/wire.h"
 
@@ -100,6 +101,30 @@ static void carrier_on_port(void *user, uint32_t port_row, enum ib_event event)
 	if (port_row == c->attr.row &&
 	    (event == IB_EVENT_PORT_ACTIVE || event == IB_EVENT_PORT_ERR))
 		carrier_port_settle(c);
+}
+
+static void carrier_on_capture(void *user, const struct msg_capture_ring *ring, int fd)
+{
+	const struct capture_attr attr = {ring->id, ring->ports, ring->want};
+	struct carrier *c = user;
+	int ret = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		ret = wire_capture_begin(c->process, &attr, fd);
+	pthread_mutex_unlock(&c->lock);
+	if (ret)
+		log_warn("packets cannot be captured: %s", strerror(-ret));
+}
+
+static void carrier_on_capture_end(void *user, uint32_t id)
+{
+	struct carrier *c = user;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		wire_capture_end(c->process, id);
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* The port was untied, or the daemon has gone: the carrier ends. */
@@ -368,6 +393,8 @@ static int carrier_connect(struct carrier *c)
 		.channel = carrier_on_channel,
 		.gone = carrier_on_gone,
 		.port = carrier_on_port,
+		.capture = carrier_on_capture,
+		.capture_end = carrier_on_capture_end,
 		.lost = carrier_on_lost,
 		.user = c,
 	};

@@ -3,6 +3,7 @@
 #include "wire/process.h"
 
 #include "base/log.h"
+#include "wire/capture.h"
 #include "wire/flow_control.h"
 #include "wire/inbox.h"
 #include "wire/link.h"
@@ -132,6 +133,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 
 void wire_process_destroy(struct wire_process *h)
 {
+	wire_captures_end(h);
 	if (h->attr.carries)
 		atomic_fetch_sub(&h->slot->observers, 1);
 	link_shm_close(&h->shm);

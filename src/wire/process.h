@@ -40,6 +40,7 @@ struct wire_process {
 	unsigned nlinks;
 	_Atomic(struct wire *) wires[WIRE_PROCESS_WIRES];
 	_Atomic(struct tap *) taps;	       /* changed under the control lock, read by readers */
+	struct capture *captures;	       /* under the control lock (wire/capture.h) */
 	uint32_t group_users[WIRE_GROUP_BITS]; /* under the control lock */
 	pthread_mutex_t control;
 	/* The flows that we control (wire/flow_control.h). */

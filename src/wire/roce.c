@@ -106,15 +106,26 @@ static uint8_t *put_ipv4(uint8_t *at, const struct path *path, uint32_t behind)
 	return at;
 }
 
-static uint8_t *put_ipv6(uint8_t *at, const struct path *path, uint32_t behind)
+static uint8_t *put_long_header(uint8_t *at, const struct path *path, uint32_t behind, uint8_t next)
 {
 	at = octets_put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 |
 				      (path->flow_label & 0xfffff));
 	at = octets_put16(at, behind);
-	*at++ = path_is_roce_v2(path) ? IP_PROTOCOL_UDP : GRH_NEXT_HEADER;
+	*at++ = next;
 	*at++ = path_hops(path);
 	at = octets_put(at, path->sgid.raw, 16);
 	return octets_put(at, path->dgid.raw, 16);
+}
+
+static uint8_t *put_grh(uint8_t *at, const struct path *path, uint32_t behind)
+{
+	return put_long_header(at, path, behind, GRH_NEXT_HEADER);
+}
+
+static uint8_t *put_ipv6(uint8_t *at, const struct path *path, uint32_t behind)
+{
+	return put_long_header(at, path, behind,
+			       path_is_roce_v2(path) ? IP_PROTOCOL_UDP : GRH_NEXT_HEADER);
 }
 
 /* Puts the IP header or GRH in front of 'behind' octets. */
@@ -142,6 +153,15 @@ static uint8_t *put_bth(uint8_t *at, const struct pkt *p, uint32_t pad)
 	return octets_put32(at, (p->ack_req ? 1u << 31 : 0) | (p->psn & IB_PSN_MASK));
 }
 
+/* Our own form (struct pkt_dc): that of cards is not public. */
+static uint8_t *put_dc(uint8_t *at, const struct pkt_dc *dc)
+{
+	const struct pkt_dc none = {0};
+
+	dc = dc ? dc : &none;
+	return octets_put32(octets_put64(octets_put64(at, dc->key), dc->connection), dc->psn);
+}
+
 /* Puts the extended headers of the transport, then those of the operation. */
 static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 {
@@ -152,6 +172,8 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 		at = octets_put32(octets_put32(at, p->qkey), p->sqpn & IB_QPN_MASK);
 	if (t->xrceth && props->request)
 		at = octets_put32(at, p->srqn & IB_QPN_MASK);
+	if (t->dc && props->request)
+		at = put_dc(at, p->dc);
 	if (props->reth)
 		at = octets_put32(octets_put32(octets_put64(at, p->va), p->rkey), p->dma_len);
 	if (props->atomic_eth)
@@ -199,16 +221,44 @@ static bool roce_has_frame(const struct pkt *p)
 	       !p->placed;
 }
 
+/* Puts the payload with its padding.  NULL: its memory no longer exists. */
+static uint8_t *put_payload(uint8_t *at, const struct pkt *p)
+{
+	uint32_t payload = payload_octets(p), pad = -payload & 3;
+	const struct run to = {at, payload};
+
+	if (payload && !payload_pull(&to, 1, p))
+		return NULL;
+	memset(at + payload, 0, pad);
+	return at + payload + pad;
+}
+
+static uint8_t *put_crc(uint8_t *at, uint32_t crc)
+{
+	for (unsigned i = 0; i < ICRC_OCTETS; i++)
+		*at++ = (uint8_t)(crc >> 8 * i);
+	return at;
+}
+
+static bool packet_fits(const struct pkt *p, uint32_t room)
+{
+	return payload_octets(p) <= room && room >= ROCE_HEADERS_MAX + payload_octets(p);
+}
+
 uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
 		     uint8_t *frame, uint32_t room)
 {
+	return roce_has_frame(p) ? roce_encode_any(p, smac, dmac, frame, room) : 0;
+}
+
+uint32_t roce_encode_any(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
+			 uint8_t *frame, uint32_t room)
+{
 	const struct path *path = p->path;
 	bool v2 = path_is_roce_v2(path), ipv4 = path_has_ipv4(path);
-	uint32_t payload = payload_octets(p), pad = -payload & 3;
 	uint8_t *at, *ip;
-	uint32_t icrc;
 
-	if (!roce_has_frame(p) || payload > room || room < ROCE_HEADERS_MAX + payload)
+	if (!packet_fits(p, room))
 		return 0;
 	at = octets_put(octets_put(frame, dmac, 6), smac, 6);
 	at = octets_put16(at, v2 ? (ipv4 ? 0x0800u : 0x86ddu) : ROCE_V1_ETHERTYPE);
@@ -216,19 +266,80 @@ uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t d
 	at = put_ip(at, path, transport_octets(p));
 	if (v2)
 		at = put_udp(at, path, transport_octets(p));
-	at = put_extended(put_bth(at, p, pad), p);
-	if (payload) {
-		const struct run to = {at, payload};
+	at = put_payload(put_extended(put_bth(at, p, -payload_octets(p) & 3), p), p);
+	if (!at)
+		return 0;
+	at = put_crc(at, roce_icrc(ip, ipv4 ? IPV4_OCTETS : IPV6_OCTETS, v2, (uint32_t)(at - ip)));
+	return (uint32_t)(at - frame);
+}
 
-		if (!payload_pull(&to, 1, p))
-			return 0;
-		at += payload;
-	}
-	memset(at, 0, pad);
-	at += pad;
-	icrc = roce_icrc(ip, ipv4 ? IPV4_OCTETS : IPV6_OCTETS, v2, (uint32_t)(at - ip));
-	for (unsigned i = 0; i < ICRC_OCTETS; i++)
-		*at++ = (uint8_t)(icrc >> 8 * i);
+/* ---- the same packets on InfiniBand ---- */
+
+#define LRH_NEXT_BTH  2u /* LNH (IBTA 7.7.5) */
+#define LRH_NEXT_GRH  3u
+#define LRH_VL_OF_SMP 15u
+#define VCRC_OCTETS   2u
+
+/* IBTA 7.8.1: what is in front of the BTH counts as it is, but for the virtual lane, if there is no
+ * GRH; else the whole LRH may change on the way. */
+static uint32_t infiniband_icrc(const uint8_t *lrh, bool grh, uint32_t bytes)
+{
+	uint8_t head[LRH_OCTETS + BTH_OCTETS];
+	uint32_t crc;
+
+	if (grh)
+		return roce_icrc(lrh + LRH_OCTETS, GRH_OCTETS, false, bytes - LRH_OCTETS);
+	memcpy(head, lrh, sizeof(head));
+	head[0] |= 0xf0;
+	head[LRH_OCTETS + BTH_RESERVED] = 0xff;
+	crc = crc32_gzip_refl(0, head, sizeof(head));
+	return crc32_gzip_refl(crc, lrh + sizeof(head), bytes - sizeof(head));
+}
+
+/* The variant CRC: polynomial 0x100b, bits in the order of the cable (IBTA 7.8.2). */
+static uint16_t infiniband_vcrc(const uint8_t *bytes, uint32_t n)
+{
+	static uint16_t table[256];
+	uint16_t crc = 0xffff;
+
+	if (unlikely(!table[1]))
+		for (unsigned i = 1; i < 256; i++) {
+			uint16_t v = (uint16_t)i;
+
+			for (unsigned bit = 0; bit < 8; bit++)
+				v = (uint16_t)(v >> 1 ^ (v & 1 ? 0xd008 : 0));
+			table[i] = v;
+		}
+	while (n--)
+		crc = (uint16_t)(crc >> 8 ^ table[(crc ^ *bytes++) & 0xff]);
+	return (uint16_t)~crc;
+}
+
+uint32_t infiniband_encode(const struct pkt *p, uint8_t *frame, uint32_t room)
+{
+	const struct path *path = p->path;
+	bool grh = path->grh;
+	uint32_t octets = LRH_OCTETS + (grh ? GRH_OCTETS : 0) + transport_octets(p);
+	uint32_t vl = p->dqpn ? 0 : LRH_VL_OF_SMP;
+	uint8_t *at = frame;
+	uint16_t vcrc;
+
+	if (!packet_fits(p, room))
+		return 0;
+	at = octets_put16(at,
+			  vl << 12 | (path->sl & 15u) << 4 | (grh ? LRH_NEXT_GRH : LRH_NEXT_BTH));
+	at = octets_put16(at, path->dlid);
+	at = octets_put16(at, octets / 4);
+	at = octets_put16(at, path->slid);
+	if (grh)
+		at = put_grh(at, path, transport_octets(p));
+	at = put_payload(put_extended(put_bth(at, p, -payload_octets(p) & 3), p), p);
+	if (!at)
+		return 0;
+	at = put_crc(at, infiniband_icrc(frame, grh, (uint32_t)(at - frame)));
+	vcrc = infiniband_vcrc(frame, (uint32_t)(at - frame));
+	*at++ = (uint8_t)vcrc;
+	*at++ = (uint8_t)(vcrc >> 8);
 	return (uint32_t)(at - frame);
 }
 

@@ -46,6 +46,12 @@ struct roce_packet {
  */
 uint32_t roce_encode(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
 		     uint8_t *frame, uint32_t room) must_check;
+/* The same for any packet: those whose form on a cable is not public (DC, masked atomics) have the
+ * headers that counters count. */
+uint32_t roce_encode_any(const struct pkt *p, const uint8_t smac[6], const uint8_t dmac[6],
+			 uint8_t *frame, uint32_t room) must_check;
+/* Makes the packet that InfiniBand has, from the LRH to the VCRC; as roce_encode_any. */
+uint32_t infiniband_encode(const struct pkt *p, uint8_t *frame, uint32_t room) must_check;
 /*
  * Writes what the receiver of a datagram finds in front of it: the GRH as it is on the wire or, for
  * RoCE v2 over IPv4, 20 zeros and the IP header.

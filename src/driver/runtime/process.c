@@ -33,6 +33,7 @@
 #include "fabric/client/link.h"
 #include "fabric/client/trouble.h"
 #include "prm/model.h"
+#include "wire/capture.h"
 #include "wire/wakeup_fifo.h"
 
 struct running {
@@ -116,6 +117,30 @@ static void on_gsi(void *user, const struct gsi_datagram *d)
 	pthread_mutex_unlock(&r->host_lock);
 }
 
+static void on_capture(void *user, const struct msg_capture_ring *ring, int fd)
+{
+	const struct capture_attr attr = {ring->id, ring->ports, ring->want};
+	struct running *r = user;
+	int ret = 0;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		ret = wire_capture_begin(r->process.wire_process, &attr, fd);
+	pthread_mutex_unlock(&r->host_lock);
+	if (ret)
+		log_warn("packets cannot be captured: %s", strerror(-ret));
+}
+
+static void on_capture_end(void *user, uint32_t id)
+{
+	struct running *r = user;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		wire_capture_end(r->process.wire_process, id);
+	pthread_mutex_unlock(&r->host_lock);
+}
+
 static void on_function(void *user)
 {
 	void (*fn)(void) = atomic_load(&function_listener);
@@ -146,6 +171,10 @@ static void on_lost(void *user)
 
 	atomic_store(&r->process.lost, true);
 	log_warn("the fabric's daemon has gone: ports are down");
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		wire_captures_end(r->process.wire_process);
+	pthread_mutex_unlock(&r->host_lock);
 	for (uint32_t i = 0; i < r->process.nhcas; i++)
 		hca_lost(&r->process.hcas[i]);
 }
@@ -253,6 +282,8 @@ static int process_connect(struct running *r)
 		.gone = on_gone,
 		.gsi = on_gsi,
 		.function = on_function,
+		.capture = on_capture,
+		.capture_end = on_capture_end,
 		.port = on_port,
 		.lost = on_lost,
 		.user = r,

@@ -23,6 +23,7 @@
 #include "registry/registry.h"
 
 struct fabric_client;
+struct msg_capture_ring;
 
 /* Notifications; called on the client's control thread. */
 struct fabric_client_ops {
@@ -39,6 +40,10 @@ struct fabric_client_ops {
 	/* Queue pair 1 of a port has sent a datagram to a queue pair of ours.  NULL: we have
 	 * none. */
 	void (*gsi)(void *user, const struct gsi_datagram *d);
+	/* Packets of our ports are to go into a ring (wire/capture.h), whose descriptor stays the
+	 * caller's; and no more of them.  NULL: our packets cannot be captured. */
+	void (*capture)(void *user, const struct msg_capture_ring *ring, int fd);
+	void (*capture_end)(void *user, uint32_t id);
 	/* The daemon is gone: treat every port as down. */
 	void (*lost)(void *user);
 	void *user;

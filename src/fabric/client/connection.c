@@ -290,6 +290,14 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 		if (c->ops.gsi)
 			c->ops.gsi(c->ops.user, &m->gsi.datagram);
 		break;
+	case MSG_CAPTURE:
+		if (c->ops.capture && fds[0] >= 0)
+			c->ops.capture(c->ops.user, &m->capture_ring, fds[0]);
+		break;
+	case MSG_CAPTURE_END:
+		if (c->ops.capture_end)
+			c->ops.capture_end(c->ops.user, m->capture_end.id);
+		break;
 	case MSG_PORT:
 		if (m->port.row < c->segments.subnet.nports) {
 			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),

@@ -146,6 +146,7 @@ static void conn_close(struct conn *c)
 {
 	if (c->ended)
 		c->ended(c);
+	capture_free(c);
 	while (c->queue)
 		queue_pop(c);
 	close(c->sock.fd);
@@ -207,6 +208,7 @@ void conn_end(struct server *s, struct conn *c)
 		c->next->prev = c->prev;
 	loop_bury(&s->fabric->loop, &c->grave);
 	s->nconns--;
+	captures_leave(s, c);
 	if (c->slot != CONN_NO_SLOT) {
 		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
 		s->by_slot[c->slot] = NULL;

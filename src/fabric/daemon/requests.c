@@ -729,6 +729,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_TIE] = answer_tie,
 	[MSG_UNTIE] = answer_untie,
 	[MSG_TIED] = answer_tied,
+	[MSG_CAPTURE] = answer_capture,
 	[MSG_UMAD_OPEN] = answer_umad_open,
 	[MSG_ISSM_OPEN] = answer_issm_open,
 	[MSG_UMAD_REGISTER] = answer_umad_register,
@@ -784,4 +785,8 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 	conn_send(s, c, m, attached.fds, status ? 0 : attached.n);
 	for (unsigned i = 0; attached.given && i < attached.n; i++)
 		descriptor_put(attached.fds[i]);
+	if (type == MSG_HELLO && !status)
+		captures_join(s, c);
+	else if (type == MSG_CAPTURE && !status)
+		capture_begin(s, c);
 }

@@ -13,6 +13,7 @@
 
 struct server;
 struct outgoing;
+struct capture;
 
 #define CONN_NO_SLOT (-1)
 
@@ -36,6 +37,7 @@ struct conn {
 	 * connection. */
 	void *waiting;
 	void (*ended)(struct conn *c);
+	struct capture *capture;	       /* not NULL: it captures packets */
 	void (*carrier_ended)(struct conn *c); /* not NULL: it carries frames of a port */
 	uint32_t ends_told;		       /* ends of peers that it has not acknowledged */
 	uint64_t ends_told_ns;		       /* since when no acknowledgement has come */
@@ -53,6 +55,7 @@ struct server {
 	struct conn *conns;
 	struct conn *by_slot[REGISTRY_SLOTS];
 	uint32_t nconns;
+	uint32_t captures_begun;
 	bool served; /* whether somebody has connected since the start */
 	bool stay;
 	bool leave;
@@ -111,6 +114,16 @@ void tie_tell(struct server *s, uint32_t row);
 /* Tells the other end of the port's cable that the port was taken down or up. */
 void tie_settle_peer(struct server *s, uint32_t row);
 
+/* ---- capture.c: connections that capture what ports send and receive ---- */
+
+/* Gives all programs that are concerned their rings, after the reply to the request. */
+void capture_begin(struct server *s, struct conn *c);
+/* A program has connected, and a capture wants its packets, too. */
+void captures_join(struct server *s, struct conn *program);
+void capture_free(struct conn *c);
+/* A connection has ended: it may have captured, or been captured. */
+void captures_leave(struct server *s, struct conn *c);
+
 /* ---- requests.c ---- */
 
 /* Answers one valid request. */
@@ -129,5 +142,7 @@ struct attached {
 typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
 #define ANSWER_LATER 1
 
+/* capture.c */
+answer_fn answer_capture;
 /* tie.c */
 answer_fn answer_tie, answer_untie, answer_tied;

@@ -327,6 +327,13 @@ static bool port_admits(struct mad_fabric *f, const struct mad_packet *p, uint32
 	return false;
 }
 
+static void packet_crossed(struct mad_fabric *f, const struct mad_packet *p, uint32_t from,
+			   uint32_t to)
+{
+	if (f->crossed)
+		f->crossed(f->crossed_user, p, from, to);
+}
+
 /* Crosses the link: returns the port at its other end, or SUBNET_NONE.  SMPs have their own lane,
  * VL15, which works as soon as the link is up and is not counted. */
 static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
@@ -341,11 +348,14 @@ static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 	}
 	if (link_state(f->net, to) < (smp ? IB_PORT_INIT : IB_PORT_ARMED))
 		return SUBNET_NONE;
-	if (smp)
+	if (smp) {
+		packet_crossed(f, p, p->row, to);
 		return to;
+	}
 	if (!port_admits(f, p, p->row, SUBNET_ENFORCES_OUT))
 		return SUBNET_NONE;
 	hop_count(f, p, p->row, to);
+	packet_crossed(f, p, p->row, to);
 	return port_admits(f, p, to, SUBNET_ENFORCES_IN) ? to : SUBNET_NONE;
 }
 
@@ -432,6 +442,7 @@ static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
 		return false;
 	p->slid = p->dlid = 0;
 	hop_count(f, p, p->row, to);
+	packet_crossed(f, p, p->row, to);
 	return packet_arrives(p, to);
 }
 

@@ -107,6 +107,10 @@ struct mad_fabric {
 	/* p has arrived at p->row for a queue pair of a process.  NULL: there are none. */
 	void (*to_queue_pair)(void *user, const struct mad_packet *p);
 	void *queue_pair_user;
+	/* p has left port 'from' and reached port 'to', at the other end of its link.  NULL: nobody
+	 * wants to see it. */
+	void (*crossed)(void *user, const struct mad_packet *p, uint32_t from, uint32_t to);
+	void *crossed_user;
 	uint64_t delivered, dropped;
 };
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Captures of packets (registry/capture.h): a tap that copies what the ports of this process send
+ * and receive into a ring, and what the reader of the ring needs to know of such a copy.
+ */
+#pragma once
+
+#include "registry/capture.h"
+#include "wire/record.h"
+#include "wire/wire.h"
+
+/* Packets of this process are to go into the ring of capture 'id'. */
+struct capture_attr {
+	uint32_t id;
+	uint32_t ports; /* of the host, a bit each, by subnet_port.host_index */
+	struct capture_want want;
+};
+
+/*
+ * Maps the ring, whose descriptor stays the caller's.  When it returns, requests of this process
+ * that begin make packets, and the ring gets them.  0 or a negative errno.
+ */
+int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, int fd) must_check;
+/* When it returns, nobody writes into the ring any more, and it is unmapped. */
+void wire_capture_end(struct wire_process *h, uint32_t id);
+void wire_captures_end(struct wire_process *h);
+
+/* True if the packet is one that the capture is to have. */
+bool capture_matches(const struct capture_want *want, const struct pkt *p) must_check;
+
+/* What capture_unpack finds in a record. */
+struct captured {
+	struct record_pkt packet; /* of CAPTURE_PACKET and CAPTURE_MAD */
+	struct run runs[2];
+	const void *frame; /* of CAPTURE_FRAME */
+	uint32_t bytes;	   /* of the payload or the frame that were copied */
+};
+
+/*
+ * Takes a record of a ring apart.  The packet's payload, of at most CAPTURE_PAYLOAD_MAX bytes, is
+ * zero where it was not copied.  False: the record is malformed.
+ */
+bool capture_unpack(const struct capture_head *head, uint32_t bytes,
+		    struct captured *out) must_check;
