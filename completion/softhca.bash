@@ -90,6 +90,8 @@ _softhca()
 		mapfile -t COMPREPLY < <(compgen -W "$(_softhca_devices "$tool" "${fabric[@]}")" -- "$cur")
 	elif [[ $command == "fabric port" ]] && ((${#arguments[@]} == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "down up" -- "$cur")
+	elif [[ $command == capture && $prev != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_softhca_devices "$tool" "${fabric[@]}")" -- "$cur")
 	elif [[ $command =~ ^fabric\ (un)?tie$ ]] && ((${#arguments[@]} == 0)); then
 		mapfile -t COMPREPLY < <(compgen -W "$(_softhca_devices "$tool" "${fabric[@]}")" -- "$cur")
 	elif [[ $command == "fabric tie" ]]; then

@@ -58,6 +58,17 @@ static const struct command commands[] = {
 	 OPT_FABRIC | OPT_JSON, command_status},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
+	{"capture",
+	 "[--fabric NAME] [--host NAME] [[HOST/]HCA[:PORT]...] -w FILE|- [-c N] [-s SNAPLEN] "
+	 "[-f EXPRESSION] [-B MIB]",
+	 "Writes what ports send and receive into a pcapng file for Wireshark, until Ctrl-C: of\n"
+	 "the ports that are named, or of all.  '-' is standard output.\n"
+	 "-c: ends after N packets.  -s: keeps SNAPLEN octets of each.\n"
+	 "-f: only packets with 'FIELD=VALUE...' (or !=): qpn, sqpn, dqpn, lid, slid, dlid, gid,\n"
+	 "sgid, dgid, pkey, opcode, transport; 'qpn=0x401 opcode=write'.\n"
+	 "-B: size of the buffer of each program; 16 MiB if it is not given.\n"
+	 "In Wireshark's folder for extcap it gives Wireshark the ports; see softhca(1).",
+	 OPT_FABRIC | OPT_HOST | OPT_CAPTURE, command_capture},
 	{"fabric up",
 	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] "
 	 "[--device-names NAME[,NAME...]] [--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "

@@ -159,6 +159,67 @@ static int bad_model(const struct session *s)
 	return EXIT_USAGE;
 }
 
+/* Of softhca capture: what Wireshark says to programs of its folder extcap; no mask of options has
+ * these bits. */
+enum capture_option {
+	CAPTURE_INTERFACES = 0x1000000,
+	CAPTURE_DLTS = 0x2000000,
+	CAPTURE_CONFIG = 0x3000000,
+	CAPTURE_BEGIN = 0x4000000,
+	CAPTURE_INTERFACE = 0x5000000,
+	CAPTURE_FIFO = 0x6000000,
+	CAPTURE_FILTER = 0x7000000,
+	CAPTURE_VERSION = 0x8000000,
+};
+
+/* The options of softhca capture; false: it is none of them. */
+static bool capture_option(struct capture_options *o, int opt, const char *value)
+{
+	switch (opt) {
+	case 'w':
+		o->file = value;
+		break;
+	case 'c':
+		o->count = value;
+		break;
+	case 's':
+		o->snaplen = value;
+		break;
+	case 'f':
+		o->expression = value;
+		break;
+	case 'B':
+		o->buffer = value;
+		break;
+	case CAPTURE_INTERFACES:
+		o->interfaces = true;
+		break;
+	case CAPTURE_DLTS:
+		o->dlts = true;
+		break;
+	case CAPTURE_CONFIG:
+		o->config = true;
+		break;
+	case CAPTURE_BEGIN:
+		o->capture = true;
+		break;
+	case CAPTURE_INTERFACE:
+		o->interface = value;
+		break;
+	case CAPTURE_FIFO:
+		o->fifo = value;
+		break;
+	case CAPTURE_FILTER:
+		o->filter = value;
+		break;
+	case CAPTURE_VERSION:
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -181,6 +242,15 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"view", required_argument, NULL, OPT_VIEW},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
+		{"extcap-interfaces", no_argument, NULL, CAPTURE_INTERFACES},
+		{"extcap-dlts", no_argument, NULL, CAPTURE_DLTS},
+		{"extcap-config", no_argument, NULL, CAPTURE_CONFIG},
+		{"capture", no_argument, NULL, CAPTURE_BEGIN},
+		{"extcap-interface", required_argument, NULL, CAPTURE_INTERFACE},
+		{"fifo", required_argument, NULL, CAPTURE_FIFO},
+		{"extcap-capture-filter", required_argument, NULL, CAPTURE_FILTER},
+		{"extcap-version", optional_argument, NULL, CAPTURE_VERSION},
+		{"snaplen", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -189,9 +259,13 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	opterr = 0;
 	/* '+': what follows the program's name is for the program.  ':': getopt tells a missing
 	 * value apart. */
-	for (; (opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1; at = optind) {
+	const char *shorts = c->options & OPT_CAPTURE ? ":hw:c:s:f:B:" : "+:h";
+
+	for (; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
 			return command_help(c);
+		if (c->options & OPT_CAPTURE && capture_option(&s->capture, opt, optarg))
+			continue;
 		if (opt == ':')
 			return bad_option(s, "the option needs a value", argv[at]);
 		if (opt == '?' || !(c->options & (unsigned)opt))

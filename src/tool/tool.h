@@ -23,6 +23,14 @@ enum tool_exit {
 
 #define TOOL_PATH_BYTES 4096
 
+/* The options of softhca capture, as the user wrote them; NULL: not given. */
+struct capture_options {
+	const char *file, *count, *snaplen, *expression, *buffer;
+	/* What Wireshark says to programs in its folder extcap. */
+	bool interfaces, dlts, config, capture;
+	const char *interface, *fifo, *filter;
+};
+
 /* Options common to the subcommands, and where things are. */
 struct session {
 	const char *command; /* "softhca run", for messages */
@@ -48,6 +56,7 @@ struct session {
 	const char *netdevs;  /* interfaces for Ethernet devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
 	const char *model;    /* model that the fabric's devices say they are, or NULL */
+	struct capture_options capture;
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
@@ -78,6 +87,7 @@ enum session_option {
 	OPT_TIMING = 65536,
 	OPT_VIEW = 131072,
 	OPT_NAMES = 262144,
+	OPT_CAPTURE = 524288, /* those of capture.h */
 };
 
 struct command {
@@ -132,5 +142,6 @@ int command_fabric_tie(struct session *s, int argc, char **argv);
 int command_fabric_untie(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
+int command_capture(struct session *s, int argc, char **argv);
 int command_status(struct session *s, int argc, char **argv);
 int command_devices(struct session *s, int argc, char **argv);
