@@ -30,11 +30,15 @@
 #define MERGE_MOST (1u << 18)
 #define POLL_MS	   4
 #define JOIN_NS	   1000000000u
+/* What most frames have room in. */
+#define FRAME_ROOM ROCE_FRAME_MAX
 #define TURN_MOST  4096u /* records of a ring before others have their turn */
 
 /* A frame that waits for its turn. */
 struct waiting {
-	uint64_t ns, number; /* number: the order in which they came */
+	struct waiting *next; /* while it is spare */
+	uint64_t ns, number;  /* number: the order in which they came */
+	uint32_t room;
 	uint32_t row;
 	uint32_t captured, whole;
 	bool received;
@@ -65,6 +69,7 @@ struct capturing {
 	uint64_t written, dropped, came;
 	bool all_known; /* the programs that ran at the beginning have rings */
 	struct source *sources;
+	struct waiting *spare; /* of FRAME_ROOM bytes, for the next frames */
 	struct waiting **heap; /* the earliest first */
 	uint32_t nheap, room;
 	bool gone; /* the daemon */
@@ -133,6 +138,32 @@ static struct waiting *heap_pop(struct capturing *c)
 	return first;
 }
 
+/* Spare ones are used again, the last first, because its memory is in the cache. */
+static struct waiting *waiting_get(struct capturing *c, uint32_t room)
+{
+	struct waiting *w = c->spare;
+
+	if (w && room <= FRAME_ROOM) {
+		c->spare = w->next;
+		return w;
+	}
+	room = room < FRAME_ROOM ? FRAME_ROOM : room;
+	w = malloc(sizeof(*w) + room);
+	if (w)
+		w->room = room;
+	return w;
+}
+
+static void waiting_put(struct capturing *c, struct waiting *w)
+{
+	if (w->room != FRAME_ROOM) {
+		free(w);
+		return;
+	}
+	w->next = c->spare;
+	c->spare = w;
+}
+
 static void waiting_write(struct capturing *c, const struct waiting *w)
 {
 	const struct pcapng_packet p = {
@@ -162,7 +193,7 @@ static void waiting_write_until(struct capturing *c, uint64_t ns)
 		struct waiting *w = heap_pop(c);
 
 		waiting_write(c, w);
-		free(w);
+		waiting_put(c, w);
 		some = true;
 	}
 	if (some)
@@ -195,52 +226,49 @@ static uint32_t frame_make(const struct subnet *s, const struct capture_head *he
 	return roce_encode_any(p, station_of(s, path->src_port, &path->sgid), to, frame, room);
 }
 
-static struct waiting *waiting_make(const struct capture_head *head, const uint8_t *bytes,
-				    uint32_t captured, uint32_t whole)
+/* Makes the frame of a record, whose bytes c has; false: the record is malformed. */
+static bool waiting_fill(const struct capturing *c, const struct capture_head *head,
+			 const struct captured *captured, struct waiting *w)
 {
-	struct waiting *w = malloc(sizeof(*w) + captured);
+	const struct pkt *p = &captured->packet.pkt;
+	uint32_t missing;
 
-	if (!w)
-		return NULL;
-	*w = (struct waiting){
-		.ns = head->ns,
-		.row = head->row,
-		.received = head->received,
-		.captured = captured,
-		.whole = whole,
-	};
-	memcpy(w->bytes, bytes, captured);
-	return w;
+	w->ns = head->ns;
+	w->row = head->row;
+	w->received = head->received;
+	if (head->kind == CAPTURE_FRAME) {
+		w->captured = captured->bytes;
+		w->whole = (uint32_t)head->whole;
+		memcpy(w->bytes, captured->frame, w->captured);
+		return true;
+	}
+	w->whole = frame_make(&c->view.subnet, head, p, w->bytes, w->room);
+	/* Nothing from the first byte on that was not copied. */
+	missing = p->payload_len - captured->bytes;
+	w->captured = min_u32(c->want.want.snaplen,
+			      missing ? w->whole - (uint32_t)align_up(missing + ICRC_OCTETS, 4)
+				      : w->whole);
+	return w->whole;
 }
 
 /* True if the record holds something that is not wanted, or that was put into the heap. */
 static bool record_take(struct capturing *c, const struct capture_head *head, uint32_t bytes)
 {
-	const struct capture_want *want = &c->want.want;
-	uint8_t frame[ROCE_FRAME_MAX];
 	struct captured captured;
-	const struct pkt *p = &captured.packet.pkt;
-	uint32_t n, missing;
 	struct waiting *w;
 
 	if (bytes < sizeof(*head) || head->row >= c->view.subnet.nports ||
 	    c->interface[head->row] == SUBNET_NONE || !capture_unpack(head, bytes, &captured))
 		return false;
-	if (head->kind == CAPTURE_FRAME) {
-		w = waiting_make(head, captured.frame, captured.bytes, (uint32_t)head->whole);
-		return w && heap_push(c, w);
-	}
-	if (head->kind == CAPTURE_MAD && !capture_matches(want, p))
+	if (head->kind == CAPTURE_MAD && !capture_matches(&c->want.want, &captured.packet.pkt))
 		return true;
-	n = frame_make(&c->view.subnet, head, p, frame, sizeof(frame));
-	if (!n)
+	w = waiting_get(c, head->kind == CAPTURE_FRAME ? captured.bytes : FRAME_ROOM);
+	if (!w)
 		return false;
-	/* Nothing from the first byte on that was not copied. */
-	missing = p->payload_len - captured.bytes;
-	w = waiting_make(
-		head, frame,
-		min_u32(want->snaplen, missing ? n - align_up(missing + ICRC_OCTETS, 4) : n), n);
-	return w && heap_push(c, w);
+	if (waiting_fill(c, head, &captured, w) && heap_push(c, w))
+		return true;
+	waiting_put(c, w);
+	return false;
 }
 
 /* True if there was something. */
@@ -589,7 +617,13 @@ static int capture_report(const struct capturing *c)
 static void capture_close(struct capturing *c)
 {
 	while (c->nheap)
-		free(heap_pop(c));
+		waiting_put(c, heap_pop(c));
+	while (c->spare) {
+		struct waiting *w = c->spare;
+
+		c->spare = w->next;
+		free(w);
+	}
 	free(c->heap);
 	while (c->sources) {
 		struct source *src = c->sources;
