@@ -65,6 +65,7 @@ struct capturing {
 	uint32_t *interface; /* by row of the port; SUBNET_NONE: it is not captured */
 	struct pcapng_counts *counts;
 	uint32_t ninterfaces;
+	bool quiet;    /* Wireshark takes each line for an error */
 	uint64_t most; /* packets; 0: no limit */
 	uint64_t written, dropped, came;
 	bool all_known; /* the programs that ran at the beginning have rings */
@@ -609,8 +610,10 @@ static int capture_report(const struct capturing *c)
 			   c->nabsent);
 	if (c->nbroken)
 		tool_error(c->s->command, "%u records were not readable", c->nbroken);
-	fprintf(stderr, "%" PRIu64 " packets captured\n%" PRIu64 " packets dropped%s\n", c->written,
-		c->dropped, c->dropped ? ": the buffers were full (-B, -s or -f help)" : "");
+	if (!c->quiet || c->dropped)
+		fprintf(stderr, "%" PRIu64 " packets captured\n%" PRIu64 " packets dropped%s\n",
+			c->written, c->dropped,
+			c->dropped ? ": the buffers were full (-B, -s or -f help)" : "");
 	return error ? EXIT_OURS : 0;
 }
 
@@ -646,7 +649,8 @@ static int capture_to(struct capturing *c, const char *path)
 	signals_take();
 	if (!file_begin(c) || !capture_join(c))
 		return ferror(c->out) ? capture_report(c) : EXIT_OURS;
-	fprintf(stderr, "capturing %u ports; end it with Ctrl-C\n", c->ninterfaces);
+	if (!c->quiet)
+		fprintf(stderr, "capturing %u ports; end it with Ctrl-C\n", c->ninterfaces);
 	capture_run(c);
 	if (!ferror(c->out))
 		file_end(c);
@@ -661,6 +665,7 @@ int command_capture(struct session *s, int argc, char **argv)
 	int status;
 
 	c.s = s;
+	c.quiet = o->capture;
 	if (o->interfaces || o->dlts || o->config || (o->filter && !o->capture))
 		return capture_extcap(s, o);
 	if (!path) {
