@@ -27,12 +27,13 @@
 /* Packets wait so long for earlier ones of other processes. */
 #define MERGE_NS 100000000u
 /* How many of them may wait; then the earliest does not wait any more. */
-#define MERGE_MOST (1u << 18)
+#define MERGE_MOST (1u << 16)
 #define POLL_MS	   4
 #define JOIN_NS	   1000000000u
-/* What most frames have room in. */
-#define FRAME_ROOM ROCE_FRAME_MAX
 #define TURN_MOST  4096u /* records of a ring before others have their turn */
+
+/* Frames have room for so many octets, so that few of them take memory that they do not need. */
+static const uint32_t rooms[] = {512, ROCE_FRAME_MAX};
 
 /* A frame that waits for its turn. */
 struct waiting {
@@ -70,8 +71,8 @@ struct capturing {
 	uint64_t written, dropped, came;
 	bool all_known; /* the programs that ran at the beginning have rings */
 	struct source *sources;
-	struct waiting *spare; /* of FRAME_ROOM bytes, for the next frames */
-	struct waiting **heap; /* the earliest first */
+	struct waiting *spare[array_size(rooms)]; /* for the next frames */
+	struct waiting **heap;			  /* the earliest first */
 	uint32_t nheap, room;
 	bool gone; /* the daemon */
 	uint32_t nbroken, nabsent;
@@ -142,13 +143,19 @@ static struct waiting *heap_pop(struct capturing *c)
 /* Spare ones are used again, the last first, because its memory is in the cache. */
 static struct waiting *waiting_get(struct capturing *c, uint32_t room)
 {
-	struct waiting *w = c->spare;
+	struct waiting *w;
+	size_t i = 0;
 
-	if (w && room <= FRAME_ROOM) {
-		c->spare = w->next;
-		return w;
+	while (i < array_size(rooms) && rooms[i] < room)
+		i++;
+	if (i < array_size(rooms)) {
+		room = rooms[i];
+		w = c->spare[i];
+		if (w) {
+			c->spare[i] = w->next;
+			return w;
+		}
 	}
-	room = room < FRAME_ROOM ? FRAME_ROOM : room;
 	w = malloc(sizeof(*w) + room);
 	if (w)
 		w->room = room;
@@ -157,12 +164,14 @@ static struct waiting *waiting_get(struct capturing *c, uint32_t room)
 
 static void waiting_put(struct capturing *c, struct waiting *w)
 {
-	if (w->room != FRAME_ROOM) {
-		free(w);
+	for (size_t i = 0; i < array_size(rooms); i++) {
+		if (w->room != rooms[i])
+			continue;
+		w->next = c->spare[i];
+		c->spare[i] = w;
 		return;
 	}
-	w->next = c->spare;
-	c->spare = w;
+	free(w);
 }
 
 static void waiting_write(struct capturing *c, const struct waiting *w)
@@ -227,49 +236,49 @@ static uint32_t frame_make(const struct subnet *s, const struct capture_head *he
 	return roce_encode_any(p, station_of(s, path->src_port, &path->sgid), to, frame, room);
 }
 
-/* Makes the frame of a record, whose bytes c has; false: the record is malformed. */
-static bool waiting_fill(const struct capturing *c, const struct capture_head *head,
-			 const struct captured *captured, struct waiting *w)
+static bool waiting_add(struct capturing *c, const struct capture_head *head, const void *frame,
+			uint32_t captured, uint32_t whole)
 {
-	const struct pkt *p = &captured->packet.pkt;
-	uint32_t missing;
+	struct waiting *w = waiting_get(c, captured);
 
+	if (!w)
+		return false;
 	w->ns = head->ns;
 	w->row = head->row;
 	w->received = head->received;
-	if (head->kind == CAPTURE_FRAME) {
-		w->captured = captured->bytes;
-		w->whole = (uint32_t)head->whole;
-		memcpy(w->bytes, captured->frame, w->captured);
+	w->captured = captured;
+	w->whole = whole;
+	memcpy(w->bytes, frame, captured);
+	if (heap_push(c, w))
 		return true;
-	}
-	w->whole = frame_make(&c->view.subnet, head, p, w->bytes, w->room);
-	/* Nothing from the first byte on that was not copied. */
-	missing = p->payload_len - captured->bytes;
-	w->captured = min_u32(c->want.want.snaplen,
-			      missing ? w->whole - (uint32_t)align_up(missing + ICRC_OCTETS, 4)
-				      : w->whole);
-	return w->whole;
+	waiting_put(c, w);
+	return false;
 }
 
 /* True if the record holds something that is not wanted, or that was put into the heap. */
 static bool record_take(struct capturing *c, const struct capture_head *head, uint32_t bytes)
 {
+	uint8_t frame[ROCE_FRAME_MAX];
 	struct captured captured;
-	struct waiting *w;
+	const struct pkt *p = &captured.packet.pkt;
+	uint32_t n, missing;
 
 	if (bytes < sizeof(*head) || head->row >= c->view.subnet.nports ||
 	    c->interface[head->row] == SUBNET_NONE || !capture_unpack(head, bytes, &captured))
 		return false;
-	if (head->kind == CAPTURE_MAD && !capture_matches(&c->want.want, &captured.packet.pkt))
+	if (head->kind == CAPTURE_FRAME)
+		return waiting_add(c, head, captured.frame, captured.bytes, (uint32_t)head->whole);
+	if (head->kind == CAPTURE_MAD && !capture_matches(&c->want.want, p))
 		return true;
-	w = waiting_get(c, head->kind == CAPTURE_FRAME ? captured.bytes : FRAME_ROOM);
-	if (!w)
+	n = frame_make(&c->view.subnet, head, p, frame, sizeof(frame));
+	if (!n)
 		return false;
-	if (waiting_fill(c, head, &captured, w) && heap_push(c, w))
-		return true;
-	waiting_put(c, w);
-	return false;
+	/* Nothing from the first byte on that was not copied. */
+	missing = p->payload_len - captured.bytes;
+	return waiting_add(c, head, frame,
+			   min_u32(c->want.want.snaplen,
+				   missing ? n - (uint32_t)align_up(missing + ICRC_OCTETS, 4) : n),
+			   n);
 }
 
 /* True if there was something. */
@@ -621,12 +630,13 @@ static void capture_close(struct capturing *c)
 {
 	while (c->nheap)
 		waiting_put(c, heap_pop(c));
-	while (c->spare) {
-		struct waiting *w = c->spare;
+	for (size_t i = 0; i < array_size(rooms); i++)
+		while (c->spare[i]) {
+			struct waiting *w = c->spare[i];
 
-		c->spare = w->next;
-		free(w);
-	}
+			c->spare[i] = w->next;
+			free(w);
+		}
 	free(c->heap);
 	while (c->sources) {
 		struct source *src = c->sources;
