@@ -56,6 +56,8 @@ TRACE_POINT(packet, dropped, "a queue pair drops a packet", (HEX, qpn), (NAME, o
 	    (HEX, peer), (NAME, why))
 TRACE_POINT(packet, lost, "the wire does not carry a packet", (HEX, qpn), (HEX, peer), (NAME, op),
 	    (HEX, psn), (NAME, why))
+TRACE_POINT(send, injected, "a request fails on demand", (HEX, qpn), (HEX, peer), (NAME, opcode),
+	    (NAME, syndrome))
 TRACE_POINT(packet, fault, "a fault on demand takes a packet away", (HEX, qpn), (NAME, op),
 	    (HEX, psn), (HEX, peer), (NAME, fault))
 

@@ -1,21 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Faults on demand: what happens to packets of queue pairs and to frames on their way (softhca fabric
- * impair).  MADs have faults of their own in the daemon (fabric/daemon/mad/impair.h).
+ * impair), and which requests and calls fail (softhca inject).  MADs have faults of their own in the
+ * daemon (fabric/daemon/mad/impair.h).
  *
- * The daemon writes the rules, and the port at which a packet ends applies them (wire/fault.h).
+ * The daemon writes the rules.  The port at which a packet ends applies those for packets, and the port
+ * of a request those for requests (wire/fault.h); the process those for calls
+ * (driver/uverbs/core/inject.h).
  */
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FAULT_RULES 32u
 #define FAULT_ALL   1000000u /* all of a share in parts per million */
 
-/* A rule concerns a packet if all that it names fits. */
+#define FAULT_CALL_BYTES 32u
+
+enum fault_kind {
+	FAULT_PACKETS,
+	FAULT_REQUESTS, /* work requests of send queues */
+	FAULT_CALLS,	/* calls of verbs that reach the driver */
+};
+
+/* A rule concerns a packet, request or call if all that it names fits. */
 struct fault_rule {
-	uint32_t set; /* not 0: the row has a rule; each rule that is set has another number */
+	uint32_t kind; /* enum fault_kind */
+	uint32_t set;  /* not 0: the row has a rule; each rule that is set has another number */
 	uint32_t link_row_plus_1;  /* one end of a link on the packet's way; 0: any link */
 	uint32_t from_row_plus_1;  /* the port that sends; 0: any */
 	uint32_t from_host_plus_1; /* the host that sends; 0: any */
@@ -29,6 +43,13 @@ struct fault_rule {
 	uint32_t delay_us, jitter_us;
 	uint32_t rate_mbps; /* 0: as fast as it comes */
 	uint32_t seed;
+	/* FAULT_REQUESTS and FAULT_CALLS: the share that fails; 0: all that first and count choose. */
+	uint32_t some_ppm;
+	uint32_t reliable_only; /* requests of reliable transports: only they can fail so */
+	uint32_t syndrome,
+		vendor_err; /* of a request's completion (enum cqe_syndrome); 0: the usual */
+	int32_t error;	    /* of a call: a positive errno */
+	char call[FAULT_CALL_BYTES]; /* its name, as fault_call_is compares it */
 };
 
 struct fault_rules {
@@ -42,3 +63,51 @@ struct fault_counts {
 	_Atomic(uint64_t) seen; /* that it concerned */
 	_Atomic(uint64_t) done; /* to which it did something */
 };
+
+/* The daemon may die while it writes the rules.  After so many attempts a reader keeps the old ones. */
+#define FAULT_READ_ATTEMPTS 1000
+
+/* Copies the rules if they are others than those of *sequence.  True: it has. */
+static inline bool fault_rules_copy(const struct fault_rules *from, uint32_t *sequence,
+				    struct fault_rule rule[FAULT_RULES], uint32_t *n)
+{
+	for (int i = 0; i < FAULT_READ_ATTEMPTS; i++) {
+		uint32_t before = atomic_load_explicit(&from->sequence, memory_order_acquire);
+		uint32_t rows = atomic_load_explicit(&from->n, memory_order_relaxed);
+
+		if (before == *sequence)
+			return false;
+		memcpy(rule, from->rule, sizeof(from->rule));
+		atomic_thread_fence(memory_order_acquire);
+		if (before & 1 ||
+		    atomic_load_explicit(&from->sequence, memory_order_relaxed) != before)
+			continue;
+		*sequence = before;
+		*n = rows < FAULT_RULES ? rows : FAULT_RULES;
+		return true;
+	}
+	return false;
+}
+
+/* True if the packet, request or call of that order, from 1, is one that the rule chooses. */
+static inline bool fault_chooses(const struct fault_rule *r, uint64_t order)
+{
+	return !r->count || (order >= r->first && order - r->first < r->count);
+}
+
+static inline uint64_t fault_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* Draws below 'limit': the same for the same seed, kind of draw, and thing that is concerned. */
+static inline uint32_t fault_draw(const struct fault_rule *r, uint32_t what, uint64_t thing,
+				  uint32_t limit)
+{
+	uint64_t z = fault_mix(thing + (uint64_t)r->seed * 0x9e3779b97f4a7c15ull +
+			       what * 0x632be59bd9b4e019ull);
+
+	return (uint32_t)((z >> 32) * limit >> 32);
+}

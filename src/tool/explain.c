@@ -45,6 +45,20 @@ static const struct {
 	{CQE_SYN_REM_ABORTED, 16},
 };
 
+bool status_read(const char *text, uint8_t *syndrome, const char **name)
+{
+	for (size_t i = 0; i < array_size(status_of); i++) {
+		const struct topic *t = &topics_status.topics[status_of[i].status];
+
+		if (strcasecmp(text, t->name) != 0 && strcmp(text, t->number) != 0)
+			continue;
+		*syndrome = status_of[i].syndrome;
+		*name = t->name;
+		return true;
+	}
+	return false;
+}
+
 static const struct topic *status_topic(uint8_t syndrome)
 {
 	for (size_t i = 0; i < array_size(status_of); i++)

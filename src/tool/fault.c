@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* softhca fabric impair: faults of links, drawn from a seed so that they can be repeated. */
+/* Faults on demand: softhca fabric impair for links, softhca inject for requests and calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "fabric/client/link.h"
+#include "prm/cqe.h"
+#include "tool/topic.h"
 #include "tool/view.h"
 #include "wire/bth.h"
 
@@ -327,15 +329,57 @@ static void print_ops(uint32_t ops)
 		}
 }
 
+static const char *syndrome_name(uint32_t syndrome)
+{
+	char number[4];
+	const char *name;
+	uint8_t found;
+
+	for (unsigned status = 1; status < 32; status++) {
+		(void)snprintf(number, sizeof(number), "%u", status);
+		if (status_read(number, &found, &name) && found == syndrome)
+			return name;
+	}
+	return "?";
+}
+
+static const char *error_name(int error)
+{
+	const char *name = strerrorname_np(error);
+
+	return name ? name : "?";
+}
+
+/* What an injection does. */
+static void print_injection(const struct fault_rule *r)
+{
+	if (r->kind == FAULT_CALLS)
+		printf("call %.31s fails with %s", r->call, error_name(r->error));
+	else
+		printf("request completes with %s", syndrome_name(r->syndrome));
+	if (r->vendor_err)
+		printf(" vendor_err 0x%02x", r->vendor_err);
+	if (r->some_ppm) {
+		printf(" percent=");
+		print_percent(r->some_ppm);
+	}
+	if (r->seed)
+		printf(" seed=%u", r->seed);
+}
+
 static void print_rule(struct view *v, struct msg_fault_reply *f)
 {
 	struct fault_rule *r = &f->rule;
+	const char *number = r->kind == FAULT_PACKETS ? "packet" : "number";
 	const char *before = "";
+
+	if (r->kind != FAULT_PACKETS)
+		print_injection(r);
 
 	for (size_t i = 0; i < array_size(faults); i++) {
 		uint32_t value = *fault_field(r, &faults[i]);
 
-		if (!value)
+		if (!value || r->kind != FAULT_PACKETS)
 			continue;
 		printf("%s%s ", before, faults[i].name);
 		if (faults[i].unit == UNIT_PERCENT)
@@ -355,11 +399,30 @@ static void print_rule(struct view *v, struct msg_fault_reply *f)
 		printf(" qp=0x%x", r->qpn);
 	if (r->ops)
 		print_ops(r->ops);
-	if (r->count)
-		printf(r->count > 1 ? " packet=%u-%u" : " packet=%u", r->first,
-		       r->first + r->count - 1);
-	printf(": %llu of %llu packets\n", (unsigned long long)f->done,
-	       (unsigned long long)f->seen);
+	if (r->count > 1)
+		printf(" %s=%u-%u", number, r->first, r->first + r->count - 1);
+	else if (r->count)
+		printf(" %s=%u", number, r->first);
+	printf(": %llu of %llu %s\n", (unsigned long long)f->done, (unsigned long long)f->seen,
+	       r->kind == FAULT_PACKETS	   ? "packets"
+	       : r->kind == FAULT_REQUESTS ? "requests"
+					   : "calls");
+}
+
+static void json_injection(struct json *j, const struct fault_rule *r)
+{
+	if (r->kind == FAULT_CALLS) {
+		json_string(j, "call", r->call);
+		json_string(j, "error", error_name(r->error));
+	} else {
+		json_string(j, "status", syndrome_name(r->syndrome));
+	}
+	if (r->vendor_err)
+		json_number(j, "vendor_err", r->vendor_err);
+	if (r->some_ppm)
+		json_number(j, "percent_ppm", r->some_ppm);
+	if (r->seed)
+		json_number(j, "seed", r->seed);
 }
 
 static void json_rule(struct json *j, struct view *v, struct msg_fault_reply *f)
@@ -372,7 +435,7 @@ static void json_rule(struct json *j, struct view *v, struct msg_fault_reply *f)
 		uint32_t value = *fault_field(r, &faults[i]);
 		char key[32];
 
-		if (!value)
+		if (!value || r->kind != FAULT_PACKETS)
 			continue;
 		(void)snprintf(key, sizeof(key), "%s%s", faults[i].name,
 			       faults[i].unit == UNIT_PERCENT ? "_ppm" : "");
@@ -396,12 +459,19 @@ static void json_rule(struct json *j, struct view *v, struct msg_fault_reply *f)
 		json_number(j, "first", r->first);
 		json_number(j, "count", r->count);
 	}
-	json_number(j, "packets", f->seen);
-	json_number(j, "impaired", f->done);
+	if (r->kind == FAULT_PACKETS) {
+		json_number(j, "packets", f->seen);
+		json_number(j, "impaired", f->done);
+	} else {
+		json_injection(j, r);
+		json_number(j, "met", f->seen);
+		json_number(j, "injected", f->done);
+	}
 	json_close(j, '}');
 }
 
-static int list_rules(const struct session *s)
+/* Prints the rules for packets, or the others. */
+static int list_rules(const struct session *s, bool packets)
 {
 	struct json j = {stdout, true};
 	int fds[MSG_MAX_FDS], ret = 0;
@@ -415,7 +485,8 @@ static int list_rules(const struct session *s)
 		struct msg m = {.index.index = row};
 
 		ret = link_call(v.sock, &m, MSG_FAULT, fds);
-		if (ret || !m.fault_reply.rule.set)
+		if (ret || !m.fault_reply.rule.set ||
+		    (m.fault_reply.rule.kind == FAULT_PACKETS) != packets)
 			continue;
 		if (s->json)
 			json_rule(&j, &v, &m.fault_reply);
@@ -434,7 +505,7 @@ static int list_rules(const struct session *s)
 
 /* ---- the command ---- */
 
-static void impair_error(const struct session *s, int error, const struct msg_impair *m)
+static void rule_error(const struct session *s, int error, const struct msg_impair *m)
 {
 	if (error == -ENOENT)
 		tool_error(s->command, "no node '%s' is in the subnet; see softhca fabric show",
@@ -442,38 +513,183 @@ static void impair_error(const struct session *s, int error, const struct msg_im
 	else if (error == -ENXIO || error == -ENOLINK)
 		tool_error(s->command, "'%s' has no cable at a port %u", m->node, m->port);
 	else if (error == -ENOSPC)
-		tool_error(s->command,
-			   "there are %u rules already, which is the most; 'loss=0' ends all",
+		tool_error(s->command, "there are %u rules already, which is the most",
 			   FAULT_RULES);
 	else
 		session_link_error(s, error);
 }
 
-int command_fabric_impair(struct session *s, int argc, char **argv)
+/* Finds the ends that the words name, and sets the rule. */
+static int rule_send(const struct session *s, struct impair_words *w)
 {
-	struct impair_words w = {0};
+	struct fault_rule *r = &w->m.rule;
 	struct msg m = {0};
 	int fds[MSG_MAX_FDS];
 	struct view v;
 	int ret;
 
-	if (!argc)
-		return list_rules(s);
-	if (!read_words(s, &w, argc, argv))
-		return EXIT_USAGE;
 	if (!view_open(s, false, &v))
 		return EXIT_OURS;
-	if (!end_find(s, &v, w.from, &w.m.rule.from_host_plus_1, &w.m.rule.from_row_plus_1) ||
-	    !end_find(s, &v, w.to, &w.m.rule.to_host_plus_1, &w.m.rule.to_row_plus_1)) {
+	if (!end_find(s, &v, w->from, &r->from_host_plus_1, &r->from_row_plus_1) ||
+	    !end_find(s, &v, w->to, &r->to_host_plus_1, &r->to_row_plus_1)) {
 		view_close(&v);
 		return EXIT_USAGE;
 	}
-	m.impair = w.m;
+	m.impair = w->m;
 	ret = link_call(v.sock, &m, MSG_IMPAIR, fds);
 	view_close(&v);
 	if (ret) {
-		impair_error(s, ret, &w.m);
+		rule_error(s, ret, &w->m);
 		return EXIT_OURS;
 	}
 	return 0;
+}
+
+int command_fabric_impair(struct session *s, int argc, char **argv)
+{
+	struct impair_words w = {0};
+
+	if (!argc)
+		return list_rules(s, true);
+	return read_words(s, &w, argc, argv) ? rule_send(s, &w) : EXIT_USAGE;
+}
+
+/* ---- softhca inject ---- */
+
+/* What a send request of a card can complete with by itself. */
+static const struct {
+	uint8_t syndrome;
+	bool reliable_only;
+} injectable[] = {
+	{CQE_SYN_LOCAL_LENGTH, false}, {CQE_SYN_LOCAL_QP_OP, false},  {CQE_SYN_LOCAL_PROT, false},
+	{CQE_SYN_BAD_RESP, true},      {CQE_SYN_REM_INVAL_REQ, true}, {CQE_SYN_REM_ACCESS, true},
+	{CQE_SYN_REM_OP, true},	       {CQE_SYN_RETRY_EXC, true},     {CQE_SYN_RNR_RETRY_EXC, true},
+	{CQE_SYN_REM_ABORTED, true},
+};
+
+static bool read_status(const struct session *s, const char *text, struct fault_rule *r)
+{
+	const char *name;
+	uint8_t syndrome;
+
+	if (!status_read(text, &syndrome, &name)) {
+		tool_error(s->command, "'%s' is no status of a completion; see softhca explain",
+			   text);
+		return false;
+	}
+	for (size_t i = 0; i < array_size(injectable); i++)
+		if (injectable[i].syndrome == syndrome) {
+			r->kind = FAULT_REQUESTS;
+			r->syndrome = syndrome;
+			r->reliable_only = injectable[i].reliable_only;
+			return true;
+		}
+	tool_error(s->command, "a card completes no send request with %s by itself", name);
+	return false;
+}
+
+static bool read_errno(const char *text, int32_t *error)
+{
+	for (int n = 1; n < 200; n++) {
+		const char *name = strerrorname_np(n);
+
+		if (name && !strcasecmp(name, text)) {
+			*error = n;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_call(const char *text, struct fault_rule *r)
+{
+	/* All calls are two words at least, as create_qp. */
+	r->kind = FAULT_CALLS;
+	return text[strspn(text,
+			   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] ==
+		       '\0' &&
+	       strchr(text, '_') && text_copy(r->call, sizeof(r->call), text);
+}
+
+static bool read_vendor_err(const char *text, uint32_t *out)
+{
+	char *end;
+	unsigned long n;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	n = strtoul(text, &end, 0);
+	*out = (uint32_t)n;
+	return !*end && n > 0 && n <= UINT8_MAX;
+}
+
+/* False: it has said what is wrong with the word. */
+static bool inject_word(const struct session *s, struct impair_words *w, const char *word)
+{
+	struct fault_rule *r = &w->m.rule;
+	const char *value;
+	bool good = true;
+
+	if ((value = value_of(word, "status")))
+		return read_status(s, value, r);
+	if ((value = value_of(word, "call")))
+		good = read_call(value, r);
+	else if ((value = value_of(word, "error")))
+		good = read_errno(value, &r->error);
+	else if ((value = value_of(word, "vendor_err")))
+		good = read_vendor_err(value, &r->vendor_err);
+	else if ((value = value_of(word, "number")))
+		good = read_packets(value, r);
+	else if ((value = value_of(word, "percent")))
+		good = read_percent(value, &r->some_ppm) && r->some_ppm;
+	else if ((value = value_of(word, "seed")))
+		good = read_count(value, &r->seed);
+	else if (value_of(word, "packet") || !read_selector(w, word, &good)) {
+		tool_error(s->command, "'%s' is nothing that can be injected; see %s --help", word,
+			   s->command);
+		return false;
+	}
+	if (!good)
+		tool_error(s->command, "'%s' has no value that is allowed; see %s --help", word,
+			   s->command);
+	return good;
+}
+
+/* False: it has said what does not go together. */
+static bool inject_is_whole(const struct session *s, const struct fault_rule *r)
+{
+	if (!!r->syndrome + !!r->call[0] != 1)
+		tool_error(s->command, "it takes a status= or a call=; see %s --help", s->command);
+	else if (!r->call[0] != !r->error)
+		tool_error(s->command, "a call= and an error= go together; see %s --help",
+			   s->command);
+	else if (r->call[0] && (r->ops || r->qpn || r->to_row_plus_1 || r->vendor_err))
+		tool_error(s->command,
+			   "a call has no opcode, queue pair, destination or vendor_err");
+	else
+		return true;
+	return false;
+}
+
+int command_inject(struct session *s, int argc, char **argv)
+{
+	struct impair_words w = {.m.what = IMPAIR_DATA};
+	struct fault_rule *r = &w.m.rule;
+
+	if (!argc)
+		return list_rules(s, false);
+	if (argc == 1 && !strcmp(argv[0], "none")) {
+		r->kind = FAULT_REQUESTS;
+		w.m.what |= IMPAIR_CLEAR;
+		return rule_send(s, &w);
+	}
+	for (int i = 0; i < argc; i++)
+		if (!inject_word(s, &w, argv[i]))
+			return EXIT_USAGE;
+	if (!inject_is_whole(s, r))
+		return EXIT_USAGE;
+	/* The next one, if nothing else is asked for. */
+	if (!r->count && !r->some_ppm)
+		r->first = r->count = 1;
+	return rule_send(s, &w);
 }

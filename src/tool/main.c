@@ -133,6 +133,18 @@ static const struct command commands[] = {
 	 "--trace), packet=N[-M] (the N-th of these packets at each port).\n"
 	 "'loss=0' alone ends all.  Without arguments: lists the faults and what they have done.",
 	 OPT_FABRIC | OPT_JSON, command_fabric_impair},
+	{"inject",
+	 "[--fabric NAME] [--json] [none | status=NAME | call=NAME error=NAME] [WHICH=VALUE...]",
+	 "Lets send requests or calls of programs fail, the next one if nothing else is said.\n"
+	 "status: the request completes with it (IBV_WC_RETRY_EXC_ERR or 12; vendor_err=NUMBER),\n"
+	 "and is not sent. call: a verb that reaches the driver, as reg_mr, create_qp, modify_qp,\n"
+	 "create_cq; error: ENOMEM, EAGAIN, ...\n"
+	 "WHICH: number=N[-M] or percent=P (with seed=NUMBER) of those in each process, and "
+	 "device\n"
+	 "for requests; from=HOST[/HCA[:PORT]]; of requests also to=HOST[/HCA[:PORT]], qp=NUMBER,\n"
+	 "opcode=NAME,... as in softhca fabric impair.\n"
+	 "'none' ends all.  Without arguments: lists them and what they have done.",
+	 OPT_FABRIC | OPT_JSON, command_inject},
 	{"explain", "[CODE]",
 	 "Says what a code means, its usual causes and what to look at.\n"
 	 "CODE: status of a completion (10, IBV_WC_REM_ACCESS_ERR, remote access error),\n"

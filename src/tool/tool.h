@@ -136,6 +136,7 @@ int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
 int command_fabric_link(struct session *s, int argc, char **argv);
 int command_fabric_node(struct session *s, int argc, char **argv);
+int command_inject(struct session *s, int argc, char **argv);
 int command_fabric_impair(struct session *s, int argc, char **argv);
 int command_fabric_show(struct session *s, int argc, char **argv);
 int command_fabric_tie(struct session *s, int argc, char **argv);

@@ -2,7 +2,9 @@
 /* What softhca explain says of a code.  Each kind of code is a table of topics.c. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TOPIC_CAUSES 6
 
@@ -20,6 +22,9 @@ struct topic_kind {
 	const struct topic *topics;
 	size_t count;
 };
+
+/* Finds the status of a completion by its name or number.  False: there is none. */
+bool status_read(const char *text, uint8_t *syndrome, const char **name);
 
 extern const struct topic_kind topics_status; /* of completions */
 extern const struct topic_kind topics_event;  /* asynchronous ones */

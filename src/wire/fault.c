@@ -21,9 +21,6 @@
 /* A packet that another one is to overtake goes on after this time in any case. */
 #define REORDER_NS 1000000u
 
-/* The daemon may die while it writes the rules.  After so many attempts the old ones stay. */
-#define READ_ATTEMPTS 1000
-
 /* PSNs further apart do not belong to the same connection any more. */
 #define PSN_NEAR 0x100000u
 
@@ -47,7 +44,7 @@ struct fault_held {
 	_Alignas(8) uint8_t payload[];
 };
 
-enum fault_draw { DRAW_LOSS, DRAW_CORRUPT, DRAW_DUPLICATE, DRAW_REORDER, DRAW_JITTER };
+enum draw { DRAW_LOSS, DRAW_CORRUPT, DRAW_DUPLICATE, DRAW_REORDER, DRAW_JITTER, DRAW_SOME };
 
 /* What the rules say together. */
 struct verdict {
@@ -64,28 +61,14 @@ struct verdict {
 static void rules_refresh(struct wire *w)
 {
 	struct fault_port *f = &w->faults;
-	const struct fault_rules *from = &w->process->attr.registry->faults;
+	struct fault_rule rule[FAULT_RULES];
 
-	for (int i = 0; i < READ_ATTEMPTS; i++) {
-		uint32_t before = atomic_load_explicit(&from->sequence, memory_order_acquire);
-		struct fault_rule rule[FAULT_RULES];
-		uint32_t n;
-
-		if (before == f->sequence)
-			return;
-		n = min_u32(atomic_load_explicit(&from->n, memory_order_relaxed), FAULT_RULES);
-		memcpy(rule, from->rule, sizeof(rule));
-		atomic_thread_fence(memory_order_acquire);
-		if (before & 1 ||
-		    atomic_load_explicit(&from->sequence, memory_order_relaxed) != before)
-			continue;
-		for (uint32_t row = 0; row < FAULT_RULES; row++)
-			if (rule[row].set != f->rule[row].set)
-				f->met[row] = f->free_ns[row] = 0;
-		memcpy(f->rule, rule, sizeof(rule));
-		f->n = n;
-		f->sequence = before;
-	}
+	if (!fault_rules_copy(&w->process->attr.registry->faults, &f->sequence, rule, &f->n))
+		return;
+	for (uint32_t row = 0; row < FAULT_RULES; row++)
+		if (rule[row].set != f->rule[row].set)
+			f->met[row] = f->free_ns[row] = 0;
+	memcpy(f->rule, rule, sizeof(rule));
 }
 
 /* True if a link with that end is on the packet's way. */
@@ -120,7 +103,8 @@ static bool rule_concerns(const struct wire *w, const struct fault_rule *r, cons
 	uint32_t from = p->path->src_port;
 	bool frame = pkt_transport(p) == BTH_RAW;
 
-	return r->set && (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
+	return r->set && r->kind == FAULT_PACKETS &&
+	       (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
 	       (!r->qpn || (!frame && (r->qpn == p->sqpn || r->qpn == p->dqpn))) &&
 	       (!r->from_row_plus_1 || r->from_row_plus_1 == from + 1) &&
 	       (!r->from_host_plus_1 || is_host(w, from, r->from_host_plus_1)) &&
@@ -130,13 +114,6 @@ static bool rule_concerns(const struct wire *w, const struct fault_rule *r, cons
 }
 
 /* ---- what happens to a packet ---- */
-
-static uint64_t word_mix(uint64_t z)
-{
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
 
 /* The identity of a packet among those of its flow. */
 static uint64_t packet_word(struct fault_flow *flow, const struct pkt *p)
@@ -156,16 +133,16 @@ static uint64_t packet_word(struct fault_flow *flow, const struct pkt *p)
 	}
 	if (!again)
 		flow->last = psn;
-	return word_mix((uint64_t)(p->sqpn & chunk) << 32 | (p->dqpn & chunk) << 1 |
-			flow->response) +
-	       word_mix(again << 32 | ((psn - flow->first) & IB_PSN_MASK));
+	return fault_mix((uint64_t)(p->sqpn & chunk) << 32 | (p->dqpn & chunk) << 1 |
+			 flow->response) +
+	       fault_mix(again << 32 | ((psn - flow->first) & IB_PSN_MASK));
 }
 
 static struct fault_flow *flow_of(struct fault_port *f, const struct pkt *p)
 {
 	uint32_t response = pkt_transport(p) != BTH_RAW && pkt_props(p)->response;
 	uint64_t key = (uint64_t)p->sqpn << 32 | p->dqpn << 1 | response;
-	struct fault_flow *flow = &f->flows[word_mix(key + p->path->src_port) % FLOWS];
+	struct fault_flow *flow = &f->flows[fault_mix(key + p->path->src_port) % FLOWS];
 
 	if (flow->sqpn != p->sqpn || flow->dqpn != p->dqpn || flow->response != response ||
 	    flow->src_port != p->path->src_port) {
@@ -180,20 +157,9 @@ static struct fault_flow *flow_of(struct fault_port *f, const struct pkt *p)
 	return flow;
 }
 
-/* Draws below 'limit', the same for the same rule, kind and packet. */
-static uint32_t rule_draw(const struct fault_rule *r, enum fault_draw what, uint64_t packet,
-			  uint32_t limit)
+static bool rule_draws(const struct fault_rule *r, enum draw what, uint64_t packet, uint32_t ppm)
 {
-	uint64_t z = word_mix(packet + (uint64_t)r->seed * 0x9e3779b97f4a7c15ull +
-			      what * 0x632be59bd9b4e019ull);
-
-	return (uint32_t)((z >> 32) * limit >> 32);
-}
-
-static bool rule_draws(const struct fault_rule *r, enum fault_draw what, uint64_t packet,
-		       uint32_t ppm)
-{
-	return ppm && rule_draw(r, what, packet, FAULT_ALL) < ppm;
+	return ppm && fault_draw(r, what, packet, FAULT_ALL) < ppm;
 }
 
 /* Adds what one rule says.  True: the rule does something. */
@@ -213,7 +179,7 @@ static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, 
 		return true;
 	}
 	if (r->jitter_us)
-		wait += rule_draw(r, DRAW_JITTER, packet, r->jitter_us) * 1000ull;
+		wait += fault_draw(r, DRAW_JITTER, packet, r->jitter_us) * 1000ull;
 	if (r->rate_mbps) {
 		f->free_ns[row] = max_u64(f->free_ns[row], now) +
 				  pkt_wire_octets(p, ethernet) * 8000 / r->rate_mbps;
@@ -242,7 +208,7 @@ static struct verdict packet_judge(struct wire *w, const struct pkt *p, struct f
 			continue;
 		f->met[row]++;
 		atomic_fetch_add_explicit(&s->faults[row].seen, 1, memory_order_relaxed);
-		if (r->count && (f->met[row] < r->first || f->met[row] - r->first >= r->count))
+		if (!fault_chooses(r, f->met[row]))
 			continue;
 		if (rule_apply(f, row, p, packet, w->ethernet, &v))
 			atomic_fetch_add_explicit(&s->faults[row].done, 1, memory_order_relaxed);
@@ -446,4 +412,46 @@ bool fault_takes(struct wire *w, const struct pkt *p)
 	if (v.twice && !v.lost)
 		(void)wire_pass(w, p);
 	return taken;
+}
+
+/* ---- requests ---- */
+
+static bool rule_concerns_request(const struct wire *w, const struct fault_rule *r,
+				  const struct fault_request *q)
+{
+	return r->set && r->kind == FAULT_REQUESTS && (!r->ops || r->ops >> q->op & 1) &&
+	       (!r->qpn || r->qpn == q->qpn) &&
+	       (!r->from_row_plus_1 || r->from_row_plus_1 == w->port_row + 1) &&
+	       (!r->from_host_plus_1 || is_host(w, w->port_row, r->from_host_plus_1)) &&
+	       (!r->to_row_plus_1 || r->to_row_plus_1 == q->dst_port + 1) &&
+	       (!r->to_host_plus_1 || is_host(w, q->dst_port, r->to_host_plus_1)) &&
+	       (q->reliable || !(r->reliable_only));
+}
+
+bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
+			 uint8_t *vendor_err)
+{
+	struct fault_port *f = &w->faults;
+	bool fails = false;
+
+	spin_lock(&f->lock);
+	rules_refresh(w);
+	for (uint32_t row = 0; row < f->n && !fails; row++) {
+		const struct fault_rule *r = &f->rule[row];
+		struct fault_counts *counts = &w->process->slot->faults[row];
+
+		if (!rule_concerns_request(w, r, q))
+			continue;
+		f->met[row]++;
+		atomic_fetch_add_explicit(&counts->seen, 1, memory_order_relaxed);
+		fails = fault_chooses(r, f->met[row]) &&
+			(!r->some_ppm || rule_draws(r, DRAW_SOME, f->met[row], r->some_ppm));
+		if (!fails)
+			continue;
+		atomic_fetch_add_explicit(&counts->done, 1, memory_order_relaxed);
+		*syndrome = (uint8_t)r->syndrome;
+		*vendor_err = (uint8_t)r->vendor_err;
+	}
+	spin_unlock(&f->lock);
+	return fails;
 }

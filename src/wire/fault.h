@@ -44,6 +44,17 @@ struct fault_port {
  * A packet that comes twice is delivered once within the call.  Call it in a reader's section.
  */
 bool fault_takes(struct wire *w, const struct pkt *p) must_check __attribute__((cold));
+/* A work request that is about to begin. */
+struct fault_request {
+	uint32_t qpn;
+	uint32_t dst_port; /* row; SUBNET_NONE: not known */
+	uint8_t op;	   /* enum bth_op of its only packet, if one is enough */
+	bool reliable;
+};
+
+/* True if the request is to fail on demand, with that syndrome; vendor_err 0: the usual one. */
+bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
+			 uint8_t *vendor_err) must_check __attribute__((cold));
 /* Frees what the port holds. */
 void fault_port_release(struct fault_port *f);
 

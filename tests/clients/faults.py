@@ -138,6 +138,96 @@ def silence(session):
         expect("softhca fabric impair" in text, text)
 
 
+def inject(session, *words, status=0):
+    result = session.tool("inject", *words)
+    expect(result.status == status, result.text())
+    return result
+
+
+def injected(session):
+    return [rule["injected"] for rule in json.loads(inject(session, "--json").out)]
+
+
+class standing:
+    """A fabric that stays."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def __enter__(self):
+        expect(self.session.tool("fabric", "up").status == 0, "no fabric")
+
+    def __exit__(self, *_):
+        self.session.tool("fabric", "down")
+
+
+def status(device):
+    """The seventh WRITE completes with that status and vendor_err; the others before it do not."""
+    def case(session):
+        with standing(session):
+            inject(session, "status=IBV_WC_REM_OP_ERR", "vendor_err=0x77", "opcode=write", "number=7")
+            argv = ("ib_write_bw", "-d", DEVICES[device], "-n", "20", "-t", "1", "-F")
+            result = session.pair(argv, argv, client_options=("--explain", "--trace", "send.injected"))[1]
+            expect("Failed status 11" in result.text() and "syndrom 0x77" in result.text() and result.status, result.text())
+            expect("because softhca inject says so" in result.err and "send.injected qpn=" in result.err, result.text())
+            expect(injected(session) == [1], inject(session).out)
+            # It has happened in that process; in another one it happens anew, until it is taken away.
+            inject(session, "none")
+            both_ended_well(session.pair(argv, argv))
+    return case
+
+
+def status_of_datagrams(session):
+    """What only an answer of the peer can say is not said of datagrams."""
+    with standing(session):
+        inject(session, "status=12", "number=1")
+        expect(messages(session, "ib", "ud")[:2] == (MESSAGES, 0), "messages")
+        inject(session, "status=4", "number=5")
+        result = session.run(str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", "100")
+        expect(result.status and "local protection error" in result.text(), result.text())
+        expect(injected(session) == [0, 1], inject(session).out)
+
+
+def call(name, error, number, said, device="mlx5_0", transport="ud"):
+    def case(session):
+        with standing(session):
+            inject(session, f"call={name}", f"error={error}", f"number={number}")
+            result = session.run(str(session.build / "tests/clients/lossy"), device, transport, "10")
+            expect(result.status and said in result.text(), result.text())
+            expect(injected(session) == [1], inject(session).out)
+            # A call of another device or host does not fail.
+            inject(session, "none")
+            inject(session, f"call={name}", f"error={error}", f"number={number}", "from=host1/" + (
+                "mlx5_1" if device == "mlx5_0" else "mlx5_0"))
+            expect(session.run(str(session.build / "tests/clients/lossy"), device, transport, "10").status == 0, "it fails")
+            expect(injected(session) == [0], inject(session).out)
+    return case
+
+
+def inject_refusals(session):
+    with standing(session):
+        for words, said in ((("status=5",), "a card completes no send request with IBV_WC_WR_FLUSH_ERR"),
+                            (("status=fine",), "'fine' is no status of a completion"),
+                            (("call=reg_mr",), "go together"),
+                            (("error=EIO",), "a status= or a call="),
+                            (("status=12", "call=reg_mr", "error=EIO"), "a status= or a call="),
+                            (("call=reg_mr", "error=EFUN"), "'error=EFUN' has no value"),
+                            (("call=reg_mr", "error=EIO", "qp=5"), "a call has no opcode"),
+                            (("status=12", "packet=3"), "nothing that can be injected"),
+                            (("status=12", "percent=0"), "'percent=0' has no value")):
+            result = inject(session, *words, status=2)
+            expect(said in result.err and result.err.count("\n") == 1, result.text())
+        inject(session, "status=12", "percent=5", "seed=3", "to=host1")
+        impair(session, "loss=1", "qp=77")
+        expect(inject(session).out == "request completes with IBV_WC_RETRY_EXC_ERR percent=5% seed=3 to=host1: 0 of 0 requests\n",
+               inject(session).out)
+        # Each command lists and ends its own.
+        impair(session, "loss=0")
+        expect(rules(session) == [] and injected(session) == [0], inject(session).out)
+        inject(session, "none")
+        expect(injected(session) == [], inject(session).out)
+
+
 def refusals(session):
     """What is wrong with a word is said in one line."""
     expect(session.tool("fabric", "up").status == 0, "no fabric")
@@ -181,3 +271,12 @@ def cases():
     yield "faults: one packet", chosen
     yield "faults: no answer", silence
     yield "faults: refusals", refusals
+    for device in DEVICES:
+        yield f"inject: status {device}", status(device)
+    yield "inject: status of datagrams", status_of_datagrams
+    yield "inject: reg_mr", call("reg_mr", "ENOMEM", 1, "Cannot allocate memory")
+    yield "inject: create_qp", call("create_qp", "ENOMEM", 2, "ibv_create_qp: Cannot allocate memory")
+    yield "inject: create_cq", call("create_cq", "EINVAL", 2, "Invalid argument")
+    yield "inject: modify_qp", call("modify_qp", "EIO", 3, "", transport="rc")
+    yield "inject: create_ah", call("create_ah", "ETIMEDOUT", 1, "ibv_create_ah: ", device="mlx5_1")
+    yield "inject: refusals", inject_refusals

@@ -364,13 +364,19 @@ def controlled_flow(session):
     Told(client.err).expect("flow.begin")
 
 
-def packet_lost_on_demand(session):
-    """A link loses each third packet or so of a flow of datagrams."""
+def faults_on_demand(session):
+    """A link loses each third packet or so of a flow of datagrams, and a request fails."""
     expect(session.tool("fabric", "up").status == 0, "no fabric")
     try:
         expect(session.tool("fabric", "impair", "loss=30", "what=data").status == 0, "fabric impair")
         told = told_by(session, "packet.fault", str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", "50")
         told.expect("packet.fault", op="SEND_ONLY_IMM", fault="loss")
+        expect(session.tool("inject", "status=1", "number=3", "qp=1").status == 0, "inject")
+        expect(session.tool("inject", "status=12", "number=9").status == 0, "inject")
+        failed = session.run(str(session.build / "tests/clients/lossy"), "mlx5_0", "rc", "50",
+                             run_options=("--trace", "send.injected"))
+        expect(failed.status != 0, failed.text())
+        Told(failed.err).expect("send.injected", opcode="SEND_IMM", syndrome="RETRY_EXC")
     finally:
         session.tool("fabric", "down")
 
@@ -440,7 +446,7 @@ SCENARIOS = [
     bypass_by_way("shared memory, kernel", "kernel", TEST_MEMORY="shared", SOFTHCA_MEMORY="kernel"),
     bypass_by_way("private memory, packets", "packets", SOFTHCA_MEMORY="packets"),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, packet_lost_on_demand, other_rings]
+    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, faults_on_demand, other_rings]
 
 
 def noted(test):

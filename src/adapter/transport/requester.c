@@ -17,6 +17,7 @@
 #include "adapter/qp/flow.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
+#include "adapter/qp/qp_explain.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/signed/transfer.h"
@@ -32,6 +33,7 @@
 #include "base/hazard.h"
 #include "base/trace.h"
 #include "prm/vendor_err.h"
+#include "wire/fault.h"
 
 #include <string.h>
 
@@ -616,8 +618,35 @@ static bool resend_asked(struct qp *qp)
 	       atomic_exchange(&qp->comp.resend, false);
 }
 
+/* True if the request is to fail on demand; then it is bad from now on. */
+static __attribute__((cold, noinline)) bool request_fails(struct qp *qp, struct send_wqe *w,
+							  uint8_t *vendor_err)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	struct fault_request q = {
+		.qpn = qp->qpn,
+		.dst_port = qp->bth == BTH_UD ? SUBNET_NONE : qp->path.dst_port,
+		.reliable = qp_is_reliable(qp),
+	};
+
+	if (w->bad || p->local || qp->bth == BTH_RAW)
+		return false;
+	q.op = p->atomic ? atomic_bth_op(w->opcode)
+	       : p->read ? BTH_READ_REQUEST
+			 : send_wqe_bth_op(p, true, true);
+	if (!fault_request_fails(qp->adapter->wire, &q, &w->bad, vendor_err))
+		return false;
+	trace(send, injected, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode),
+	      cqe_syndrome_name(w->bad));
+	if (explaining())
+		qp_explain(qp, "%s completes with %s, because softhca inject says so",
+			   wqe_opcode_name(w->opcode), qp_wc_name(w->bad));
+	return true;
+}
+
 static enum step requester_step(struct qp *qp, struct send_wqe *w)
 {
+	uint8_t vendor_err = 0;
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	uint32_t npkts;
 
@@ -648,7 +677,13 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 		/* The fence may have waited for a read whose signature error stopped the queue. */
 		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
 			return STEP_IDLE;
+		if (unlikely(bypass_observed(qp)) &&
+		    fault_any(&qp->adapter->slots[qp->adapter->slot]) &&
+		    request_fails(qp, w, &vendor_err))
+			npkts = 0;
 		send_op_append(qp, w, npkts);
+		if (unlikely(vendor_err))
+			qp_send_op(qp, qp->req.cur)->vendor_err = vendor_err;
 	} else {
 		/* a retransmission, or the rest of a request that the wire could not take */
 		const struct send_op *op = qp_send_op(qp, qp->req.cur);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/devx/devx.h"
+#include "driver/uverbs/core/inject.h"
 #include "driver/uverbs/core/file.h"
 #include "driver/uverbs/core/request.h"
 #include "driver/uverbs/objects/objects.h"
@@ -219,6 +220,9 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 			return method_refused(m, -EINVAL, "missing-attribute");
 	if (!m->before_context && !req->file->context)
 		return method_refused(m, -EINVAL, "no-context");
+	ret = inject_call(req->file, m->name);
+	if (ret < 0)
+		return method_refused(m, ret, "injected");
 	if (m->uhw) {
 		req->uhw_in = ureq_buf(req, UVERBS_ATTR_UHW_IN);
 		req->uhw_out = ureq_buf(req, UVERBS_ATTR_UHW_OUT);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "driver/uverbs/core/inject.h"
 #include "driver/uverbs/core/request.h"
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
@@ -91,6 +92,9 @@ static int command_run(struct ureq *req, const struct command_spec *c)
 		return command_refused(c, -EINVAL, "no-context");
 	if (req->inherited && !c->inherited)
 		return command_refused(c, -EIO, "inherited-by-fork");
+	ret = c->name ? inject_call(req->file, c->name) : 0;
+	if (ret < 0)
+		return command_refused(c, ret, "injected");
 	ret = command_await(req, c);
 	return ret < 0 ? command_refused(c, ret, "handler") : ret;
 }

@@ -134,16 +134,16 @@ bool function_is_there(const struct fabric *f, uint32_t host, uint32_t device);
 int function_memory(struct fabric *f, uint32_t host, uint32_t device) must_check;
 void functions_free(struct fabric *f);
 
-/* ---- fault.c: faults for packets ---- */
+/* ---- fault.c: faults on demand ---- */
 
-/* Sets a rule in place of one that concerns the same packets; one that does nothing takes that away.
- * -EINVAL: a share is more than all; -ENOSPC: there are FAULT_RULES. */
+/* Sets a rule in place of one that concerns the same packets, requests or calls; one that does nothing takes that away.
+ * -EINVAL: it makes no sense; -ENOSPC: there are FAULT_RULES. */
 int fault_set(struct fabric *f, const struct fault_rule *rule) must_check;
-/* Takes all rules away. */
-void fault_clear(struct fabric *f);
+/* Takes all rules for packets away, or all others. */
+void fault_clear(struct fabric *f, bool packets);
 /* Takes over what the process has counted, whose slot is about to be given up. */
 void fault_fold(struct fabric *f, uint32_t slot);
-/* How many packets the rule has met, in all processes. */
+/* How many packets, requests or calls the rule has met, in all processes. */
 void fault_count(const struct fabric *f, uint32_t row, uint64_t *seen, uint64_t *done);
 
 /* ---- fabric.c: the whole ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rules of faults for packets, which the ports of processes apply; see registry/fault.h. */
+/* The rules of faults on demand, which processes apply; see registry/fault.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 /* What a rule concerns. */
 static struct fault_rule fault_selectors(const struct fault_rule *r)
 {
-	return (struct fault_rule){
+	struct fault_rule s = {
+		.kind = r->kind,
 		.link_row_plus_1 = r->link_row_plus_1,
 		.from_row_plus_1 = r->from_row_plus_1,
 		.from_host_plus_1 = r->from_host_plus_1,
@@ -19,6 +20,9 @@ static struct fault_rule fault_selectors(const struct fault_rule *r)
 		.first = r->first,
 		.count = r->count,
 	};
+
+	memcpy(s.call, r->call, sizeof(s.call));
+	return s;
 }
 
 static bool fault_same(const struct fault_rule *a, const struct fault_rule *b)
@@ -30,15 +34,19 @@ static bool fault_same(const struct fault_rule *a, const struct fault_rule *b)
 
 static bool fault_does(const struct fault_rule *r)
 {
+	if (r->kind != FAULT_PACKETS)
+		return r->kind == FAULT_REQUESTS ? r->syndrome != 0 : r->error != 0;
 	return r->loss_ppm || r->corrupt_ppm || r->duplicate_ppm || r->reorder_ppm || r->delay_us ||
 	       r->jitter_us || r->rate_mbps;
 }
 
 static bool fault_is_whole(const struct fault_rule *r)
 {
-	return r->loss_ppm <= FAULT_ALL && r->corrupt_ppm <= FAULT_ALL &&
-	       r->duplicate_ppm <= FAULT_ALL && r->reorder_ppm <= FAULT_ALL &&
-	       !r->first == !r->count;
+	return r->kind <= FAULT_CALLS && r->syndrome <= UINT8_MAX && r->vendor_err <= UINT8_MAX &&
+	       r->error >= 0 && r->some_ppm <= FAULT_ALL && !r->call[FAULT_CALL_BYTES - 1] &&
+	       !r->call[0] == (r->kind != FAULT_CALLS) && r->loss_ppm <= FAULT_ALL &&
+	       r->corrupt_ppm <= FAULT_ALL && r->duplicate_ppm <= FAULT_ALL &&
+	       r->reorder_ppm <= FAULT_ALL && !r->first == !r->count;
 }
 
 /* From now on processes make packets of all that they send, or need not any more. */
@@ -104,10 +112,12 @@ int fault_set(struct fabric *f, const struct fault_rule *rule)
 	return 0;
 }
 
-void fault_clear(struct fabric *f)
+void fault_clear(struct fabric *f, bool packets)
 {
+	const struct fault_rule *rule = f->registry->faults.rule;
+
 	for (uint32_t i = 0; i < FAULT_RULES; i++)
-		if (f->registry->faults.rule[i].set)
+		if (rule[i].set && (rule[i].kind == FAULT_PACKETS) == packets)
 			fault_store(f, i, NULL);
 }
 

@@ -335,7 +335,7 @@ static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct
 		ret = impair_mads(f, &want.rule, row);
 	if (!ret && want.what & IMPAIR_DATA) {
 		if (want.what & IMPAIR_CLEAR)
-			fault_clear(f);
+			fault_clear(f, want.rule.kind == FAULT_PACKETS);
 		want.rule.link_row_plus_1 = row + 1; /* SUBNET_NONE becomes 0 */
 		ret = fault_set(f, &want.rule);
 	}

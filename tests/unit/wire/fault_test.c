@@ -300,6 +300,48 @@ static void test_rate(void)
 	CHECK(got.n == 50 && clock_ns() - begin >= 50u * MTU * 80);
 }
 
+/* Requests fail by their order, kind, transport and share; the share repeats. */
+static void test_requests(void)
+{
+	const struct fault_rule third = {.kind = FAULT_REQUESTS,
+					 .syndrome = 21,
+					 .vendor_err = 129,
+					 .first = 3,
+					 .count = 1,
+					 .ops = 1u << BTH_WRITE_ONLY,
+					 .reliable_only = 1};
+	const struct fault_rule some = {
+		.kind = FAULT_REQUESTS, .syndrome = 4, .some_ppm = FAULT_ALL / 10, .seed = 8};
+	struct fault_request q = {.qpn = 5, .dst_port = 1, .op = BTH_WRITE_ONLY, .reliable = true};
+	uint8_t syndrome = 0, vendor_err = 0;
+	uint32_t failed[2] = {0}, sum[2] = {0};
+
+	rule_set(&third);
+	/* A rule for requests leaves packets alone. */
+	send_psn(1);
+	CHECK(got.n == 1);
+	CHECK(!fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	q.op = BTH_SEND_ONLY;
+	CHECK(!fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	q.op = BTH_WRITE_ONLY;
+	q.reliable = false;
+	CHECK(!fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	q.reliable = true;
+	CHECK(!fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	CHECK(fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	CHECK(syndrome == 21 && vendor_err == 129 && seen() == 3 && done() == 1);
+	CHECK(!fault_request_fails(b.wire, &q, &syndrome, &vendor_err));
+	for (uint32_t round = 0; round < 2; round++) {
+		rule_set(&some);
+		for (uint32_t i = 0; i < SENT; i++)
+			if (fault_request_fails(b.wire, &q, &syndrome, &vendor_err)) {
+				failed[round]++;
+				sum[round] += i;
+			}
+	}
+	CHECK(failed[0] > 43 && failed[0] < 157 && failed[0] == failed[1] && sum[0] == sum[1]);
+}
+
 /* A port buffers so much and no more, and keeps nothing when it goes. */
 static void test_full(void)
 {
@@ -337,6 +379,7 @@ int main(void)
 	test_reorder();
 	test_rate();
 	test_full();
+	test_requests();
 	test_process_down(&a);
 	test_process_down(&b);
 	return 0;
