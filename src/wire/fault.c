@@ -345,73 +345,96 @@ static bool port_ready(struct fault_port *f)
 	return f->n && f->flows;
 }
 
-/* Keeps a copy of the packet.  False: there is no room. */
-static bool port_hold(struct wire *w, const struct pkt *p, struct fault_flow *flow,
-		      const struct verdict *v)
+/* Keeps the copy, or frees it.  False: there is no room. */
+static bool port_keep(struct wire *w, struct fault_held *h, const struct verdict *v)
 {
 	struct fault_port *f = &w->faults;
+	bool room;
+
+	spin_lock(&f->lock);
+	room = f->held_bytes + held_bytes(h) <= HELD_BYTES_MAX;
+	if (room) {
+		h->due_ns = v->overtaken ? clock_ns() + REORDER_NS : v->due_ns;
+		h->flow = flow_of(f, &h->pkt);
+		/* One at a time is overtaken. */
+		if (v->overtaken && !h->flow->behind)
+			h->flow->behind = h;
+		held_insert(f, h);
+		held_expect(w);
+	}
+	spin_unlock(&f->lock);
+	if (!room)
+		free(h);
+	return room;
+}
+
+/* True if the packet is lost, or waits now.  The copy may wait for memory of the sender, so it is made
+ * without the lock. */
+static bool port_takes(struct wire *w, const struct pkt *p, struct verdict *v)
+{
 	struct fault_held *h;
 
-	if (f->held_bytes + sizeof(*h) + p->payload_len > HELD_BYTES_MAX || !(h = held_make(p)))
+	if (v->lost)
+		return true;
+	if (!v->due_ns && !v->overtaken)
 		return false;
-	h->due_ns = v->overtaken ? clock_ns() + REORDER_NS : v->due_ns;
-	h->flow = flow;
-	held_insert(f, h);
-	if (v->overtaken)
-		flow->behind = h;
-	held_expect(w);
+	h = held_make(p);
+	/* The receiver finds out why not. */
+	if (!h)
+		return false;
+	if (!port_keep(w, h, v))
+		v->lost = "no-room";
 	return true;
+}
+
+/* Asks the rules, and takes out what goes on behind this packet.  False: there are no rules. */
+static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
+		      struct fault_held **behind)
+{
+	struct fault_port *f = &w->faults;
+	struct fault_flow *flow;
+	bool ready;
+
+	spin_lock(&f->lock);
+	rules_refresh(w);
+	ready = port_ready(f);
+	if (ready) {
+		flow = flow_of(f, p);
+		*v = packet_judge(w, p, flow);
+		if (!v->lost && flow->behind) {
+			*behind = flow->behind;
+			flow->behind = NULL;
+			held_remove(f, *behind);
+			v->overtaken = false;
+		}
+	}
+	spin_unlock(&f->lock);
+	return ready;
 }
 
 bool fault_takes(struct wire *w, const struct pkt *p)
 {
-	struct fault_port *f = &w->faults;
 	struct fault_held *behind = NULL;
-	struct fault_flow *flow;
 	struct verdict v = {0};
-	bool taken = false;
+	bool taken;
 
-	if (!is_single(p))
+	if (!is_single(p) || !port_asks(w, p, &v, &behind))
 		return false;
-	spin_lock(&f->lock);
-	rules_refresh(w);
-	if (!port_ready(f)) {
-		spin_unlock(&f->lock);
-		return false;
-	}
-	flow = flow_of(f, p);
-	v = packet_judge(w, p, flow);
-	if (!v.lost && flow->behind) {
-		behind = flow->behind;
-		flow->behind = NULL;
-		held_remove(f, behind);
-		/* One at a time is overtaken. */
-		v.overtaken = false;
-	}
-	if (v.lost) {
-		taken = true;
-	} else if (v.due_ns || v.overtaken) {
-		taken = true;
-		if (!port_hold(w, p, flow, &v))
-			v.lost = "no-room";
-	}
-	spin_unlock(&f->lock);
-
+	taken = port_takes(w, p, &v);
 	if (v.lost)
 		trace(packet, fault, p->dqpn, bth_op_name(p->opcode), p->psn, p->sqpn, v.lost);
 	if (v.corrupt)
 		shard_count(w->counters, w->ethernet ? HW_RX_ICRC_ENCAPSULATED : PORT_RCV_ERRORS,
 			    1);
-	if (behind) {
-		if (!taken)
-			(void)wire_pass(w, p);
-		(void)wire_pass(w, &behind->pkt);
-		free(behind);
-		return true;
-	}
 	if (v.twice && !v.lost)
 		(void)wire_pass(w, p);
-	return taken;
+	if (!behind)
+		return taken;
+	if (!taken)
+		(void)wire_pass(w, p);
+	(void)wire_pass(w, &behind->pkt);
+	free(behind);
+	return true;
 }
 
 /* ---- requests ---- */
