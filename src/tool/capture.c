@@ -56,6 +56,9 @@ struct source {
 	bool broken;
 };
 
+/* A head, the header of a packet, and as much of a payload as there may be. */
+#define RECORD_MOST (sizeof(struct capture_head) + 512 + CAPTURE_SNAPLEN)
+
 struct capturing {
 	const struct session *s;
 	struct view view;
@@ -75,6 +78,8 @@ struct capturing {
 	struct waiting **heap;			  /* the earliest first */
 	uint32_t nheap, room;
 	bool gone; /* the daemon */
+	/* The record that is looked at: its writer may go on to change the one in the ring. */
+	_Alignas(RECORD_RING_ALIGN) uint8_t record[RECORD_MOST];
 	uint32_t nbroken, nabsent;
 };
 
@@ -296,7 +301,10 @@ static bool source_read(struct capturing *c, struct source *src)
 			src->broken = true;
 		if (next != RECORD_RING_RECORD)
 			return n;
-		if (!record_take(c, record, bytes))
+		if (bytes <= sizeof(c->record))
+			memcpy(c->record, record, bytes);
+		if (bytes > sizeof(c->record) ||
+		    !record_take(c, (const struct capture_head *)c->record, bytes))
 			c->nbroken++;
 		record_ring_take(&src->ring, record, bytes);
 	}

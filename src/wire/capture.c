@@ -117,9 +117,11 @@ static bool payload_begin_pull(const struct run *to, const struct pkt *p)
 	return !left && payload_pull_runs(to, 1, p, from, n);
 }
 
-static void capture_copy(struct capture_head *head, const struct pkt *p)
+/* Fills the record in the ring.  The reader may write there, too, so nothing is read back. */
+static void capture_copy(uint8_t *record, const struct capture_head *head, const struct pkt *p)
 {
-	uint8_t *at = (uint8_t *)(head + 1);
+	struct capture_head written = *head;
+	uint8_t *at = record + sizeof(written);
 	const struct run to = {at + head->header_bytes, head->bytes};
 	struct pkt copied = *p;
 
@@ -129,7 +131,8 @@ static void capture_copy(struct capture_head *head, const struct pkt *p)
 		(void)record_pack(at, &copied, false);
 	/* The memory of the payload may have gone. */
 	if (head->bytes && !payload_begin_pull(&to, p))
-		head->bytes = 0;
+		written.bytes = 0;
+	memcpy(record, &written, sizeof(written));
 }
 
 static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32_t row,
@@ -138,8 +141,9 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 	struct capture *c = container_of(t, struct capture, tap);
 	uint32_t port = c->process->attr.subnet->ports[row].host_index, bytes, room;
 	bool frame = packet_is_frame(p);
-	struct capture_head *head;
+	struct capture_head head;
 	uint32_t header;
+	void *record;
 
 	if (!(c->attr.ports >> port & 1) || !capture_matches(&c->attr.want, p) ||
 	    (!frame && packet_is_gsi(c->process, at, row, p)))
@@ -148,11 +152,11 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 	bytes = min_u32(payload_bytes(p), c->attr.want.snaplen);
 	if (!frame)
 		bytes = min_u32(bytes, CAPTURE_PAYLOAD_MAX);
-	room = (uint32_t)sizeof(*head) + header + bytes;
-	head = record_ring_reserve(&c->ring, room, port);
-	if (!head)
+	room = (uint32_t)sizeof(head) + header + bytes;
+	record = record_ring_reserve(&c->ring, room, port);
+	if (!record)
 		return;
-	*head = (struct capture_head){
+	head = (struct capture_head){
 		.ns = ns,
 		.row = row,
 		.kind = frame ? CAPTURE_FRAME : CAPTURE_PACKET,
@@ -161,8 +165,8 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 		.bytes = bytes,
 		.whole = payload_bytes(p),
 	};
-	capture_copy(head, p);
-	record_ring_commit(&c->ring, head, room);
+	capture_copy(record, &head, p);
+	record_ring_commit(&c->ring, record, room);
 }
 
 /* ---- beginning and end ---- */
