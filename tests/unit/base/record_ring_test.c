@@ -150,6 +150,9 @@ static void test_threads(void)
 	pthread_t thread[THREADS];
 
 	ring_open(BYTES);
+	/* One mapping: the thread sanitizer knows memory by its address alone. */
+	record_ring_unmap(&reader);
+	reader = writer;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&thread[i], NULL, write_many, (void *)i));
 	while (n < THREADS * EACH) {
@@ -166,7 +169,7 @@ static void test_threads(void)
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	CHECK(look() == RECORD_RING_EMPTY);
-	ring_close();
+	record_ring_unmap(&reader);
 }
 
 int main(void)
