@@ -36,6 +36,8 @@ int record_ring_map(struct record_ring *r, int fd, size_t bytes, uint32_t nsourc
 	p = sparse_map(head + bytes, PROT_READ | PROT_WRITE, fd, 0);
 	if (!p)
 		return -errno;
+	/* A child of fork(2) writes nothing, and would keep the memory. */
+	(void)madvise(p, head + bytes, MADV_DONTFORK);
 	*r = (struct record_ring){
 		.head = (struct record_ring_head *)p,
 		.records = p + head,
@@ -127,7 +129,8 @@ enum record_ring_next record_ring_look(struct record_ring *r, const void **recor
 		if ((word & ~WORD_PADDING) % RECORD_RING_ALIGN || (word & ~WORD_PADDING) > left)
 			return RECORD_RING_BROKEN;
 		if (word & WORD_PADDING) {
-			if (!(word & ~WORD_PADDING))
+			/* A writer fills the end of the ring, and only there. */
+			if ((word & ~WORD_PADDING) != left || left == r->bytes)
 				return RECORD_RING_BROKEN;
 			reader_advance(r, word & ~WORD_PADDING);
 			continue;

@@ -280,10 +280,9 @@ static bool record_take(struct capturing *c, const struct capture_head *head, ui
 		return false;
 	/* Nothing from the first byte on that was not copied. */
 	missing = p->payload_len - captured.bytes;
-	return waiting_add(c, head, frame,
-			   min_u32(c->want.want.snaplen,
-				   missing ? n - (uint32_t)align_up(missing + ICRC_OCTETS, 4) : n),
-			   n);
+	missing = missing ? (uint32_t)align_up(missing + ICRC_OCTETS, 4) : 0;
+	return missing <= n &&
+	       waiting_add(c, head, frame, min_u32(c->want.want.snaplen, n - missing), n);
 }
 
 /* True if there was something. */
@@ -343,7 +342,21 @@ static void source_free(struct source *src)
 	free(src);
 }
 
-/* Lets go of rings whose writers have ended and that are empty. */
+/* Reads what is in the ring now, but not what comes meanwhile. */
+static void source_finish(struct capturing *c, struct source *src)
+{
+	uint64_t come = atomic_load(&src->ring.head->reserved) - src->ring.at;
+	uint64_t end = src->ring.at + min_u64(come, src->ring.bytes);
+
+	while (src->ring.at < end && !ferror(c->out) && !(c->most && c->written >= c->most) &&
+	       source_read(c, src))
+		waiting_write_until(c, clock_realtime_ns() - MERGE_NS);
+	/* A thread was killed while it wrote a record; what others wrote behind it is lost. */
+	if (src->ended && src->ring.at < end && !src->broken)
+		c->nbroken++;
+}
+
+/* Lets go of rings whose writers have ended, with what is in them. */
 static void sources_settle(struct capturing *c)
 {
 	for (struct source **at = &c->sources; *at;) {
@@ -353,8 +366,7 @@ static void sources_settle(struct capturing *c)
 			at = &src->next;
 			continue;
 		}
-		while (source_read(c, src))
-			;
+		source_finish(c, src);
 		*at = src->next;
 		source_count(c, src);
 		source_free(src);
@@ -467,9 +479,9 @@ static void interface_add(struct capturing *c, uint32_t row)
 	if (c->interface[row] != SUBNET_NONE)
 		return;
 	capture_port_text(&c->view, row, name);
-	pcapng_interface(c->out,
-			 c->view.subnet.ports[row].ethernet ? LINKTYPE_ETHERNET : LINKTYPE_ERF,
-			 c->want.want.snaplen, name);
+	pcapng_interface(
+		c->out, c->view.subnet.ports[row].ethernet ? LINKTYPE_ETHERNET : LINKTYPE_ERF,
+		c->want.want.snaplen + (c->view.subnet.ports[row].ethernet ? 0 : ERF_OCTETS), name);
 	c->interface[row] = c->ninterfaces++;
 }
 
@@ -603,10 +615,8 @@ static void capture_run(struct capturing *c)
 		some = sources_read(c);
 		waiting_write_until(c, now - MERGE_NS);
 	}
-	/* What is in the rings now, but not what comes meanwhile. */
 	for (struct source *src = c->sources; src; src = src->next)
-		for (uint32_t n = 0; n < 1024 && source_read(c, src); n++)
-			;
+		source_finish(c, src);
 	waiting_write_until(c, UINT64_MAX);
 	for (struct source *src = c->sources; src; src = src->next)
 		source_count(c, src);

@@ -132,7 +132,6 @@ void pcapng_ethernet(FILE *out, const struct pcapng_packet *p)
 
 /* ---- ERF ---- */
 
-#define ERF_OCTETS	   16u
 #define ERF_INFINIBAND	   21u
 #define ERF_VARYING_LENGTH 4u
 #define NS_PER_S	   1000000000u

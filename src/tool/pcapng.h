@@ -11,6 +11,7 @@
 
 #define LINKTYPE_ETHERNET 1u
 #define LINKTYPE_ERF	  197u /* records of Endace cards, which hold packets of InfiniBand, too */
+#define ERF_OCTETS	  16u  /* in front of each packet of that type, besides the snaplen */
 
 struct pcapng_packet {
 	uint32_t interface; /* in the order in which they were written */

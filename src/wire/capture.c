@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hazard.h"
 #include "base/record_ring.h"
 #include "wire/payload.h"
 #include "wire/process.h"
@@ -186,7 +187,7 @@ int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, 
 		free(c);
 		return ret;
 	}
-	wire_tap_attach(h, &c->tap);
+	tap_insert(h, &c->tap);
 	pthread_mutex_lock(&h->control);
 	c->next = h->captures;
 	h->captures = c;
@@ -197,9 +198,34 @@ int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, 
 
 static void capture_free(struct capture *c)
 {
-	wire_tap_detach(c->process, &c->tap);
 	record_ring_unmap(&c->ring);
 	free(c);
+}
+
+/* From now on the capture sees nothing new; wire_captures_let_go frees it. */
+static void capture_finish(struct capture *c)
+{
+	struct wire_process *h = c->process;
+
+	tap_remove(h, &c->tap);
+	c->next = atomic_load(&h->captures_ended);
+	while (!atomic_compare_exchange_weak(&h->captures_ended, &c->next, c))
+		;
+}
+
+bool wire_captures_let_go(struct wire_process *h)
+{
+	struct capture *c, *next;
+
+	if (likely(!atomic_load_explicit(&h->captures_ended, memory_order_relaxed)))
+		return false;
+	c = atomic_exchange(&h->captures_ended, NULL);
+	hazard_wait_all();
+	for (; c; c = next) {
+		next = c->next;
+		capture_free(c);
+	}
+	return true;
 }
 
 void wire_capture_end(struct wire_process *h, uint32_t id)
@@ -214,7 +240,7 @@ void wire_capture_end(struct wire_process *h, uint32_t id)
 		*at = c->next;
 	pthread_mutex_unlock(&h->control);
 	if (c)
-		capture_free(c);
+		capture_finish(c);
 }
 
 void wire_captures_end(struct wire_process *h)
@@ -228,8 +254,9 @@ void wire_captures_end(struct wire_process *h)
 			h->captures = c->next;
 		pthread_mutex_unlock(&h->control);
 		if (c)
-			capture_free(c);
+			capture_finish(c);
 	} while (c);
+	(void)wire_captures_let_go(h);
 }
 
 /* ---- for the reader ---- */
@@ -283,7 +310,8 @@ static bool packet_unpack(const struct capture_head *head, uint32_t bytes, const
 {
 	struct pkt *p = &out->packet.pkt;
 
-	if (record_unpack(at, bytes, NULL, &out->packet) || p->payload_len < head->bytes)
+	if (record_unpack(at, bytes, NULL, &out->packet) || p->payload_len < head->bytes ||
+	    (head->whole && !pkt_props(p)->payload))
 		return false;
 	p->payload_len =
 		(uint32_t)(head->whole < CAPTURE_PAYLOAD_MAX ? head->whole : CAPTURE_PAYLOAD_MAX);

@@ -17,12 +17,17 @@ struct capture_attr {
 };
 
 /*
- * Maps the ring, whose descriptor stays the caller's.  When it returns, requests of this process
- * that begin make packets, and the ring gets them.  0 or a negative errno.
+ * Maps the ring, whose descriptor stays the caller's.  Requests that begin after it has returned make
+ * packets, and the ring gets them; those that are under way may not.  It does not wait for them, because
+ * they may wait for its caller.  0 or a negative errno.
  */
 int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, int fd) must_check;
-/* When it returns, nobody writes into the ring any more, and it is unmapped. */
+/* No request that begins is written into the ring any more.  wire_captures_let_go unmaps it. */
 void wire_capture_end(struct wire_process *h, uint32_t id);
+/* Unmaps the rings of captures that have ended, when nobody writes there any more.  Not from a reader's
+ * section, nor where requests may wait for the caller.  True: there were some. */
+bool wire_captures_let_go(struct wire_process *h);
+/* Both, for all captures. */
 void wire_captures_end(struct wire_process *h);
 
 /* True if the packet is one that the capture is to have. */

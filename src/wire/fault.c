@@ -37,6 +37,7 @@ struct fault_held {
 	struct fault_held *next, *prev;
 	uint64_t due_ns;
 	struct fault_flow *flow; /* in whose 'behind' it may be */
+	bool twice;
 	struct pkt pkt;
 	struct path path;
 	struct pkt_dc dc;
@@ -162,6 +163,11 @@ static bool rule_draws(const struct fault_rule *r, enum draw what, uint64_t pack
 	return ppm && fault_draw(r, what, packet, FAULT_ALL) < ppm;
 }
 
+static bool port_has_room(const struct fault_port *f, const struct pkt *p)
+{
+	return f->held_bytes + sizeof(struct fault_held) + p->payload_len <= HELD_BYTES_MAX;
+}
+
 /* Adds what one rule says.  True: the rule does something. */
 static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, uint64_t packet,
 		       bool ethernet, struct verdict *v)
@@ -176,6 +182,11 @@ static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, 
 	if (rule_draws(r, DRAW_CORRUPT, packet, r->corrupt_ppm)) {
 		v->lost = "corrupt";
 		v->corrupt = true;
+		return true;
+	}
+	/* A switch's buffer that is full takes nothing in, and sends nothing of it later. */
+	if ((wait || r->jitter_us || r->rate_mbps) && !port_has_room(f, p)) {
+		v->lost = "no-room";
 		return true;
 	}
 	if (r->jitter_us)
@@ -255,9 +266,20 @@ static uint64_t held_bytes(const struct fault_held *h)
 	return sizeof(*h) + h->pkt.payload_len;
 }
 
-/* Puts it behind those that go on at the same time or before.  Under the lock. */
-static void held_insert(struct fault_port *f, struct fault_held *h)
+/* Asks the client to come when the first one is due.  Under the lock, so that the last who asks is
+ * right. */
+static void held_expect(struct wire *w)
 {
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+
+	if (w->faults.first && client && client->wake_at)
+		client->wake_at(client->user, w->faults.first->due_ns);
+}
+
+/* Puts it behind those that go on at the same time or before.  Under the lock. */
+static void held_insert(struct wire *w, struct fault_held *h)
+{
+	struct fault_port *f = &w->faults;
 	struct fault_held *before = f->last;
 
 	while (before && before->due_ns > h->due_ns)
@@ -267,6 +289,8 @@ static void held_insert(struct fault_port *f, struct fault_held *h)
 	*(before ? &before->next : &f->first) = h;
 	*(h->next ? &h->next->prev : &f->last) = h;
 	f->held_bytes += held_bytes(h);
+	if (f->first == h)
+		held_expect(w);
 }
 
 static void held_remove(struct fault_port *f, struct fault_held *h)
@@ -274,16 +298,6 @@ static void held_remove(struct fault_port *f, struct fault_held *h)
 	*(h->prev ? &h->prev->next : &f->first) = h->next;
 	*(h->next ? &h->next->prev : &f->last) = h->prev;
 	f->held_bytes -= held_bytes(h);
-}
-
-/* Asks the client to come when the first one is due.  Under the lock, so that the last who asks is
- * right. */
-static void held_expect(struct wire *w)
-{
-	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
-
-	if (w->faults.first && client && client->wake_at)
-		client->wake_at(client->user, w->faults.first->due_ns);
 }
 
 /* The first packet that is due; NULL: none. */
@@ -306,6 +320,15 @@ static struct fault_held *held_take(struct wire *w, uint64_t now)
 	return h;
 }
 
+/* Lets it go on.  Call it in a reader's section. */
+static void held_pass(struct wire *w, struct fault_held *h)
+{
+	(void)wire_pass(w, &h->pkt);
+	if (h->twice)
+		(void)wire_pass(w, &h->pkt);
+	free(h);
+}
+
 void wire_deliver_late(struct wire *w)
 {
 	uint64_t now = clock_ns();
@@ -313,8 +336,7 @@ void wire_deliver_late(struct wire *w)
 
 	hazard_enter();
 	while ((h = held_take(w, now))) {
-		(void)wire_pass(w, &h->pkt);
-		free(h);
+		held_pass(w, h);
 	}
 	hazard_leave();
 }
@@ -338,11 +360,27 @@ static bool is_single(const struct pkt *p)
 	return !p->executed && !p->placed && pkt_wire_packets(p) == 1;
 }
 
-static bool port_ready(struct fault_port *f)
+/* Gives the port its table, with the first packet that meets a rule. */
+static void port_equip(struct fault_port *f)
 {
-	if (!f->flows)
-		f->flows = calloc(FLOWS, sizeof(*f->flows));
-	return f->n && f->flows;
+	struct fault_flow *fresh = calloc(FLOWS, sizeof(*fresh));
+
+	spin_lock(&f->lock);
+	if (!f->equipped && fresh) {
+		f->flows = fresh;
+		atomic_store_explicit(&f->equipped, true, memory_order_release);
+		fresh = NULL;
+	}
+	spin_unlock(&f->lock);
+	free(fresh);
+}
+
+/* False: there is no memory for it. */
+static bool port_is_equipped(struct fault_port *f)
+{
+	if (unlikely(!atomic_load_explicit(&f->equipped, memory_order_acquire)))
+		port_equip(f);
+	return atomic_load_explicit(&f->equipped, memory_order_acquire);
 }
 
 /* Keeps the copy, or frees it.  False: there is no room. */
@@ -352,15 +390,15 @@ static bool port_keep(struct wire *w, struct fault_held *h, const struct verdict
 	bool room;
 
 	spin_lock(&f->lock);
-	room = f->held_bytes + held_bytes(h) <= HELD_BYTES_MAX;
+	room = port_has_room(f, &h->pkt);
 	if (room) {
-		h->due_ns = v->overtaken ? clock_ns() + REORDER_NS : v->due_ns;
+		h->twice = v->twice;
+		h->due_ns = v->overtaken ? max_u64(v->due_ns, clock_ns()) + REORDER_NS : v->due_ns;
 		h->flow = flow_of(f, &h->pkt);
 		/* One at a time is overtaken. */
 		if (v->overtaken && !h->flow->behind)
 			h->flow->behind = h;
-		held_insert(f, h);
-		held_expect(w);
+		held_insert(w, h);
 	}
 	spin_unlock(&f->lock);
 	if (!room)
@@ -387,6 +425,24 @@ static bool port_takes(struct wire *w, const struct pkt *p, struct verdict *v)
 	return true;
 }
 
+/* This packet overtakes the one that waits for it: that one goes on behind it, now (*behind) or when
+ * this one is due. */
+static void flow_overtake(struct wire *w, struct fault_flow *flow, struct verdict *v,
+			  struct fault_held **behind)
+{
+	struct fault_held *h = flow->behind;
+
+	flow->behind = NULL;
+	v->overtaken = false;
+	held_remove(&w->faults, h);
+	if (v->due_ns) {
+		h->due_ns = max_u64(h->due_ns, v->due_ns + 1);
+		held_insert(w, h);
+	} else {
+		*behind = h;
+	}
+}
+
 /* Asks the rules, and takes out what goes on behind this packet.  False: there are no rules. */
 static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
 		      struct fault_held **behind)
@@ -397,15 +453,12 @@ static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
 
 	spin_lock(&f->lock);
 	rules_refresh(w);
-	ready = port_ready(f);
+	ready = f->n;
 	if (ready) {
 		flow = flow_of(f, p);
 		*v = packet_judge(w, p, flow);
 		if (!v->lost && flow->behind) {
-			*behind = flow->behind;
-			flow->behind = NULL;
-			held_remove(f, *behind);
-			v->overtaken = false;
+			flow_overtake(w, flow, v, behind);
 		}
 	}
 	spin_unlock(&f->lock);
@@ -418,7 +471,7 @@ bool fault_takes(struct wire *w, const struct pkt *p)
 	struct verdict v = {0};
 	bool taken;
 
-	if (!is_single(p) || !port_asks(w, p, &v, &behind))
+	if (!is_single(p) || !port_is_equipped(&w->faults) || !port_asks(w, p, &v, &behind))
 		return false;
 	taken = port_takes(w, p, &v);
 	if (v.lost)
@@ -426,14 +479,14 @@ bool fault_takes(struct wire *w, const struct pkt *p)
 	if (v.corrupt)
 		shard_count(w->counters, w->ethernet ? HW_RX_ICRC_ENCAPSULATED : PORT_RCV_ERRORS,
 			    1);
-	if (v.twice && !v.lost)
+	if (taken || !(v.twice || behind))
+		return taken;
+	if (v.twice)
 		(void)wire_pass(w, p);
 	if (!behind)
-		return taken;
-	if (!taken)
-		(void)wire_pass(w, p);
-	(void)wire_pass(w, &behind->pkt);
-	free(behind);
+		return false;
+	(void)wire_pass(w, p);
+	held_pass(w, behind);
 	return true;
 }
 

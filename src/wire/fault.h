@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,9 +33,10 @@ struct fault_port {
 	uint32_t sequence; /* of the rules below */
 	struct fault_rule rule[FAULT_RULES];
 	uint32_t n;
-	uint64_t met[FAULT_RULES];	 /* packets that each rule has concerned */
-	uint64_t free_ns[FAULT_RULES];	 /* when the rule's rate lets the next packet go */
-	struct fault_flow *flows;	 /* allocated with the first rule */
+	uint64_t met[FAULT_RULES];     /* packets that each rule has concerned */
+	uint64_t free_ns[FAULT_RULES]; /* when the rule's rate lets the next packet go */
+	_Atomic(bool) equipped;	       /* the port has what follows */
+	struct fault_flow *flows;
 	struct fault_held *first, *last; /* packets that wait, by the time at which they go on */
 	uint64_t held_bytes;
 };

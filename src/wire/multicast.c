@@ -16,6 +16,8 @@
 #include "wire/pkt.h"
 #include "wire/traffic.h"
 
+#include <string.h>
+
 static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");
 
 unsigned wire_group(const union ib_gid *gid)
@@ -107,12 +109,19 @@ bool multicast_pass(struct wire *w, const struct pkt *p)
 	return true;
 }
 
+/* A switch keeps from a port what is addressed to another one, so no link of the port carries it. */
+static bool is_for_port(const struct wire *w, const struct pkt *p)
+{
+	return !is_unicast(p) ||
+	       !memcmp(p->path->dgid.raw, w->process->attr.subnet->ports[w->port_row].mac, 6);
+}
+
 /* Delivers to one port; false: nobody there wants the packet. */
 static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
 	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
 		return false;
-	if (fault_any(w->process->slot) && fault_takes(w, p))
+	if (fault_any(w->process->slot) && is_for_port(w, p) && fault_takes(w, p))
 		return true;
 	return multicast_pass(w, p);
 }

@@ -39,9 +39,10 @@ struct wire_process {
 	struct link *links[WIRE_PROCESS_LINKS]; /* the links that drain */
 	unsigned nlinks;
 	_Atomic(struct wire *) wires[WIRE_PROCESS_WIRES];
-	_Atomic(struct tap *) taps;	       /* changed under the control lock, read by readers */
-	struct capture *captures;	       /* under the control lock (wire/capture.h) */
-	uint32_t group_users[WIRE_GROUP_BITS]; /* under the control lock */
+	_Atomic(struct tap *) taps; /* changed under the control lock, read by readers */
+	_Atomic(struct capture *) captures_ended; /* in which threads may still be */
+	struct capture *captures;		  /* under the control lock (wire/capture.h) */
+	uint32_t group_users[WIRE_GROUP_BITS];	  /* under the control lock */
 	pthread_mutex_t control;
 	/* The flows that we control (wire/flow_control.h). */
 	struct spin flows_lock;
@@ -70,6 +71,10 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 	return NULL;
 }
 
+/* As wire_tap_attach and wire_tap_detach, without the wait: requests that are under way may miss the
+ * tap, or be in it. */
+void tap_insert(struct wire_process *h, struct tap *t);
+void tap_remove(struct wire_process *h, struct tap *t);
 /* Shows the packet to the taps, if the slot is observed.  ns: when it was sent or came, by
  * clock_realtime_ns. */
 void tap_packet(struct wire *w, enum tap_point at, uint64_t ns, const struct pkt *p)

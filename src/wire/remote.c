@@ -4,6 +4,7 @@
 #include "base/hazard.h"
 #include "base/rseq.h"
 #include "base/trace.h"
+#include "wire/capture.h"
 #include "wire/process.h"
 #include "wire/route.h"
 
@@ -146,7 +147,7 @@ bool wire_process_let_go(struct wire_process *h)
 	uint32_t ended = atomic_load_explicit(&h->slot->files_ended, memory_order_acquire);
 
 	if (likely(ended == h->files_ended))
-		return false;
+		return wire_captures_let_go(h);
 	h->files_ended = ended;
 	hazard_enter();
 	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-void wire_tap_attach(struct wire_process *h, struct tap *t)
+void tap_insert(struct wire_process *h, struct tap *t)
 {
 	pthread_mutex_lock(&h->control);
 	atomic_store_explicit(&t->next, atomic_load_explicit(&h->taps, memory_order_relaxed),
@@ -17,11 +17,16 @@ void wire_tap_attach(struct wire_process *h, struct tap *t)
 	atomic_store_explicit(&h->taps, t, memory_order_release);
 	atomic_fetch_add(&h->slot->observers, 1);
 	pthread_mutex_unlock(&h->control);
+}
+
+void wire_tap_attach(struct wire_process *h, struct tap *t)
+{
+	tap_insert(h, t);
 	/* Requests are executed in readers' sections. */
 	hazard_wait_all();
 }
 
-void wire_tap_detach(struct wire_process *h, struct tap *t)
+void tap_remove(struct wire_process *h, struct tap *t)
 {
 	_Atomic(struct tap *) *at = &h->taps;
 	struct tap *i;
@@ -35,6 +40,11 @@ void wire_tap_detach(struct wire_process *h, struct tap *t)
 		atomic_fetch_sub(&h->slot->observers, 1);
 	}
 	pthread_mutex_unlock(&h->control);
+}
+
+void wire_tap_detach(struct wire_process *h, struct tap *t)
+{
+	tap_remove(h, t);
 	hazard_wait_all();
 }
 

@@ -139,6 +139,8 @@ static void on_capture_end(void *user, uint32_t id)
 	if (r->process.wire_process)
 		wire_capture_end(r->process.wire_process, id);
 	pthread_mutex_unlock(&r->host_lock);
+	/* It lets go of the ring. */
+	engine_kick(&r->process);
 }
 
 static void on_function(void *user)

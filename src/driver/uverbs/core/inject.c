@@ -2,8 +2,8 @@
 /* See inject.h. */
 #include "driver/uverbs/core/inject.h"
 
-#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/explain.h"
 #include "base/spin.h"
@@ -34,12 +34,7 @@ static size_t word_next(const char **at, const char **word)
 
 static bool words_equal(const char *a, size_t na, const char *b, size_t nb)
 {
-	if (na != nb)
-		return false;
-	for (size_t i = 0; i < na; i++)
-		if (toupper((unsigned char)a[i]) != toupper((unsigned char)b[i]))
-			return false;
-	return true;
+	return na == nb && !strncasecmp(a, b, na);
 }
 
 /* Without what says only by which way the call comes. */
