@@ -216,8 +216,7 @@ static void eu_order(const struct dpa_eu_wait *w, bool gives)
 	struct dpa_race *race = w->thread->process->race;
 
 	if (race && gives)
-		dpa_race_publish(race, w->thread->slot, DPA_RACE_UNIT + w->eu, __ATOMIC_RELEASE,
-				 true);
+		dpa_race_publish(race, w->thread->slot, DPA_RACE_UNIT + w->eu, __ATOMIC_RELEASE);
 	else if (race)
 		dpa_race_take(race, w->thread->slot, DPA_RACE_UNIT + w->eu, __ATOMIC_ACQUIRE);
 }

@@ -585,6 +585,9 @@ void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t)
 	pthread_mutex_unlock(&p->lock);
 	/* Without the lock, which the thread takes if its process has just failed. */
 	pthread_join(t->pthread, NULL);
+	/* Whoever has waited for that knows what the thread has stored. */
+	if (p->race)
+		dpa_race_publish(p->race, t->slot, DPA_RACE_HOST, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&p->lock);
 	threads_unlist(p, t);
 	dpa_slot_give(p, t->slot);

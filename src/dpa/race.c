@@ -181,31 +181,30 @@ static bool order_releases(int order)
 	return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
 }
 
-/* A store that releases nothing shows what a fence in front of it has released. */
-static void object_publish(struct dpa_race *r, struct thread *t, uint64_t name, int order,
-			   bool update)
+/*
+ * A store that releases nothing shows what a fence in front of it has released.  What others have shown
+ * there stays: the store itself comes a moment later, and a thread that has loaded what was there may
+ * take it only then.  So a race may be missed, but none is made up.
+ */
+static void object_publish(struct dpa_race *r, struct thread *t, uint64_t name, int order)
 {
 	const struct clock *clock = order_releases(order) ? &t->now
 				    : t->has_fenced	  ? &t->fenced
 							  : NULL;
 	struct object *o = clock ? object_of(r, name) : object_find(r, name);
 
-	if (!o)
-		return;
-	if (!update)
-		memset(&o->clock, 0, sizeof(o->clock));
-	if (clock)
+	if (o && clock)
 		clock_join(&o->clock, clock);
 }
 
-void dpa_race_publish(struct dpa_race *r, uint32_t thread, uint64_t object, int order, bool update)
+void dpa_race_publish(struct dpa_race *r, uint32_t thread, uint64_t object, int order)
 {
 	struct thread *t;
 
 	pthread_mutex_lock(&r->lock);
 	t = thread_of(r, thread);
 	if (t)
-		object_publish(r, t, object, order, update);
+		object_publish(r, t, object, order);
 	if (t && order_releases(order))
 		t->now.time[thread]++;
 	pthread_mutex_unlock(&r->lock);
@@ -219,6 +218,21 @@ static void object_take(struct dpa_race *r, struct thread *t, uint64_t name)
 		clock_join(&t->now, &o->clock);
 }
 
+/* Notes for the next fence what has been loaded.  What finds no place there is taken at once, so that
+ * a race may be missed, but none is made up. */
+static void object_note(struct dpa_race *r, struct thread *t, uint64_t object)
+{
+	uint64_t *place = &t->loaded[t->loads % LOADED];
+
+	for (uint32_t i = 0; i < LOADED && i < t->loads; i++)
+		if (t->loaded[i] == object)
+			return;
+	if (t->loads >= LOADED)
+		object_take(r, t, *place);
+	*place = object;
+	t->loads++;
+}
+
 void dpa_race_take(struct dpa_race *r, uint32_t thread, uint64_t object, int order)
 {
 	struct thread *t;
@@ -228,7 +242,7 @@ void dpa_race_take(struct dpa_race *r, uint32_t thread, uint64_t object, int ord
 	if (t && order_acquires(order))
 		object_take(r, t, object);
 	else if (t)
-		t->loaded[t->loads++ % LOADED] = object;
+		object_note(r, t, object);
 	pthread_mutex_unlock(&r->lock);
 }
 

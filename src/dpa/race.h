@@ -47,8 +47,8 @@ struct dpa_race_access {
 
 void dpa_race_access(struct dpa_race *r, uint32_t thread, const struct dpa_race_access *a,
 		     const struct dpa_trail *trail);
-/* A store to an object; update: in one with a load, so what others have published there stays. */
-void dpa_race_publish(struct dpa_race *r, uint32_t thread, uint64_t object, int order, bool update);
+/* A store to an object.  What others have published there stays. */
+void dpa_race_publish(struct dpa_race *r, uint32_t thread, uint64_t object, int order);
 /* A load from an object. */
 void dpa_race_take(struct dpa_race *r, uint32_t thread, uint64_t object, int order);
 /* The thread begins with something because the host or the adapter said so. */

@@ -168,7 +168,7 @@ static void thread_tells(struct dpa_thread *t, uint32_t object)
 	struct dpa_race *race = t->process->race;
 
 	if (race)
-		dpa_race_publish(race, t->slot, object, __ATOMIC_RELEASE, true);
+		dpa_race_publish(race, t->slot, object, __ATOMIC_RELEASE);
 }
 
 /* Enters the runtime for a bell. */
@@ -206,7 +206,7 @@ static void watch_order(struct dpa_thread *t, uint64_t addr, uint32_t what, int 
 	struct dpa_race *race = t->process->race;
 
 	if (what == DPA_WATCH_STORE || what == DPA_WATCH_UPDATE)
-		dpa_race_publish(race, t->slot, addr, order, what == DPA_WATCH_UPDATE);
+		dpa_race_publish(race, t->slot, addr, order);
 	else if (what == DPA_WATCH_TAKE)
 		dpa_race_take(race, t->slot, addr, order);
 	else if (what == DPA_WATCH_FENCE)

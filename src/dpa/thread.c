@@ -352,8 +352,8 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 			dpa_weak_end(t->weak, !ended_by_itself(t->outcome));
 		/* The host hears of the end of a call or a task, but not of a handler's. */
 		if (t->process->race && !t->yield)
-			dpa_race_publish(t->process->race, t->slot, DPA_RACE_HOST, __ATOMIC_RELEASE,
-					 true);
+			dpa_race_publish(t->process->race, t->slot, DPA_RACE_HOST,
+					 __ATOMIC_RELEASE);
 	}
 	run_over(t);
 	return t->outcome;

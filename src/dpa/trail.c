@@ -30,10 +30,18 @@ static bool is_check(const char *name)
 /* Functions of the device library that touch memory for their caller. */
 static bool is_library(const char *name)
 {
-	static const char *const begin[] = {"mem", "str", "bytes_move", "__dpa_", "flexio_dev_"};
+	static const char *const begin[] = {"bytes_move", "__dpa_", "flexio_dev_"};
+	static const char *const whole[] = {"memmove", "memcpy",  "memset",  "memcmp",	"bcmp",
+					    "memchr",  "strlen",  "strcpy",  "strncpy", "strcat",
+					    "strncat", "strcmp",  "strncmp", "strcoll", "strxfrm",
+					    "strchr",  "strrchr", "strspn",  "strcspn", "strpbrk",
+					    "strstr"};
 
-	for (size_t i = 0; i < array_size(begin); i++)
-		if (name && !strncmp(name, begin[i], strlen(begin[i])))
+	for (size_t i = 0; name && i < array_size(begin); i++)
+		if (!strncmp(name, begin[i], strlen(begin[i])))
+			return true;
+	for (size_t i = 0; name && i < array_size(whole); i++)
+		if (!strcmp(name, whole[i]))
 			return true;
 	return false;
 }
@@ -75,7 +83,8 @@ const char *dpa_trail_text(const struct dpa_process *p, const struct dpa_trail *
 		name = dpa_image_where(&p->image, place_of(p, trail->pc[i]), &offset);
 		bytes += (size_t)snprintf(text + bytes, DPA_TRAIL_TEXT - bytes, "%s %.64s", word,
 					  name ? name : "?");
-		if (elf_line_find(p->attr.elf, p->attr.elf_bytes, place_of(p, trail->pc[i]), &line))
+		if (bytes < DPA_TRAIL_TEXT &&
+		    elf_line_find(p->attr.elf, p->attr.elf_bytes, place_of(p, trail->pc[i]), &line))
 			bytes += (size_t)snprintf(text + bytes, DPA_TRAIL_TEXT - bytes,
 						  " at %.64s:%llu", line.file,
 						  (unsigned long long)line.line);

@@ -380,6 +380,19 @@ bool dpa_weak_access(struct dpa_weak *w, uint64_t copy, uint64_t distance, uint6
 
 /* ---- what makes it coherent ---- */
 
+/* Keeps a cache that has become large from growing, once nothing in it waits to be written back. */
+static void cache_bound(struct dpa_weak *w)
+{
+	if (w->pages <= PAGES_MAX)
+		return;
+	for (const struct line *line = w->touched; line;
+	     line = line->next_touched == line ? NULL : line->next_touched)
+		if (line_stored(line))
+			return;
+	w->touched = NULL;
+	cache_empty(w);
+}
+
 void dpa_weak_fence(struct dpa_weak *w, uint32_t before, uint32_t behind)
 {
 	if (before & DPA_FENCE_W)
@@ -387,8 +400,7 @@ void dpa_weak_fence(struct dpa_weak *w, uint32_t before, uint32_t behind)
 	if (!(behind & DPA_FENCE_R))
 		return;
 	w->generation++;
-	if (w->pages > PAGES_MAX && !w->touched)
-		cache_empty(w);
+	cache_bound(w);
 }
 
 void dpa_weak_settle(struct dpa_weak *w, uint64_t copy, uint64_t bytes)
@@ -418,6 +430,7 @@ void dpa_weak_end(struct dpa_weak *w, bool stopped)
 		cache_write_back(w, PATIENT_NS, "for a second");
 	cache_write_back(w, 0, stopped ? NULL : "when the activation ends");
 	w->activation++;
+	cache_bound(w);
 }
 
 void dpa_weak_forget(struct dpa_weak *w)

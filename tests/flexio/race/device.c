@@ -99,7 +99,8 @@ static void relaxed(uint64_t who)
 	shared.data++; /* takes */
 }
 
-/* As NVIDIA's programs do it: fences and a volatile flag. */
+/* As NVIDIA's programs do it: fences and a volatile flag.  The taker also resets the flag and polls
+ * something else before its fence. */
 static void fenced(uint64_t who)
 {
 	if (who) {
@@ -109,6 +110,8 @@ static void fenced(uint64_t who)
 		return;
 	}
 	await_flag();
+	shared.flag = 0;
+	counts();
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_R, __DPA_R);
 	shared.data++;
 }
