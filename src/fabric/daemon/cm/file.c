@@ -150,11 +150,13 @@ static enum mad_verdict agent_handle(struct port_agent *a, uint32_t row, struct 
 
 void cm_open(struct cm *c, struct mad_fabric *mad)
 {
-	*c = (struct cm){.mad = mad, .agent.handle = agent_handle, .next_token = 1, .random = 1};
+	*c = (struct cm){.mad = mad, .agent.handle = agent_handle, .random = 1};
 	if (getrandom(&c->random, sizeof(c->random), GRND_NONBLOCK) != sizeof(c->random) ||
 	    !c->random)
 		c->random = 0x5ca1ab1e;
 	c->last_local_id = cm_random(c);
+	/* A file of a daemon that has died must not be taken for one of this one. */
+	c->next_token = (uint64_t)cm_random(c) << 32 | cm_random(c) | 1;
 	mad_port_agent(mad, MAD_CLASS_CM, &c->agent);
 	cm_groups_open(c);
 }

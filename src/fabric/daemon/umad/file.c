@@ -2,6 +2,7 @@
 /* Life of a umad file, and its agents. */
 #include "fabric/daemon/umad/file.h"
 
+#include "base/clock.h"
 #include "base/memory_file.h"
 
 #include <assert.h>
@@ -84,7 +85,10 @@ void umad_page_uncount(struct umad_page *page, uint32_t tid_low, uint8_t class)
 void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
 {
 	*u = (struct umad){
-		.fabric = f, .sm = sm, .next_token = 1, .batches_work.run = umad_batches_send};
+		.fabric = f,
+		.sm = sm, /* A file of a daemon that has died must not be taken for one of this one. */
+		.next_token = clock_ns(),
+		.batches_work.run = umad_batches_send};
 	f->after = &u->batches_work;
 }
 
