@@ -260,6 +260,8 @@ static void arming(void)
 		driver_ring(&d, 0, i);
 		usleep(MOMENT_US);
 	}
+	/* The device notices the last one in its time, on a busy machine too. */
+	usleep(10 * MOMENT_US);
 	bell_takes(&b, 0, 0);
 	bell_arm(&b, 0);
 	bell_takes(&b, 0, 1);
