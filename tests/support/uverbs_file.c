@@ -13,9 +13,11 @@
 void uverbs_file_up(struct uverbs_file *u)
 {
 	static const struct registry registry; /* the default model */
+	static struct slot slot;
 
 	memset(u, 0, sizeof(*u));
 	u->process.registry = &registry;
+	u->process.slot = &slot;
 	u->node.nports = 1;
 	u->subnet = (struct subnet){.nodes = &u->node, .nnodes = 1, .ports = &u->port, .nports = 1};
 	u->process.subnet = &u->subnet;
