@@ -67,26 +67,43 @@ struct fault_counts {
 /* The daemon may die while it writes the rules.  After so many attempts a reader keeps the old ones. */
 #define FAULT_READ_ATTEMPTS 1000
 
-/* Copies the rules if they are others than those of *sequence.  True: it has. */
-static inline bool fault_rules_copy(const struct fault_rules *from, uint32_t *sequence,
-				    struct fault_rule rule[FAULT_RULES], uint32_t *n)
+/* What somebody who applies rules knows of them. */
+struct fault_view {
+	uint32_t sequence; /* of the rules below */
+	uint32_t n;	   /* rows */
+	struct fault_rule rule[FAULT_RULES];
+	uint64_t met[FAULT_RULES]; /* packets, requests or calls that each rule has concerned */
+};
+
+/* Takes the daemon's rules over if they have changed.  Returns a bit for each row with another rule,
+ * which counts anew. */
+static inline uint32_t fault_view_refresh(struct fault_view *v, const struct fault_rules *from)
 {
+	struct fault_rule rule[FAULT_RULES];
+	uint32_t changed = 0;
+
 	for (int i = 0; i < FAULT_READ_ATTEMPTS; i++) {
 		uint32_t before = atomic_load_explicit(&from->sequence, memory_order_acquire);
 		uint32_t rows = atomic_load_explicit(&from->n, memory_order_relaxed);
 
-		if (before == *sequence)
-			return false;
-		memcpy(rule, from->rule, sizeof(from->rule));
+		if (before == v->sequence)
+			return 0;
+		memcpy(rule, from->rule, sizeof(rule));
 		atomic_thread_fence(memory_order_acquire);
 		if (before & 1 ||
 		    atomic_load_explicit(&from->sequence, memory_order_relaxed) != before)
 			continue;
-		*sequence = before;
-		*n = rows < FAULT_RULES ? rows : FAULT_RULES;
-		return true;
+		for (uint32_t row = 0; row < FAULT_RULES; row++)
+			if (rule[row].set != v->rule[row].set) {
+				changed |= 1u << row;
+				v->met[row] = 0;
+			}
+		memcpy(v->rule, rule, sizeof(rule));
+		v->sequence = before;
+		v->n = rows < FAULT_RULES ? rows : FAULT_RULES;
+		return changed;
 	}
-	return false;
+	return 0;
 }
 
 /* True if the packet, request or call of that order, from 1, is one that the rule chooses. */
@@ -94,6 +111,16 @@ static inline bool fault_chooses(const struct fault_rule *r, uint64_t order)
 {
 	return !r->count || (order >= r->first && order - r->first < r->count);
 }
+
+/* What is drawn for one thing and rule. */
+enum fault_draw {
+	FAULT_DRAW_LOSS,
+	FAULT_DRAW_CORRUPT,
+	FAULT_DRAW_DUPLICATE,
+	FAULT_DRAW_REORDER,
+	FAULT_DRAW_JITTER,
+	FAULT_DRAW_SOME,
+};
 
 static inline uint64_t fault_mix(uint64_t z)
 {
@@ -103,11 +130,32 @@ static inline uint64_t fault_mix(uint64_t z)
 }
 
 /* Draws below 'limit': the same for the same seed, kind of draw, and thing that is concerned. */
-static inline uint32_t fault_draw(const struct fault_rule *r, uint32_t what, uint64_t thing,
+static inline uint32_t fault_draw(const struct fault_rule *r, enum fault_draw what, uint64_t thing,
 				  uint32_t limit)
 {
 	uint64_t z = fault_mix(thing + (uint64_t)r->seed * 0x9e3779b97f4a7c15ull +
 			       what * 0x632be59bd9b4e019ull);
 
 	return (uint32_t)((z >> 32) * limit >> 32);
+}
+
+/* Something meets the rule, which concerns it: counts that, and says whether the rule chooses it by
+ * its order. */
+static inline bool fault_view_meets(struct fault_view *v, uint32_t row, struct fault_counts *counts)
+{
+	atomic_fetch_add_explicit(&counts->seen, 1, memory_order_relaxed);
+	return fault_chooses(&v->rule[row], ++v->met[row]);
+}
+
+/* The same for a request or call: says whether it fails. */
+static inline bool fault_view_fails(struct fault_view *v, uint32_t row, struct fault_counts *counts)
+{
+	const struct fault_rule *r = &v->rule[row];
+	bool fails = fault_view_meets(v, row, counts) &&
+		     (!r->some_ppm ||
+		      fault_draw(r, FAULT_DRAW_SOME, v->met[row], FAULT_ALL) < r->some_ppm);
+
+	if (fails)
+		atomic_fetch_add_explicit(&counts->done, 1, memory_order_relaxed);
+	return fails;
 }

@@ -45,8 +45,6 @@ struct fault_held {
 	_Alignas(8) uint8_t payload[];
 };
 
-enum draw { DRAW_LOSS, DRAW_CORRUPT, DRAW_DUPLICATE, DRAW_REORDER, DRAW_JITTER, DRAW_SOME };
-
 /* What the rules say together. */
 struct verdict {
 	const char *lost; /* by what; NULL: it is not */
@@ -62,14 +60,10 @@ struct verdict {
 static void rules_refresh(struct wire *w)
 {
 	struct fault_port *f = &w->faults;
-	struct fault_rule rule[FAULT_RULES];
+	uint32_t changed = fault_view_refresh(&f->view, &w->process->attr.registry->faults);
 
-	if (!fault_rules_copy(&w->process->attr.registry->faults, &f->sequence, rule, &f->n))
-		return;
-	for (uint32_t row = 0; row < FAULT_RULES; row++)
-		if (rule[row].set != f->rule[row].set)
-			f->met[row] = f->free_ns[row] = 0;
-	memcpy(f->rule, rule, sizeof(rule));
+	for (; changed; changed &= changed - 1)
+		f->free_ns[__builtin_ctz(changed)] = 0;
 }
 
 /* True if a link with that end is on the packet's way. */
@@ -158,7 +152,8 @@ static struct fault_flow *flow_of(struct fault_port *f, const struct pkt *p)
 	return flow;
 }
 
-static bool rule_draws(const struct fault_rule *r, enum draw what, uint64_t packet, uint32_t ppm)
+static bool rule_draws(const struct fault_rule *r, enum fault_draw what, uint64_t packet,
+		       uint32_t ppm)
 {
 	return ppm && fault_draw(r, what, packet, FAULT_ALL) < ppm;
 }
@@ -172,14 +167,14 @@ static bool port_has_room(const struct fault_port *f, const struct pkt *p)
 static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, uint64_t packet,
 		       bool ethernet, struct verdict *v)
 {
-	const struct fault_rule *r = &f->rule[row];
+	const struct fault_rule *r = &f->view.rule[row];
 	uint64_t wait = r->delay_us * 1000ull, now = clock_ns();
 
-	if (rule_draws(r, DRAW_LOSS, packet, r->loss_ppm)) {
+	if (rule_draws(r, FAULT_DRAW_LOSS, packet, r->loss_ppm)) {
 		v->lost = "loss";
 		return true;
 	}
-	if (rule_draws(r, DRAW_CORRUPT, packet, r->corrupt_ppm)) {
+	if (rule_draws(r, FAULT_DRAW_CORRUPT, packet, r->corrupt_ppm)) {
 		v->lost = "corrupt";
 		v->corrupt = true;
 		return true;
@@ -190,7 +185,7 @@ static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, 
 		return true;
 	}
 	if (r->jitter_us)
-		wait += fault_draw(r, DRAW_JITTER, packet, r->jitter_us) * 1000ull;
+		wait += fault_draw(r, FAULT_DRAW_JITTER, packet, r->jitter_us) * 1000ull;
 	if (r->rate_mbps) {
 		f->free_ns[row] = max_u64(f->free_ns[row], now) +
 				  pkt_wire_octets(p, ethernet) * 8000 / r->rate_mbps;
@@ -198,9 +193,9 @@ static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, 
 	}
 	if (wait)
 		v->due_ns = max_u64(v->due_ns, now) + wait;
-	if (rule_draws(r, DRAW_DUPLICATE, packet, r->duplicate_ppm))
+	if (rule_draws(r, FAULT_DRAW_DUPLICATE, packet, r->duplicate_ppm))
 		v->twice = true;
-	if (rule_draws(r, DRAW_REORDER, packet, r->reorder_ppm))
+	if (rule_draws(r, FAULT_DRAW_REORDER, packet, r->reorder_ppm))
 		v->overtaken = true;
 	return wait || v->twice || v->overtaken;
 }
@@ -212,14 +207,12 @@ static struct verdict packet_judge(struct wire *w, const struct pkt *p, struct f
 	uint64_t packet = packet_word(flow, p);
 	struct verdict v = {0};
 
-	for (uint32_t row = 0; row < f->n && !v.lost; row++) {
-		const struct fault_rule *r = &f->rule[row];
+	for (uint32_t row = 0; row < f->view.n && !v.lost; row++) {
+		const struct fault_rule *r = &f->view.rule[row];
 
 		if (!rule_concerns(w, r, p))
 			continue;
-		f->met[row]++;
-		atomic_fetch_add_explicit(&s->faults[row].seen, 1, memory_order_relaxed);
-		if (!fault_chooses(r, f->met[row]))
+		if (!fault_view_meets(&f->view, row, &s->faults[row]))
 			continue;
 		if (rule_apply(f, row, p, packet, w->ethernet, &v))
 			atomic_fetch_add_explicit(&s->faults[row].done, 1, memory_order_relaxed);
@@ -453,7 +446,7 @@ static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
 
 	spin_lock(&f->lock);
 	rules_refresh(w);
-	ready = f->n;
+	ready = f->view.n;
 	if (ready) {
 		flow = flow_of(f, p);
 		*v = packet_judge(w, p, flow);
@@ -512,19 +505,13 @@ bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t 
 
 	spin_lock(&f->lock);
 	rules_refresh(w);
-	for (uint32_t row = 0; row < f->n && !fails; row++) {
-		const struct fault_rule *r = &f->rule[row];
-		struct fault_counts *counts = &w->process->slot->faults[row];
+	for (uint32_t row = 0; row < f->view.n && !fails; row++) {
+		const struct fault_rule *r = &f->view.rule[row];
 
-		if (!rule_concerns_request(w, r, q))
+		if (!rule_concerns_request(w, r, q) ||
+		    !fault_view_fails(&f->view, row, &w->process->slot->faults[row]))
 			continue;
-		f->met[row]++;
-		atomic_fetch_add_explicit(&counts->seen, 1, memory_order_relaxed);
-		fails = fault_chooses(r, f->met[row]) &&
-			(!r->some_ppm || rule_draws(r, DRAW_SOME, f->met[row], r->some_ppm));
-		if (!fails)
-			continue;
-		atomic_fetch_add_explicit(&counts->done, 1, memory_order_relaxed);
+		fails = true;
 		*syndrome = (uint8_t)r->syndrome;
 		*vendor_err = (uint8_t)r->vendor_err;
 	}

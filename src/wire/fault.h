@@ -30,10 +30,7 @@ struct fault_held;
 /* What a port knows of faults. */
 struct fault_port {
 	struct spin lock;
-	uint32_t sequence; /* of the rules below */
-	struct fault_rule rule[FAULT_RULES];
-	uint32_t n;
-	uint64_t met[FAULT_RULES];     /* packets that each rule has concerned */
+	struct fault_view view;
 	uint64_t free_ns[FAULT_RULES]; /* when the rule's rate lets the next packet go */
 	_Atomic(bool) equipped;	       /* the port has what follows */
 	struct fault_flow *flows;

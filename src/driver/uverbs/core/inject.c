@@ -7,7 +7,6 @@
 
 #include "base/explain.h"
 #include "base/spin.h"
-#include "base/trace.h"
 #include "driver/uverbs/core/file.h"
 #include "registry/fault.h"
 #include "registry/registry.h"
@@ -15,9 +14,7 @@
 /* What the process knows of the rules, for all of its devices. */
 static struct {
 	struct spin lock;
-	uint32_t sequence, n;
-	struct fault_rule rule[FAULT_RULES];
-	uint64_t met[FAULT_RULES];
+	struct fault_view view;
 } calls;
 
 /* ---- names ---- */
@@ -54,29 +51,15 @@ static const char *name_bare(const char *name)
 /* True for "create_qp", which users write, and "CREATE_QP" or "QP_CREATE", which the tables have. */
 static bool call_is(const char *name, const char *asked)
 {
-	const char *a = name_bare(name), *b = asked, *a1, *a2, *b1, *b2;
-	size_t na1 = word_next(&a, &a1), nb1 = word_next(&b, &b1);
-	size_t na2 = strlen(a), nb2 = strlen(b);
+	const char *a2 = name_bare(name), *b2 = asked, *a1, *b1;
+	size_t na1 = word_next(&a2, &a1), nb1 = word_next(&b2, &b1);
+	size_t na2 = strlen(a2), nb2 = strlen(b2);
 
-	a2 = a;
-	b2 = b;
 	return (words_equal(a1, na1, b1, nb1) && words_equal(a2, na2, b2, nb2)) ||
 	       (words_equal(a1, na1, b2, nb2) && words_equal(a2, na2, b1, nb1));
 }
 
 /* ---- rules ---- */
-
-static void calls_refresh(const struct registry *r)
-{
-	struct fault_rule rule[FAULT_RULES];
-
-	if (!fault_rules_copy(&r->faults, &calls.sequence, rule, &calls.n))
-		return;
-	for (uint32_t row = 0; row < FAULT_RULES; row++)
-		if (rule[row].set != calls.rule[row].set)
-			calls.met[row] = 0;
-	memcpy(calls.rule, rule, sizeof(rule));
-}
 
 static bool rule_concerns_call(const struct ufile *f, const struct fault_rule *r, const char *name)
 {
@@ -88,19 +71,12 @@ static bool rule_concerns_call(const struct ufile *f, const struct fault_rule *r
 /* Returns the error of the first rule that lets the call fail, or 0. */
 static int calls_judge(const struct ufile *f, const char *name)
 {
-	for (uint32_t row = 0; row < calls.n; row++) {
-		const struct fault_rule *r = &calls.rule[row];
-		struct fault_counts *counts = &f->process->slot->faults[row];
+	for (uint32_t row = 0; row < calls.view.n; row++) {
+		const struct fault_rule *r = &calls.view.rule[row];
 
-		if (!rule_concerns_call(f, r, name))
-			continue;
-		calls.met[row]++;
-		atomic_fetch_add(&counts->seen, 1);
-		if (!fault_chooses(r, calls.met[row]) ||
-		    (r->some_ppm && fault_draw(r, 0, calls.met[row], FAULT_ALL) >= r->some_ppm))
-			continue;
-		atomic_fetch_add(&counts->done, 1);
-		return r->error;
+		if (rule_concerns_call(f, r, name) &&
+		    fault_view_fails(&calls.view, row, &f->process->slot->faults[row]))
+			return r->error;
 	}
 	return 0;
 }
@@ -113,7 +89,7 @@ int inject_call(const struct ufile *f, const char *name)
 		     SLOT_HAS_FAULTS)))
 		return 0;
 	spin_lock(&calls.lock);
-	calls_refresh(f->process->registry);
+	(void)fault_view_refresh(&calls.view, &f->process->registry->faults);
 	error = calls_judge(f, name);
 	spin_unlock(&calls.lock);
 	if (error && explaining())
