@@ -45,7 +45,7 @@ static const struct {
 	{CQE_SYN_REM_ABORTED, 16},
 };
 
-bool status_read(const char *text, uint8_t *syndrome, const char **name)
+bool status_read(const char *text, uint8_t *syndrome)
 {
 	for (size_t i = 0; i < array_size(status_of); i++) {
 		const struct topic *t = &topics_status.topics[status_of[i].status];
@@ -53,7 +53,6 @@ bool status_read(const char *text, uint8_t *syndrome, const char **name)
 		if (strcasecmp(text, t->name) != 0 && strcmp(text, t->number) != 0)
 			continue;
 		*syndrome = status_of[i].syndrome;
-		*name = t->name;
 		return true;
 	}
 	return false;
@@ -65,6 +64,13 @@ static const struct topic *status_topic(uint8_t syndrome)
 		if (status_of[i].syndrome == syndrome)
 			return &topics_status.topics[status_of[i].status];
 	return NULL;
+}
+
+const char *status_name(uint8_t syndrome)
+{
+	const struct topic *t = status_topic(syndrome);
+
+	return t ? t->name : "?";
 }
 
 static void vendor_err_show(const struct vendor_err *v)

@@ -91,7 +91,8 @@ static bool read_what(const char *text, uint32_t *what)
 	return false;
 }
 
-static bool read_qpn(const char *text, uint32_t *qpn)
+/* Reads a number from 1 to max, decimal or 0x... */
+static bool read_code(const char *text, uint32_t max, uint32_t *out)
 {
 	char *end;
 	unsigned long n;
@@ -99,8 +100,8 @@ static bool read_qpn(const char *text, uint32_t *qpn)
 	if (*text < '0' || *text > '9')
 		return false;
 	n = strtoul(text, &end, 0);
-	*qpn = (uint32_t)n;
-	return !*end && n > 0 && n <= IB_QPN_MASK;
+	*out = (uint32_t)n;
+	return !*end && n > 0 && n <= max;
 }
 
 /* The operations whose names begin so. */
@@ -190,7 +191,7 @@ static bool read_selector(struct impair_words *w, const char *word, bool *good)
 	else if ((value = value_of(word, "to")))
 		w->to = value;
 	else if ((value = value_of(word, "qp")))
-		*good = read_qpn(value, &w->m.rule.qpn);
+		*good = read_code(value, IB_QPN_MASK, &w->m.rule.qpn);
 	else if ((value = value_of(word, "opcode")))
 		*good = read_ops(value, &w->m.rule.ops);
 	else if ((value = value_of(word, "packet")))
@@ -329,20 +330,6 @@ static void print_ops(uint32_t ops)
 		}
 }
 
-static const char *syndrome_name(uint32_t syndrome)
-{
-	char number[4];
-	const char *name;
-	uint8_t found;
-
-	for (unsigned status = 1; status < 32; status++) {
-		(void)snprintf(number, sizeof(number), "%u", status);
-		if (status_read(number, &found, &name) && found == syndrome)
-			return name;
-	}
-	return "?";
-}
-
 static const char *error_name(int error)
 {
 	const char *name = strerrorname_np(error);
@@ -356,7 +343,7 @@ static void print_injection(const struct fault_rule *r)
 	if (r->kind == FAULT_CALLS)
 		printf("call %.31s fails with %s", r->call, error_name(r->error));
 	else
-		printf("request completes with %s", syndrome_name(r->syndrome));
+		printf("request completes with %s", status_name((uint8_t)r->syndrome));
 	if (r->vendor_err)
 		printf(" vendor_err 0x%02x", r->vendor_err);
 	if (r->some_ppm) {
@@ -375,7 +362,6 @@ static void print_rule(struct view *v, struct msg_fault_reply *f)
 
 	if (r->kind != FAULT_PACKETS)
 		print_injection(r);
-
 	for (size_t i = 0; i < array_size(faults); i++) {
 		uint32_t value = *fault_field(r, &faults[i]);
 
@@ -415,7 +401,7 @@ static void json_injection(struct json *j, const struct fault_rule *r)
 		json_string(j, "call", r->call);
 		json_string(j, "error", error_name(r->error));
 	} else {
-		json_string(j, "status", syndrome_name(r->syndrome));
+		json_string(j, "status", status_name((uint8_t)r->syndrome));
 	}
 	if (r->vendor_err)
 		json_number(j, "vendor_err", r->vendor_err);
@@ -569,10 +555,9 @@ static const struct {
 
 static bool read_status(const struct session *s, const char *text, struct fault_rule *r)
 {
-	const char *name;
 	uint8_t syndrome;
 
-	if (!status_read(text, &syndrome, &name)) {
+	if (!status_read(text, &syndrome)) {
 		tool_error(s->command, "'%s' is no status of a completion; see softhca explain",
 			   text);
 		return false;
@@ -584,7 +569,8 @@ static bool read_status(const struct session *s, const char *text, struct fault_
 			r->reliable_only = injectable[i].reliable_only;
 			return true;
 		}
-	tool_error(s->command, "a card completes no send request with %s by itself", name);
+	tool_error(s->command, "a card completes no send request with %s by itself",
+		   status_name(syndrome));
 	return false;
 }
 
@@ -611,18 +597,6 @@ static bool read_call(const char *text, struct fault_rule *r)
 	       strchr(text, '_') && text_copy(r->call, sizeof(r->call), text);
 }
 
-static bool read_vendor_err(const char *text, uint32_t *out)
-{
-	char *end;
-	unsigned long n;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	n = strtoul(text, &end, 0);
-	*out = (uint32_t)n;
-	return !*end && n > 0 && n <= UINT8_MAX;
-}
-
 /* False: it has said what is wrong with the word. */
 static bool inject_word(const struct session *s, struct impair_words *w, const char *word)
 {
@@ -637,7 +611,7 @@ static bool inject_word(const struct session *s, struct impair_words *w, const c
 	else if ((value = value_of(word, "error")))
 		good = read_errno(value, &r->error);
 	else if ((value = value_of(word, "vendor_err")))
-		good = read_vendor_err(value, &r->vendor_err);
+		good = read_code(value, UINT8_MAX, &r->vendor_err);
 	else if ((value = value_of(word, "number")))
 		good = read_packets(value, r);
 	else if ((value = value_of(word, "percent")))

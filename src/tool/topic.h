@@ -24,7 +24,9 @@ struct topic_kind {
 };
 
 /* Finds the status of a completion by its name or number.  False: there is none. */
-bool status_read(const char *text, uint8_t *syndrome, const char **name);
+bool status_read(const char *text, uint8_t *syndrome);
+/* The name of the status that a syndrome (enum cqe_syndrome) becomes; "?": there is none. */
+const char *status_name(uint8_t syndrome);
 
 extern const struct topic_kind topics_status; /* of completions */
 extern const struct topic_kind topics_event;  /* asynchronous ones */
