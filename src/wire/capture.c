@@ -75,11 +75,6 @@ bool capture_matches(const struct capture_want *want, const struct pkt *p)
 
 /* ---- the tap ---- */
 
-static bool packet_is_frame(const struct pkt *p)
-{
-	return pkt_transport(p) == BTH_RAW;
-}
-
 /* True for datagrams from and to queue pair 1 of a port of the fabric: the daemon shows those, where
  * it moves them (fabric/daemon/mad/forward.c). */
 static bool packet_is_gsi(struct wire_process *h, enum tap_point at, uint32_t row,
@@ -98,7 +93,7 @@ static bool packet_is_gsi(struct wire_process *h, enum tap_point at, uint32_t ro
 /* Bytes of the payload that the packet has here. */
 static uint32_t payload_bytes(const struct pkt *p)
 {
-	return (packet_is_frame(p) || pkt_props(p)->payload) && !p->placed ? p->payload_len : 0;
+	return (pkt_is_frame(p) || pkt_props(p)->payload) && !p->placed ? p->payload_len : 0;
 }
 
 /* Copies the beginning of the payload. */
@@ -141,7 +136,7 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 {
 	struct capture *c = container_of(t, struct capture, tap);
 	uint32_t port = c->process->attr.subnet->ports[row].host_index, bytes, room;
-	bool frame = packet_is_frame(p);
+	bool frame = pkt_is_frame(p);
 	struct capture_head head;
 	uint32_t header;
 	void *record;

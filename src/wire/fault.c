@@ -96,7 +96,7 @@ static bool is_host(const struct wire *w, uint32_t row, uint32_t host_plus_1)
 static bool rule_concerns(const struct wire *w, const struct fault_rule *r, const struct pkt *p)
 {
 	uint32_t from = p->path->src_port;
-	bool frame = pkt_transport(p) == BTH_RAW;
+	bool frame = pkt_is_frame(p);
 
 	return r->set && r->kind == FAULT_PACKETS &&
 	       (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
@@ -114,7 +114,7 @@ static bool rule_concerns(const struct wire *w, const struct fault_rule *r, cons
 static uint64_t packet_word(struct fault_flow *flow, const struct pkt *p)
 {
 	uint32_t chunk = (1u << REGISTRY_CHUNK_SHIFT) - 1;
-	uint32_t psn = pkt_transport(p) == BTH_RAW ? flow->last + 1 : p->psn;
+	uint32_t psn = pkt_is_frame(p) ? flow->last + 1 : p->psn;
 	uint64_t again = 0;
 
 	if (!flow->used || ((psn - flow->last + PSN_NEAR) & IB_PSN_MASK) > 2 * PSN_NEAR) {
@@ -135,7 +135,7 @@ static uint64_t packet_word(struct fault_flow *flow, const struct pkt *p)
 
 static struct fault_flow *flow_of(struct fault_port *f, const struct pkt *p)
 {
-	uint32_t response = pkt_transport(p) != BTH_RAW && pkt_props(p)->response;
+	uint32_t response = !pkt_is_frame(p) && pkt_props(p)->response;
 	uint64_t key = (uint64_t)p->sqpn << 32 | p->dqpn << 1 | response;
 	struct fault_flow *flow = &f->flows[fault_mix(key + p->path->src_port) % FLOWS];
 

@@ -47,25 +47,20 @@ void wire_unlisten(struct wire *w, unsigned group)
 	pthread_mutex_unlock(&h->control);
 }
 
-static bool is_frame(const struct pkt *p)
-{
-	return pkt_transport(p) == BTH_RAW;
-}
-
 /* True if the packet goes to a single station. */
 static bool is_unicast(const struct pkt *p)
 {
-	return is_frame(p) && !(p->path->dgid.raw[0] & 1);
+	return pkt_is_frame(p) && !(p->path->dgid.raw[0] & 1);
 }
 
 static uint64_t multicast_octets(const struct pkt *p, bool ethernet)
 {
-	return is_frame(p) ? p->payload_len + ETHERNET_FCS : pkt_wire_octets(p, ethernet);
+	return pkt_is_frame(p) ? p->payload_len + ETHERNET_FCS : pkt_wire_octets(p, ethernet);
 }
 
 static unsigned group_of(const struct pkt *p)
 {
-	return is_frame(p) ? WIRE_GROUP_FRAMES : wire_group(&p->path->dgid);
+	return pkt_is_frame(p) ? WIRE_GROUP_FRAMES : wire_group(&p->path->dgid);
 }
 
 static bool multicast_listens(const struct slot *s, unsigned group)
@@ -214,7 +209,7 @@ static __attribute__((cold)) void explain_unheard(struct wire *w, const struct p
 	struct wire_process *h = w->process;
 	const char *why = "nobody gets it: no flow rule of any process takes it (ibv_create_flow)";
 
-	if (!is_frame(p))
+	if (!pkt_is_frame(p))
 		why = p->path->grh ? "nobody gets it: no QP of the fabric is attached to the group "
 				     "(ibv_attach_mcast)"
 				   : "nobody gets it: a multicast datagram needs a GRH "
@@ -293,7 +288,8 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	bool wanted = false;
 
 	/* A connection has one peer (IBTA 9.6.1.2.1), so none of its packets is for a group. */
-	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) || !subnet_port_active(s, w->port_row)) {
+	if ((pkt_transport(p) != BTH_UD && !pkt_is_frame(p)) ||
+	    !subnet_port_active(s, w->port_row)) {
 		multicast_lost(p, subnet_port_active(s, w->port_row) ? "connected" : "port-down");
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;

@@ -20,8 +20,8 @@ bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p
 
 static inline bool payload_is_long_frame(const struct pkt *p)
 {
-	return pkt_transport(p) == BTH_RAW && p->payload_len >= PAYLOAD_FRAME_MIN &&
-	       p->nruns == 1 && !p->foreign && !p->source;
+	return pkt_is_frame(p) && p->payload_len >= PAYLOAD_FRAME_MIN && p->nruns == 1 &&
+	       !p->foreign && !p->source;
 }
 
 /*

@@ -91,7 +91,7 @@ static const char *group_text(const struct pkt *p, char text[INET6_ADDRSTRLEN])
 {
 	const uint8_t *b = p->path->dgid.raw;
 
-	if (pkt_transport(p) == BTH_RAW)
+	if (pkt_is_frame(p))
 		(void)snprintf(text, INET6_ADDRSTRLEN, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1],
 			       b[2], b[3], b[4], b[5]);
 	else if (!inet_ntop(AF_INET6, b, text, INET6_ADDRSTRLEN))
@@ -105,9 +105,8 @@ void packet_explain_group(const struct subnet *s, uint32_t row, const struct pkt
 	char port[SUBNET_PORT_TEXT], group[INET6_ADDRSTRLEN];
 
 	explain_line((uintptr_t)why ^ p->sqpn, "%s %s of QP 0x%x to %s: %s",
-		     subnet_port_text(s, row, port),
-		     pkt_transport(p) == BTH_RAW ? "frame" : "datagram", p->sqpn,
-		     group_text(p, group), why);
+		     subnet_port_text(s, row, port), pkt_is_frame(p) ? "frame" : "datagram",
+		     p->sqpn, group_text(p, group), why);
 }
 
 void packet_explain_gsi_key(const struct subnet *s, uint32_t row, const struct pkt *p)

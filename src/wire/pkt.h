@@ -183,6 +183,12 @@ static inline uint8_t pkt_transport(const struct pkt *p)
 	return p->opcode & BTH_TRANSPORT_MASK;
 }
 
+/* True for an Ethernet frame, which has no BTH. */
+static inline bool pkt_is_frame(const struct pkt *p)
+{
+	return pkt_transport(p) == BTH_RAW;
+}
+
 /* True if the sender repeats the packet until it is answered.  Other packets may be lost. */
 static inline bool pkt_is_reliable(const struct pkt *p)
 {

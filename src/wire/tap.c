@@ -247,7 +247,7 @@ static __attribute__((cold)) void sniffer_packet(struct wire *w, const struct pk
 {
 	struct copy c;
 
-	if (!w->ethernet || pkt_transport(p) == BTH_RAW)
+	if (!w->ethernet || pkt_is_frame(p))
 		return;
 	c.bytes = 0;
 	sniffers_each(w, packet_show, p, &c);
