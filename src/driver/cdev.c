@@ -30,6 +30,7 @@
 #include "driver/ucma/ucma.h"
 #include "driver/umad/umad.h"
 #include "driver/uverbs/core/event.h"
+#include "driver/uverbs/core/inject.h"
 #include "driver/uverbs/objects/objects.h"
 #include "driver/uverbs/uverbs.h"
 
@@ -483,6 +484,7 @@ void cdev_fork_child(void)
 	hazard_fork_child();
 	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();
+	inject_fork_child();
 	function_fork_child();
 	cdev_table_fork_child();
 	hidden_fork_child();

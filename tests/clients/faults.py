@@ -204,6 +204,18 @@ def call(name, error, number, said, device="mlx5_0", transport="ud"):
     return case
 
 
+def call_of_child(session):
+    """A child counts its own calls, whatever its parent has met."""
+    with standing(session):
+        inject(session, "call=alloc_pd", "error=ENOMEM", "number=2")
+        lossy = (str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", "10", "fork")
+        expect(session.run(*lossy).status == 0 and injected(session) == [0], inject(session).out)
+        inject(session, "none")
+        inject(session, "call=create_cq", "error=ENOMEM", "number=2")
+        result = session.run(*lossy)
+        expect(result.status and "no device" in result.text() and injected(session) == [1], result.text())
+
+
 def inject_refusals(session):
     with standing(session):
         for words, said in ((("status=5",), "a card completes no send request with IBV_WC_WR_FLUSH_ERR"),
@@ -279,4 +291,5 @@ def cases():
     yield "inject: create_cq", call("create_cq", "EINVAL", 2, "Invalid argument")
     yield "inject: modify_qp", call("modify_qp", "EIO", 3, "", transport="rc")
     yield "inject: create_ah", call("create_ah", "ETIMEDOUT", 1, "ibv_create_ah: ", device="mlx5_1")
+    yield "inject: calls of a child", call_of_child
     yield "inject: refusals", inject_refusals

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * lossy DEVICE rc|uc|ud MESSAGES: sends numbered messages from one queue pair to another, over links
+ * lossy DEVICE rc|uc|ud MESSAGES [fork]: sends numbered messages from one queue pair to another, over links
  * that may lose, double and reorder packets, and looks at each one that comes.
  *
  * The number is the immediate data, and each byte follows from it.  On RC every message must come, once
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../support/verbs_device.h"
@@ -189,6 +190,19 @@ int main(int argc, char **argv)
 {
 	static struct lossy l;
 
+	/* A parent that has opened the device, as process pools do, and a child that does the work. */
+	if (argc == 5 && !strcmp(argv[4], "fork")) {
+		device_port_open(&l.port, argv[1], -1);
+		if (!ibv_alloc_pd(l.port.ctx))
+			device_die("ibv_alloc_pd: %m");
+		if (fork()) {
+			int status = 0;
+
+			return wait(&status) < 0 || !WIFEXITED(status) ? 1 : WEXITSTATUS(status);
+		}
+		memset(&l, 0, sizeof(l));
+		argc--;
+	}
 	if (argc != 4 || atoi(argv[3]) < 1 || (uint32_t)atoi(argv[3]) > MESSAGES_MAX)
 		device_die("usage: lossy DEVICE rc|uc|ud MESSAGES");
 	l.messages = (uint32_t)atoi(argv[3]);

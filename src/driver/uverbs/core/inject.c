@@ -81,6 +81,11 @@ static int calls_judge(const struct ufile *f, const char *name)
 	return 0;
 }
 
+void inject_fork_child(void)
+{
+	memset(&calls, 0, sizeof(calls));
+}
+
 int inject_call(const struct ufile *f, const char *name)
 {
 	int error;

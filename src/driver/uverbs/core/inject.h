@@ -12,3 +12,5 @@ struct ufile;
  * held.
  */
 int inject_call(const struct ufile *f, const char *name) must_check;
+/* The child counts by itself, and another thread of the parent may have held the lock. */
+void inject_fork_child(void);
