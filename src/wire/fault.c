@@ -409,6 +409,11 @@ static bool port_takes(struct wire *w, const struct pkt *p, struct verdict *v)
 		return true;
 	if (!v->due_ns && !v->overtaken)
 		return false;
+	/* A hostile sender may say any length, and the copy comes before the look under the lock. */
+	if (p->payload_len > HELD_BYTES_MAX) {
+		v->lost = "no-room";
+		return true;
+	}
 	h = held_make(p);
 	/* The receiver finds out why not. */
 	if (!h)

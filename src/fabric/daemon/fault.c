@@ -77,7 +77,7 @@ static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule 
 		if (rules->rule[i].set)
 			n = i + 1;
 	atomic_store(&rules->n, n);
-	atomic_fetch_add(&rules->sequence, 1);
+	/* Before anybody counts for the new rule. */
 	f->fault_seen[row] = f->fault_done[row] = 0;
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
 		if (f->rows[slot].state == SLOT_FREE)
@@ -85,6 +85,7 @@ static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule 
 		atomic_store(&f->slots[slot].faults[row].seen, 0);
 		atomic_store(&f->slots[slot].faults[row].done, 0);
 	}
+	atomic_fetch_add(&rules->sequence, 1);
 	fault_observe(f, n);
 }
 
