@@ -28,7 +28,7 @@
 #include "registry/fault.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 24u
+#define REGISTRY_VERSION 25u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -94,8 +94,10 @@ enum port_counter {
 #define SLOT_THREAD_SHARDS 8u /* one per counting thread, the first shared by the rest */
 #define SLOT_REMOTE_SHARDS 8u /* for threads of peers that do our part of a request as well */
 #define SLOT_SHARDS	   (SLOT_THREAD_SHARDS + SLOT_REMOTE_SHARDS)
-#define SLOT_GROUP_WORDS   4u
-#define SLOT_FLOWS	   256u
+/* Threads of a process that may be between sending a packet and showing it. */
+#define SLOT_SENDING	 32u
+#define SLOT_GROUP_WORDS 4u
+#define SLOT_FLOWS	 256u
 
 /* What happens to a flow whose congestion is controlled, numbered as the DPA's programs number
  * it. */
@@ -224,6 +226,9 @@ struct slot {
 	_Atomic(uint64_t) flow_inbox[REGISTRY_SLOTS / 64];
 	struct slot_flow flows[SLOT_FLOWS];
 	struct fault_counts faults[FAULT_RULES];
+	/* When threads began to send a packet that taps have not seen yet (CLOCK_REALTIME), while the
+	 * process is observed; 0: nothing.  See wire/tap.h. */
+	cacheline_aligned _Atomic(uint64_t) sending_since[SLOT_SENDING];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 61, "one summary word, with room for other marks");

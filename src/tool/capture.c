@@ -22,12 +22,14 @@
 #include "tool/pcapng.h"
 #include "wire/capture.h"
 #include "wire/roce.h"
+#include "wire/tap.h"
 
 #define ERROR_BYTES 256u
-/* Packets wait so long for earlier ones of other processes. */
-#define MERGE_NS 100000000u
-/* How many of them may wait; then the earliest does not wait any more. */
-#define MERGE_MOST (1u << 16)
+/* Packets wait for earlier ones of other processes, but not longer for a thread that was stopped while
+ * it sent one. */
+#define WAIT_NS 2000000000u
+/* How much memory they may take; then the earliest does not wait any more. */
+#define WAIT_BYTES ((size_t)256 << 20)
 #define POLL_MS	   4
 #define JOIN_NS	   1000000000u
 #define TURN_MOST  4096u /* records of a ring before others have their turn */
@@ -52,7 +54,8 @@ struct source {
 	struct record_ring ring;
 	uint32_t slot, first_row;
 	int32_t pid;
-	bool ended; /* the writer has ended */
+	uint64_t known_ns; /* what is older has come out of the ring */
+	bool ended;	   /* the writer has ended */
 	bool broken;
 };
 
@@ -62,6 +65,7 @@ struct source {
 struct capturing {
 	const struct session *s;
 	struct view view;
+	struct view_segments segments;
 	struct msg_capture want;
 	FILE *out;
 	const char *path;
@@ -77,6 +81,7 @@ struct capturing {
 	struct waiting *spare[array_size(rooms)]; /* for the next frames */
 	struct waiting **heap;			  /* the earliest first */
 	uint32_t nheap, room;
+	size_t heap_bytes;
 	bool gone; /* the daemon */
 	/* The record that is looked at: its writer may go on to change the one in the ring. */
 	_Alignas(RECORD_RING_ALIGN) uint8_t record[RECORD_MOST];
@@ -123,6 +128,7 @@ static bool heap_push(struct capturing *c, struct waiting *w)
 		c->room = room;
 	}
 	w->number = c->came++;
+	c->heap_bytes += w->room;
 	c->heap[c->nheap] = w;
 	for (uint32_t i = c->nheap++; i && waiting_before(c->heap[i], c->heap[(i - 1) / 2]);
 	     i = (i - 1) / 2)
@@ -134,6 +140,7 @@ static struct waiting *heap_pop(struct capturing *c)
 {
 	struct waiting *first = c->heap[0];
 
+	c->heap_bytes -= first->room;
 	c->heap[0] = c->heap[--c->nheap];
 	for (uint32_t i = 0, child; (child = 2 * i + 1) < c->nheap; i = child) {
 		if (child + 1 < c->nheap && waiting_before(c->heap[child + 1], c->heap[child]))
@@ -203,7 +210,7 @@ static void waiting_write_until(struct capturing *c, uint64_t ns)
 {
 	bool some = false;
 
-	while (c->nheap && (c->heap[0]->ns <= ns || c->nheap > MERGE_MOST) &&
+	while (c->nheap && (c->heap[0]->ns < ns || c->heap_bytes > WAIT_BYTES) &&
 	       !(c->most && c->written >= c->most)) {
 		struct waiting *w = heap_pop(c);
 
@@ -285,9 +292,21 @@ static bool record_take(struct capturing *c, const struct capture_head *head, ui
 	       waiting_add(c, head, frame, min_u32(c->want.want.snaplen, n - missing), n);
 }
 
-/* True if there was something. */
-static bool source_read(struct capturing *c, struct source *src)
+/* The earliest time of a packet that the writer has sent, and for which it has no record yet. */
+static uint64_t source_sending(const struct capturing *c, const struct source *src)
 {
+	const struct slot *s = c->segments.slots;
+
+	if (src->slot >= REGISTRY_SLOTS || s[src->slot].pid != src->pid ||
+	    !atomic_load(&s[src->slot].alive))
+		return UINT64_MAX;
+	return sending_earliest(&s[src->slot]);
+}
+
+/* True if there was something.  now: a time before the call, or 0. */
+static bool source_read(struct capturing *c, struct source *src, uint64_t now)
+{
+	uint64_t sending = source_sending(c, src);
 	const void *record;
 	uint32_t bytes;
 
@@ -298,6 +317,8 @@ static bool source_read(struct capturing *c, struct source *src)
 
 		if (next == RECORD_RING_BROKEN)
 			src->broken = true;
+		if (next == RECORD_RING_EMPTY)
+			src->known_ns = min_u64(now, sending);
 		if (next != RECORD_RING_RECORD)
 			return n;
 		if (bytes <= sizeof(c->record))
@@ -310,12 +331,18 @@ static bool source_read(struct capturing *c, struct source *src)
 	return true;
 }
 
-static bool sources_read(struct capturing *c)
+/* Reads all rings, and writes what nobody can have an earlier packet than. */
+static bool sources_read(struct capturing *c, uint64_t now)
 {
+	uint64_t known = now;
 	bool some = false;
 
-	for (struct source *src = c->sources; src; src = src->next)
-		some |= source_read(c, src);
+	for (struct source *src = c->sources; src; src = src->next) {
+		some |= source_read(c, src, now);
+		if (!src->broken)
+			known = min_u64(known, src->known_ns);
+	}
+	waiting_write_until(c, max_u64(known, now - WAIT_NS));
 	return some;
 }
 
@@ -349,8 +376,8 @@ static void source_finish(struct capturing *c, struct source *src)
 	uint64_t end = src->ring.at + min_u64(come, src->ring.bytes);
 
 	while (src->ring.at < end && !ferror(c->out) && !(c->most && c->written >= c->most) &&
-	       source_read(c, src))
-		waiting_write_until(c, clock_realtime_ns() - MERGE_NS);
+	       source_read(c, src, 0))
+		waiting_write_until(c, 0);
 	/* A thread was killed while it wrote a record; what others wrote behind it is lost. */
 	if (src->ended && src->ring.at < end && !src->broken)
 		c->nbroken++;
@@ -406,15 +433,20 @@ static void message_take(struct capturing *c, const struct msg *m, int fds[MSG_M
 	msg_close_fds(fds);
 }
 
-/* Waits so long for messages, and takes those that there are. */
-static void messages_take(struct capturing *c, int ms)
+/* Waits so long for messages. */
+static void messages_wait(const struct capturing *c, int ms)
 {
 	struct pollfd p = {.fd = c->view.sock, .events = POLLIN};
+
+	(void)poll(&p, 1, ms);
+}
+
+/* Takes the messages that there are. */
+static void messages_take(struct capturing *c)
+{
 	int fds[MSG_MAX_FDS], ret = 0;
 	struct msg m;
 
-	if (poll(&p, 1, ms) <= 0)
-		return;
 	while (!ret) {
 		ret = msg_recv(c->view.sock, &m, fds, 1u << MSG_REPLY | 1u << MSG_NOTE,
 			       MSG_DONTWAIT);
@@ -450,8 +482,10 @@ static bool capture_join(struct capturing *c)
 	msg_prepare(&m, MSG_INFO, MSG_REQUEST, 1, 0);
 	if (msg_send(c->view.sock, &m, NULL, 0, 0))
 		c->gone = true;
-	while (!sources_joined(c) && clock_ns() < until && !capture_over(c))
-		messages_take(c, 1);
+	while (!sources_joined(c) && clock_ns() < until && !capture_over(c)) {
+		messages_wait(c, 1);
+		messages_take(c);
+	}
 	return true;
 }
 
@@ -610,10 +644,12 @@ static void capture_run(struct capturing *c)
 	while (!capture_over(c)) {
 		uint64_t now;
 
-		messages_take(c, some ? 0 : POLL_MS);
+		if (!some)
+			messages_wait(c, POLL_MS);
+		/* A program sends nothing before we have the message with its ring. */
 		now = clock_realtime_ns();
-		some = sources_read(c);
-		waiting_write_until(c, now - MERGE_NS);
+		messages_take(c);
+		some = sources_read(c, now);
 	}
 	for (struct source *src = c->sources; src; src = src->next)
 		source_finish(c, src);
@@ -666,6 +702,7 @@ static void capture_close(struct capturing *c)
 	free(c->counts);
 	if (c->out)
 		fclose(c->out);
+	view_segments_unmap(&c->segments);
 	view_close(&c->view);
 }
 
@@ -705,6 +742,11 @@ int command_capture(struct session *s, int argc, char **argv)
 		return EXIT_USAGE;
 	if (!view_open(s, !o->capture, &c.view))
 		return EXIT_OURS;
+	if (!view_segments_map(&c.view, &c.segments)) {
+		tool_error(s->command, "the programs of fabric '%s' cannot be seen", s->fabric);
+		view_close(&c.view);
+		return EXIT_OURS;
+	}
 	if (o->interface)
 		status = capture_extcap_port(s, &c.view, o->interface, &c.want);
 	else

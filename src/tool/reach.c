@@ -9,38 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "fabric/client/link.h"
 #include "wire/route.h"
 
 /* ---- the ways between processes ---- */
 
 /* ---- gathering ---- */
-
-static void *segment_map_read(int fd, size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static bool segments_map(struct view *v, struct reach *r)
-{
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
-
-	if (link_call(v->sock, &m, MSG_INFO, fds))
-		return false;
-	r->bytes = sizeof(struct slot) * REGISTRY_SLOTS;
-	if (m.info_reply.slots_bytes >= r->bytes) {
-		r->slots = segment_map_read(fds[HELLO_FD_SLOTS], r->bytes);
-		r->registry = segment_map_read(fds[HELLO_FD_REGISTRY], sizeof(*r->registry));
-	}
-	msg_close_fds(fds);
-	return r->slots && r->registry;
-}
 
 static int domain_compare(const void *a, const void *b)
 {
@@ -101,8 +76,8 @@ static bool process_look(struct reach *r, uint32_t slot, uint64_t since)
 
 	*p = (struct reach_process){
 		.slot = slot,
-		.exposes = atomic_load(&r->slots[slot].expose_fd_plus_1),
-		.look = look_at(&r->slots[slot],
+		.exposes = atomic_load(&r->segments.slots[slot].expose_fd_plus_1),
+		.look = look_at(&r->segments.slots[slot],
 				clock_ns() - since < LOOK_ALL_NS ? LOOK_MS : LOOK_LATE_MS),
 	};
 	if (!p->look)
@@ -118,12 +93,12 @@ bool reach_open(struct view *v, struct reach *r)
 	uint64_t since = clock_ns();
 
 	*r = (struct reach){0};
-	if (!segments_map(v, r)) {
+	if (!view_segments_map(v, &r->segments)) {
 		reach_close(r);
 		return false;
 	}
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
-		if (atomic_load(&r->slots[slot].alive) && !process_look(r, slot, since)) {
+		if (atomic_load(&r->segments.slots[slot].alive) && !process_look(r, slot, since)) {
 			reach_close(r);
 			return false;
 		}
@@ -136,10 +111,7 @@ void reach_close(struct reach *r)
 		free(r->processes[i].domains);
 		look_free(r->processes[i].look);
 	}
-	if (r->slots)
-		munmap(r->slots, r->bytes);
-	if (r->registry)
-		munmap(r->registry, sizeof(*r->registry));
+	view_segments_unmap(&r->segments);
 }
 
 const struct reach_process *reach_find(const struct reach *r, uint32_t slot)
@@ -154,8 +126,9 @@ const struct reach_process *reach_find(const struct reach *r, uint32_t slot)
 
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn)
 {
-	uint32_t owner =
-		qpn && qpn <= IB_QPN_MASK ? route_number_owner_plus_1(r->registry, qpn) : 0;
+	uint32_t owner = qpn && qpn <= IB_QPN_MASK
+				 ? route_number_owner_plus_1(r->segments.registry, qpn)
+				 : 0;
 
 	return owner ? reach_find(r, owner - 1) : NULL;
 }
@@ -219,7 +192,7 @@ static const char *why_packets(const struct reach *r, const struct reach_process
 		return peer_found_name(PEER_NOT_MAPPED);
 	if (found != PEER_MAPPED && found != PEER_NO_KERNEL)
 		return peer_found_name(found);
-	if (atomic_load(&r->slots[peer->slot].observers))
+	if (atomic_load(&r->segments.slots[peer->slot].observers))
 		return "somebody watches the peer's packets";
 	theirs = responder_of(peer, at->transport, at->dest_qpn, at->qpn);
 	if (!theirs || (at->dest_port != SUBNET_NONE && theirs->view.port != at->dest_port) ||

@@ -31,9 +31,7 @@ struct reach_process {
 #define REACH_QPS (2 * EXPOSE_BLOCKS)
 
 struct reach {
-	struct slot *slots;
-	size_t bytes;
-	struct registry *registry; /* read-only */
+	struct view_segments segments;
 	uint32_t n;
 	struct reach_process processes[REGISTRY_SLOTS];
 };

@@ -285,7 +285,7 @@ static struct peer_end peer_end_of(const struct status_program *p, const struct 
 	if (!e.qpn)
 		return e;
 	if (owner)
-		e.pid = p->reach->slots[owner->slot].pid;
+		e.pid = p->reach->segments.slots[owner->slot].pid;
 	if (reach_peer_port(p->process, way->qpn, &row) && row < p->view->subnet.nports) {
 		const struct subnet_node *node = subnet_node_of(&p->view->subnet, row);
 

@@ -56,6 +56,47 @@ void view_close(struct view *v)
 	close(v->sock);
 }
 
+/* ---- what the processes share ---- */
+
+static const void *segment_map(int fd, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void segment_unmap(const void *p, size_t bytes)
+{
+	if (p)
+		munmap((void *)(uintptr_t)p, bytes);
+}
+
+void view_segments_unmap(struct view_segments *segments)
+{
+	segment_unmap(segments->slots, segments->slots_bytes);
+	segment_unmap(segments->registry, sizeof(*segments->registry));
+	*segments = (struct view_segments){0};
+}
+
+bool view_segments_map(struct view *v, struct view_segments *out)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+
+	*out = (struct view_segments){.slots_bytes = sizeof(struct slot) * REGISTRY_SLOTS};
+	if (link_call(v->sock, &m, MSG_INFO, fds))
+		return false;
+	if (m.info_reply.slots_bytes >= out->slots_bytes) {
+		out->slots = segment_map(fds[HELLO_FD_SLOTS], out->slots_bytes);
+		out->registry = segment_map(fds[HELLO_FD_REGISTRY], sizeof(*out->registry));
+	}
+	msg_close_fds(fds);
+	if (out->slots && out->registry)
+		return true;
+	view_segments_unmap(out);
+	return false;
+}
+
 /* ---- requests to the daemon ---- */
 
 static int reply_check(const struct msg *m, enum msg_type type, uint32_t seq)

@@ -15,6 +15,13 @@ struct view {
 	struct msg_counters_reply *counters; /* by row */
 };
 
+/* What the processes of the fabric share, to be read. */
+struct view_segments {
+	const struct slot *slots;
+	const struct registry *registry;
+	size_t slots_bytes;
+};
+
 /* Opens the view.  False after it has printed the error. */
 bool view_open(const struct session *s, bool start, struct view *v);
 /* The same with a connection and its answer to MSG_INFO.  Takes them over in any case. */
@@ -23,6 +30,9 @@ bool view_take(const struct session *s, int sock, const struct msg *m, int fds[M
 void view_close(struct view *v);
 /* Gets all hosts and counters, faster than one by one.  False after it has printed the error. */
 bool view_load(const struct session *s, struct view *v);
+/* False: there is no memory, or the daemon does not hand them out. */
+bool view_segments_map(struct view *v, struct view_segments *out);
+void view_segments_unmap(struct view_segments *segments);
 /* Gives a row of the host table; false behind the last row. */
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
 /* Writes a port attribute as text, without a newline. */

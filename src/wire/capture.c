@@ -152,8 +152,9 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 	record = record_ring_reserve(&c->ring, room, port);
 	if (!record)
 		return;
+	/* The reader waits for what is reserved, so no packet comes behind later ones. */
 	head = (struct capture_head){
-		.ns = ns,
+		.ns = ns ? ns : clock_realtime_ns(),
 		.row = row,
 		.kind = frame ? CAPTURE_FRAME : CAPTURE_PACKET,
 		.received = at == TAP_DELIVERED,

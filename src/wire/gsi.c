@@ -63,22 +63,43 @@ static enum wire_verdict gsi_lost(struct wire *w, const struct pkt *p, const cha
 	return WIRE_LOST;
 }
 
+static enum wire_verdict gsi_send(struct wire *w, const struct gsi_datagram *d, const struct pkt *p)
+{
+	struct wire_process *h = w->process;
+
+	return h->attr.send_gsi(h->attr.user, d) ? WIRE_SENT : gsi_lost(w, p, "not-to-gsi");
+}
+
+/* The same, and shows the datagram to who observes us. */
+static __attribute__((cold)) enum wire_verdict
+gsi_send_observed(struct wire *w, const struct gsi_datagram *d, const struct pkt *p)
+{
+	_Atomic(uint64_t) *since = sending_begin(w->process->slot);
+	uint64_t ns = clock_realtime_ns();
+	enum wire_verdict verdict = gsi_send(w, d, p);
+
+	if (verdict == WIRE_SENT)
+		tap_packet(w, TAP_SENT, ns, p);
+	sending_end(since);
+	return verdict;
+}
+
 enum wire_verdict gsi_xmit(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->process;
 	const char *refused = gsi_refuses(w, p);
 	struct gsi_datagram d;
 	struct run mad = {d.mad, p->payload_len};
+	enum wire_verdict verdict;
 
 	if (refused)
 		return gsi_lost(w, p, refused);
 	d = datagram_of(w, p);
 	if (p->payload_len && !payload_pull(&mad, 1, p))
 		return WIRE_FAULT;
-	if (!h->attr.send_gsi(h->attr.user, &d))
-		return gsi_lost(w, p, "not-to-gsi");
-	if (slot_observed(h->slot))
-		tap_packet(w, TAP_SENT, clock_realtime_ns(), p);
+	verdict = slot_observed(h->slot) ? gsi_send_observed(w, &d, p) : gsi_send(w, &d, p);
+	if (verdict != WIRE_SENT)
+		return verdict;
 	if (unlikely(p->qkey != MAD_QKEY_WELL_KNOWN) && explaining())
 		packet_explain_gsi_key(h->attr.subnet, w->port_row, p);
 	return WIRE_SENT;
@@ -159,7 +180,7 @@ static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 	if (!client || !subnet_port_active(s, w->port_row))
 		return;
 	if (slot_observed(w->process->slot))
-		tap_packet(w, TAP_DELIVERED, clock_realtime_ns(), &p);
+		tap_packet(w, TAP_DELIVERED, 0, &p);
 	client->receive(client->user, &p);
 }
 

@@ -8,7 +8,6 @@
  * then makes the exact choice.  The registry names the slots in use, so that the sender does not
  * touch the others.
  */
-#include "base/clock.h"
 #include "base/hazard.h"
 #include "base/trace.h"
 #include "wire/process.h"
@@ -96,7 +95,7 @@ bool multicast_pass(struct wire *w, const struct pkt *p)
 	if (!client->receive_group(client->user, p))
 		return false;
 	if (slot_observed(w->process->slot))
-		tap_packet(w, TAP_DELIVERED, clock_realtime_ns(), p);
+		tap_packet(w, TAP_DELIVERED, 0, p);
 	shard_count(w->counters, PORT_RCV_DATA, multicast_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, 1);
 	if (!is_unicast(p))
@@ -275,7 +274,7 @@ static bool send_copies(struct wire *w, const struct listeners *to, const struct
 		return false;
 	multicast_count(w, p);
 	if (slot_observed(h->slot))
-		tap_packet(w, TAP_SENT, clock_realtime_ns(), p);
+		tap_packet(w, TAP_SENT, 0, p);
 	for (uint32_t i = 0; i < to->n; i++)
 		copy_sent(w, xmit_copy(h, to->slot[i], p), p);
 	return true;

@@ -75,8 +75,8 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
  * tap, or be in it. */
 void tap_insert(struct wire_process *h, struct tap *t);
 void tap_remove(struct wire_process *h, struct tap *t);
-/* Shows the packet to the taps, if the slot is observed.  ns: when it was sent or came, by
- * clock_realtime_ns. */
+/* Shows the packet to the taps, if the slot is observed.  ns: when it was sent, by
+ * clock_realtime_ns; 0: now. */
 void tap_packet(struct wire *w, enum tap_point at, uint64_t ns, const struct pkt *p)
 	__attribute__((cold));
 

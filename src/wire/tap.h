@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "wire/pkt.h"
 #include "wire/wire.h"
@@ -28,8 +29,8 @@ struct tap {
 	 * Runs in the thread that sends or receives, in a reader's section, while the caller holds
 	 * its locks: it must not call the wire.  The payload stays until it returns
 	 * (wire/payload.h), but the owner of a packet that was sent to another process may already
-	 * be changing it.  ns: when the packet was sent, before its receiver can have seen it, or when
-	 * it came (CLOCK_REALTIME).
+	 * be changing it.  ns: when the packet was sent, before its receiver can have seen it
+	 * (CLOCK_REALTIME); 0: now.
 	 */
 	void (*packet)(struct tap *t, enum tap_point at, uint64_t ns, uint32_t port_row,
 		       const struct pkt *p);
@@ -45,6 +46,46 @@ void wire_tap_detach(struct wire_process *h, struct tap *t);
 static inline bool slot_observed(const struct slot *s)
 {
 	return unlikely(atomic_load_explicit(&s->observers, memory_order_relaxed));
+}
+
+/*
+ * A thread that may be preempted between sending a packet and showing it says since when, so that
+ * who puts packets in order knows what is still to come.  A packet that is sent has a time after
+ * that.  More than SLOT_SENDING threads at once are not seen.
+ */
+static inline _Atomic(uint64_t) *sending_begin(struct slot *s)
+{
+	uint64_t now = clock_realtime_ns();
+
+	for (uint32_t i = 0; i < SLOT_SENDING; i++) {
+		uint64_t none = 0;
+
+		if (!atomic_load_explicit(&s->sending_since[i], memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&s->sending_since[i], &none, now))
+			return &s->sending_since[i];
+	}
+	return NULL;
+}
+
+static inline void sending_end(_Atomic(uint64_t) *since)
+{
+	if (since)
+		atomic_store_explicit(since, 0, memory_order_release);
+}
+
+/* The earliest of these times; UINT64_MAX: nobody sends.  Read the clock before: a packet that is not
+ * in its ring when this returns has a time after the one or the other. */
+static inline uint64_t sending_earliest(const struct slot *s)
+{
+	uint64_t earliest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < SLOT_SENDING; i++) {
+		uint64_t ns = atomic_load(&s->sending_since[i]);
+
+		if (ns && ns < earliest)
+			earliest = ns;
+	}
+	return earliest;
 }
 
 /*

@@ -99,8 +99,7 @@ static void ring_give(struct server *s, struct conn *reader, struct conn *progra
 
 /* ---- our own ring ---- */
 
-static void mad_show(struct capture *c, const struct mad_packet *p, uint32_t row, uint64_t ns,
-		     bool received)
+static void mad_show(struct capture *c, const struct mad_packet *p, uint32_t row, bool received)
 {
 	const uint32_t bytes = sizeof(struct capture_head) + sizeof(struct capture_mad);
 	struct capture_head *head;
@@ -112,7 +111,7 @@ static void mad_show(struct capture *c, const struct mad_packet *p, uint32_t row
 	if (!head)
 		return;
 	*head = (struct capture_head){
-		.ns = ns,
+		.ns = clock_realtime_ns(),
 		.row = row,
 		.kind = CAPTURE_MAD,
 		.received = received,
@@ -144,13 +143,12 @@ static void mad_show(struct capture *c, const struct mad_packet *p, uint32_t row
 static void mads_show(void *user, const struct mad_packet *p, uint32_t from, uint32_t to)
 {
 	const struct server *s = user;
-	uint64_t ns = clock_realtime_ns();
 
 	for (struct conn *c = s->conns; c; c = c->next) {
 		if (!c->capture || !c->capture->mads.head)
 			continue;
-		mad_show(c->capture, p, from, ns, false);
-		mad_show(c->capture, p, to, ns, true);
+		mad_show(c->capture, p, from, false);
+		mad_show(c->capture, p, to, true);
 	}
 }
 
