@@ -319,6 +319,8 @@ void look_end(struct words *command, const struct look *look, const struct words
 	words_add(command, "-Wno-ignored-attributes");
 	if (words_have(options, LOOK_RACES)) {
 		words_add(command, LOOK_RACES);
+		/* A call at the end of a function keeps its place, which reports name. */
+		words_add(command, "-fno-optimize-sibling-calls");
 		/* Otherwise a load in front of a store to the same place is left out. */
 		words_split(command, "-mllvm -tsan-instrument-read-before-write");
 		words_split(command, "-mllvm -tsan-distinguish-volatile"
