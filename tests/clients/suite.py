@@ -3,6 +3,7 @@
 import argparse
 import fnmatch
 import pathlib
+import signal
 import time
 
 from harness import Failure, Session, Skip
@@ -59,6 +60,8 @@ def main(suite, description, modules):
         tests = [(name, test) for name, test in tests if not getattr(test, "only_long", False)]
 
     failed = 0
+    # A shell starts what it runs in the background with SIGINT ignored, and our programs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     session = Session(options.build)
     try:
         for name, test in tests:
