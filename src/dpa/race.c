@@ -15,6 +15,8 @@
 #define PAGE_BYTES 4096u
 #define CELLS	   4u
 #define BUCKETS	   4096u
+/* Objects with names in so many bytes are in one bucket. */
+#define OBJECT_BYTES 4u
 /* Objects that a thread has loaded since its last fence: the last ones. */
 #define LOADED 16u
 /* Places whose function in the program is known. */
@@ -62,6 +64,7 @@ struct dpa_race {
 	pthread_mutex_t lock;
 	struct thread *thread[DPA_THREADS];
 	struct object *bucket[BUCKETS];
+	uint64_t objects;
 	struct place places[PLACES];
 	uint32_t victim;
 };
@@ -108,6 +111,29 @@ void dpa_race_free(struct dpa_race *r)
 	free(r);
 }
 
+/* Forgets the objects of that memory; the lock is held. */
+static void objects_forget(struct dpa_race *r, uint64_t addr, uint64_t bytes)
+{
+	uint64_t last = (addr + bytes - 1) / OBJECT_BYTES;
+
+	if (!r->objects || !bytes)
+		return;
+	last = min_u64(last, addr / OBJECT_BYTES + BUCKETS - 1);
+	for (uint64_t i = addr / OBJECT_BYTES; i <= last; i++) {
+		struct object **at = &r->bucket[i % BUCKETS], *o;
+
+		while ((o = *at)) {
+			if (o->name - addr >= bytes) {
+				at = &o->next;
+				continue;
+			}
+			*at = o->next;
+			free(o);
+			r->objects--;
+		}
+	}
+}
+
 void dpa_race_forget(struct dpa_race *r, uint64_t addr, uint64_t bytes)
 {
 	uint8_t *cells = (uint8_t *)r->cells;
@@ -122,6 +148,7 @@ void dpa_race_forget(struct dpa_race *r, uint64_t addr, uint64_t bytes)
 	/* Fresh pages have zeroes. */
 	if (end > begin)
 		(void)madvise(cells + begin, end - begin, MADV_DONTNEED);
+	objects_forget(r, addr, bytes);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -142,7 +169,7 @@ static struct thread *thread_of(struct dpa_race *r, uint32_t number)
 
 static struct object *object_find(struct dpa_race *r, uint64_t name)
 {
-	struct object *o = r->bucket[name / 4 % BUCKETS];
+	struct object *o = r->bucket[name / OBJECT_BYTES % BUCKETS];
 
 	while (o && o->name != name)
 		o = o->next;
@@ -159,8 +186,9 @@ static struct object *object_of(struct dpa_race *r, uint64_t name)
 	if (!o)
 		return NULL;
 	o->name = name;
-	o->next = r->bucket[name / 4 % BUCKETS];
-	r->bucket[name / 4 % BUCKETS] = o;
+	o->next = r->bucket[name / OBJECT_BYTES % BUCKETS];
+	r->bucket[name / OBJECT_BYTES % BUCKETS] = o;
+	r->objects++;
 	return o;
 }
 

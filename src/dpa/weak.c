@@ -67,15 +67,45 @@ bool dpa_weak_wanted(void)
 	return !strcmp(text, "weak");
 }
 
+/* A bit for each number that a cache has; the copies of two caches with one number could meet. */
+static _Atomic(uint64_t) numbers[CACHES / 64];
+
+/* Returns a number that no cache has, or CACHES. */
+static uint32_t number_take(void)
+{
+	for (uint32_t i = 0; i < CACHES / 64; i++) {
+		uint64_t taken = atomic_load(&numbers[i]);
+
+		while (~taken) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(~taken);
+
+			if (atomic_compare_exchange_weak(&numbers[i], &taken,
+							 taken | UINT64_C(1) << bit))
+				return i * 64 + bit;
+		}
+	}
+	return CACHES;
+}
+
+static void number_give(uint32_t number)
+{
+	atomic_fetch_and(&numbers[number / 64], ~(UINT64_C(1) << number % 64));
+}
+
 struct dpa_weak *dpa_weak_new(struct dpa_process *p)
 {
-	static _Atomic(uint32_t) number;
 	struct dpa_weak *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
+	w->number = number_take();
+	if (w->number == CACHES) {
+		log_warn("DPA memory: more than %u threads with a memory of their own (weak)",
+			 CACHES);
+		free(w);
+		return NULL;
+	}
 	w->process = p;
-	w->number = atomic_fetch_add(&number, 1) % CACHES;
 	w->generation = 1;
 	return w;
 }
@@ -158,6 +188,7 @@ void dpa_weak_free(struct dpa_weak *w)
 	if (!w)
 		return;
 	cache_empty(w);
+	number_give(w->number);
 	free(w);
 }
 
