@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import time
 
 from harness import expect, within
 
@@ -85,6 +86,29 @@ def coming_and_going(session):
         os.kill(pid, signal.SIGCONT)
         session.tool("fabric", "down")
     session.expect_clean()
+
+
+def last_and_next(session):
+    """Who comes behind the last one gets a fabric of its own, with its options, also if the daemon has had no processor meanwhile."""
+    last = session.start([session.softhca, "run", "--", "ibv_asyncwatch"])
+    try:
+        expect(within(30, lambda: fabrics_listed(session).get("default", {}).get("programs") == 1), "the program is not counted")
+        pid = fabrics_listed(session)["default"]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            os.killpg(last.pid, signal.SIGKILL)
+            last.wait()
+            following = session.start([session.softhca, "run", "--", "ibv_devices"],
+                                      env=session.env | {"SOFTHCA_DEVICE_NAMES": "other_0"})
+            time.sleep(0.5)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        result = session.finish(following)
+        expect(result.status == 0 and "other_0" in result.out, result.text())
+    finally:
+        if last.poll() is None:
+            os.killpg(last.pid, signal.SIGKILL)
+        last.communicate()
 
 
 def env_undone(session):
@@ -366,4 +390,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, coming_and_going, env_undone, link_types, device_names, device_names_wrong, netdevs, fabrics_apart, completion)]
+        list_and_down_all, coming_and_going, last_and_next, env_undone, link_types, device_names, device_names_wrong, netdevs, fabrics_apart, completion)]

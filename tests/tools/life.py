@@ -38,8 +38,8 @@ def directory_taken_over(session):
 
 def removed_under_program(session):
     """A program that has a device open is told, as when a fabric is taken down."""
-    program = session.background("ibv_rc_pingpong")
-    expect(within(LEAVE_LIMIT, lambda: "ibv_rc_pingpong" in session.tool("fabric", "status").out or
+    program = session.background("ibv_asyncwatch")
+    expect(within(LEAVE_LIMIT, lambda: "ibv_asyncwatch" in session.tool("fabric", "status").out or
                   '"slot"' in session.tool("fabric", "status", "--json").out), "no program")
     shutil.rmtree(directory(session).parent)
     expect(within(LEAVE_LIMIT, lambda: not session.daemons()), "the daemon stays")

@@ -240,12 +240,21 @@ static void listener_accept_all(struct server *s)
 	s->deaf = true;
 }
 
+/* Tells whether it is time to go.  Files that programs hold without a connection count. */
+static bool nobody_left(const struct server *s)
+{
+	return s->served && !s->nconns && !s->fabric->umad.nfiles && !s->fabric->cm.nfiles &&
+	       !s->stay;
+}
+
+/* Who comes after the last one has gone is turned away, and starts a fabric with options of its own,
+ * also if we have not had the processor in between. */
 static void listener_ready(struct loop *l, struct source *src, uint32_t events)
 {
 	struct server *s = container_of(src, struct server, listener);
 
 	(void)l, (void)events;
-	if (!s->leave)
+	if (!s->leave && !nobody_left(s))
 		listener_accept_all(s);
 }
 
@@ -341,16 +350,6 @@ int server_open(struct server *s, struct fabric *f, int lock)
 	port_notes_open(s);
 	gsi_open(s);
 	return listener_open(s);
-}
-
-/* Tells whether it is time to go.  Clients that have connected but are not accepted yet count, and
- * so do files that programs hold without a connection. */
-static bool nobody_left(struct server *s)
-{
-	if (s->nconns || s->fabric->umad.nfiles || s->fabric->cm.nfiles || s->stay || !s->served)
-		return false;
-	listener_accept_all(s);
-	return !s->nconns;
 }
 
 /* Returns how long a round may wait.  0: nobody has come in time. */
