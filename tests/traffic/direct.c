@@ -27,9 +27,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE	   4096u
-#define HOT_ROUNDS 10000u
-#define NAP_ROUNDS 100u
+#define PAGE	    4096u
+#define HOT_ROUNDS  10000u
+#define RING_ROUNDS 5000u /* so many batches of requests come round the index of 16 bits */
+#define NAP_ROUNDS  100u
 
 static const char *device_name;
 static int gid_index = -1;
@@ -69,6 +70,8 @@ static bool write_once(struct direct_field *f, unsigned pair, uint64_t value)
 	return true;
 }
 
+static unsigned hot_rounds = HOT_ROUNDS;
+
 static bool write_latency(struct direct_field *f, unsigned rounds, void (*pause)(void))
 {
 	uint64_t *ns = calloc(rounds, sizeof(*ns));
@@ -90,7 +93,7 @@ static bool write_latency(struct direct_field *f, unsigned rounds, void (*pause)
 
 static bool device_hot(struct direct_field *f)
 {
-	return write_latency(f, HOT_ROUNDS, NULL);
+	return write_latency(f, hot_rounds, NULL);
 }
 
 static bool device_asleep(struct direct_field *f)
@@ -127,7 +130,7 @@ static void short_pause(void)
 
 static bool device_dozing(struct direct_field *f)
 {
-	return write_latency(f, HOT_ROUNDS / 4, short_pause);
+	return write_latency(f, hot_rounds / 4, short_pause);
 }
 
 static bool post_rate(struct direct_field *f)
@@ -136,7 +139,7 @@ static bool post_rate(struct direct_field *f)
 	uint64_t start = device_now_ns();
 	struct direct_sq *sq = &f->pairs[0].sq;
 
-	for (unsigned i = 0; i < HOT_ROUNDS; i++) {
+	for (unsigned i = 0; i < hot_rounds; i++) {
 		for (unsigned n = 0; n < batch; n++)
 			direct_write(sq, direct_source(f, 0), direct_target(f, 0));
 		direct_ring(sq);
@@ -145,7 +148,7 @@ static bool post_rate(struct direct_field *f)
 				return say_row(false, "batch %u: no completion", i);
 	}
 	return say_row(true, "%.2f Mmsg/s with %u to a doorbell",
-		       (double)HOT_ROUNDS * batch * 1e3 / (double)(device_now_ns() - start), batch);
+		       (double)hot_rounds * batch * 1e3 / (double)(device_now_ns() - start), batch);
 }
 
 /* A device executes what the register says; the index comes round while the record stays. */
@@ -154,8 +157,8 @@ static bool record_unwritten(struct direct_field *f)
 	const unsigned batch = DIRECT_DEPTH / 2;
 	struct direct_sq *sq = &f->pairs[0].sq;
 
-	for (unsigned i = 0; i < HOT_ROUNDS / 2 + NAP_ROUNDS; i++) {
-		if (i >= HOT_ROUNDS / 2)
+	for (unsigned i = 0; i < RING_ROUNDS + NAP_ROUNDS; i++) {
+		if (i >= RING_ROUNDS)
 			direct_nap();
 		for (unsigned n = 0; n < batch; n++)
 			direct_write(sq, direct_source(f, 0), direct_target(f, 0));
@@ -210,7 +213,7 @@ static bool register_overwritten(struct direct_field *f, unsigned rounds, void (
 
 static bool overwritten_hot(struct direct_field *f)
 {
-	return register_overwritten(f, HOT_ROUNDS, NULL);
+	return register_overwritten(f, hot_rounds, NULL);
 }
 
 static bool overwritten_asleep(struct direct_field *f)
@@ -220,7 +223,7 @@ static bool overwritten_asleep(struct direct_field *f)
 
 static bool all_at_once(struct direct_field *f)
 {
-	for (unsigned round = 0; round < HOT_ROUNDS / 20; round++) {
+	for (unsigned round = 0; round < hot_rounds / 20; round++) {
 		if (round % 50 == 0)
 			direct_nap();
 		for (unsigned i = 0; i < f->npairs; i++) {
@@ -243,7 +246,7 @@ static bool send_and_receive(struct direct_field *f)
 	struct direct_slice to = direct_target(f, 0);
 
 	to.key = f->mr->lkey;
-	for (uint64_t i = 1; i <= HOT_ROUNDS / 4; i++) {
+	for (uint64_t i = 1; i <= hot_rounds / 4; i++) {
 		f->memory[0] = i;
 		direct_post_recv(&p->to_rq, to);
 		direct_send(&p->sq, direct_source(f, 0));
@@ -254,7 +257,7 @@ static bool send_and_receive(struct direct_field *f)
 		if (f->memory[1] != i)
 			return say_row(false, "message %lu: %lu arrived", i, f->memory[1]);
 	}
-	return say_row(true, "%u messages", HOT_ROUNDS / 4);
+	return say_row(true, "%u messages", hot_rounds / 4);
 }
 
 static bool event_comes(struct direct_field *f)
@@ -534,7 +537,7 @@ static bool two_processes(unsigned rounds, void (*pause)(void))
 static bool two_hot(struct direct_field *unused)
 {
 	(void)unused;
-	return two_processes(HOT_ROUNDS, NULL);
+	return two_processes(hot_rounds, NULL);
 }
 
 static bool two_asleep(struct direct_field *unused)
@@ -601,7 +604,7 @@ int main(int argc, char **argv)
 	bool good;
 	int c;
 
-	while ((c = getopt(argc, argv, "d:g:")) >= 0) {
+	while ((c = getopt(argc, argv, "d:g:s")) >= 0) {
 		switch (c) {
 		case 'd':
 			device_name = optarg;
@@ -609,8 +612,11 @@ int main(int argc, char **argv)
 		case 'g':
 			gid_index = atoi(optarg);
 			break;
+		case 's':
+			hot_rounds = HOT_ROUNDS / 10;
+			break;
 		default:
-			fprintf(stderr, "usage: direct [-d DEVICE] [-g GID-INDEX]\n");
+			fprintf(stderr, "usage: direct [-d DEVICE] [-g GID-INDEX] [-s]\n");
 			return 2;
 		}
 	}
