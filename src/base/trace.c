@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/trace.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,20 +155,56 @@ static void line_write(struct line *l)
 	log_write(l->text, l->n);
 }
 
+static void line_event(struct line *l, const struct trace_point *p, const uint64_t *values)
+{
+	line_text(l, p->name);
+	for (const struct trace_argument *a = p->arguments; a->name; a++) {
+		line_char(l, ' ');
+		line_text(l, a->name);
+		line_char(l, '=');
+		line_value(l, a->kind, *values++);
+	}
+}
+
 static void trace_print(const struct trace_point *p, const uint64_t *values)
 {
 	int saved_errno = errno;
 	struct line l = {0};
 
 	line_head(&l);
-	line_text(&l, p->name);
-	for (const struct trace_argument *a = p->arguments; a->name; a++) {
-		line_char(&l, ' ');
-		line_text(&l, a->name);
-		line_char(&l, '=');
-		line_value(&l, a->kind, *values++);
-	}
+	line_event(&l, p, values);
 	line_write(&l);
+	errno = saved_errno;
+}
+
+/* ---- listeners ---- */
+
+static_assert((uint32_t)POINTS <= TRACE_LISTENER_WORDS * 64, "a bit for each point");
+
+static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct trace_listener *) listeners; /* changed under the lock */
+/* Threads that go through the list.  Whoever takes a listener out and then finds 0 knows that
+ * nobody has it any more. */
+static _Atomic(uint32_t) telling;
+
+static void listeners_tell(unsigned index, const uint64_t *values)
+{
+	int saved_errno = errno;
+	struct line line = {0};
+	int32_t pid = 0;
+
+	atomic_fetch_add(&telling, 1);
+	for (struct trace_listener *l = atomic_load(&listeners); l; l = atomic_load(&l->next)) {
+		if (!(l->points[index / 64] >> index % 64 & 1))
+			continue;
+		if (!pid) {
+			pid = (int32_t)syscall(SYS_getpid);
+			line_event(&line, &points[index], values);
+		}
+		if (l->pid == pid)
+			l->event(l, line.text, line.n);
+	}
+	atomic_fetch_sub(&telling, 1);
 	errno = saved_errno;
 }
 
@@ -184,6 +223,8 @@ static void trace_print(const struct trace_point *p, const uint64_t *values)
 		PROBE(group##__##name, TRACE_EACH(TRACE_BARE, __VA_ARGS__));      \
 		if (points[POINT_##group##_##name].printed)                       \
 			trace_print(&points[POINT_##group##_##name], values);     \
+		if (atomic_load_explicit(&listeners, memory_order_relaxed))       \
+			listeners_tell(POINT_##group##_##name, values);           \
 	}
 #include "base/trace_points.h"
 
@@ -196,6 +237,26 @@ static void point_set(struct trace_point *p, bool on)
 		return;
 	p->printed = on;
 	__atomic_fetch_add(p->semaphore, on ? 1 : -1, __ATOMIC_RELAXED);
+}
+
+/* The next pattern of a list; false: there is none. */
+static bool pattern_next(const char **list, char pattern[PATTERN_BYTES])
+{
+	while (**list) {
+		const char *at = *list;
+		size_t n = strcspn(at, ",");
+
+		*list += n + (at[n] == ',');
+		if (n >= PATTERN_BYTES) {
+			log_warn("SOFTHCA_TRACE: no trace point has so long a name: '%.*s'", (int)n,
+				 at);
+		} else if (n) {
+			memcpy(pattern, at, n);
+			pattern[n] = '\0';
+			return true;
+		}
+	}
+	return false;
 }
 
 static void select_pattern(const char *pattern, bool chosen[POINTS])
@@ -217,23 +278,71 @@ static void select_pattern(const char *pattern, bool chosen[POINTS])
 void trace_select(const char *patterns)
 {
 	bool chosen[POINTS] = {false};
+	char pattern[PATTERN_BYTES];
 
-	while (*patterns) {
-		size_t n = strcspn(patterns, ",");
-		char pattern[PATTERN_BYTES];
-
-		if (n >= sizeof(pattern)) {
-			log_warn("SOFTHCA_TRACE: no trace point has so long a name: '%.*s'", (int)n,
-				 patterns);
-		} else if (n) {
-			memcpy(pattern, patterns, n);
-			pattern[n] = '\0';
-			select_pattern(pattern, chosen);
-		}
-		patterns += n + (patterns[n] == ',');
-	}
+	while (pattern_next(&patterns, pattern))
+		select_pattern(pattern, chosen);
 	for (unsigned i = 0; i < POINTS; i++)
 		point_set(&points[i], chosen[i]);
+}
+
+/* ---- who listens ---- */
+
+static bool list_matches(const char *list, const char *name)
+{
+	char pattern[PATTERN_BYTES];
+
+	while (pattern_next(&list, pattern))
+		if (!fnmatch(pattern, name, 0))
+			return true;
+	return false;
+}
+
+void trace_listen(struct trace_listener *l, const char *wanted, const char *unwanted)
+{
+	memset(l->points, 0, sizeof(l->points));
+	l->pid = (int32_t)syscall(SYS_getpid);
+	pthread_mutex_lock(&listeners_lock);
+	atomic_store(&l->next, atomic_load(&listeners));
+	for (unsigned i = 0; i < POINTS; i++)
+		if (list_matches(wanted, points[i].name) &&
+		    !list_matches(unwanted, points[i].name)) {
+			l->points[i / 64] |= UINT64_C(1) << i % 64;
+			__atomic_fetch_add(points[i].semaphore, 1, __ATOMIC_RELAXED);
+		}
+	atomic_store(&listeners, l);
+	pthread_mutex_unlock(&listeners_lock);
+}
+
+void trace_unlisten(struct trace_listener *l)
+{
+	struct trace_listener *_Atomic *at = &listeners;
+	struct trace_listener *i;
+
+	pthread_mutex_lock(&listeners_lock);
+	while ((i = atomic_load(at)) && i != l)
+		at = &i->next;
+	if (i) {
+		atomic_store(at, atomic_load(&l->next));
+		for (unsigned p = 0; p < POINTS; p++)
+			if (l->points[p / 64] >> p % 64 & 1)
+				__atomic_fetch_sub(points[p].semaphore, 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&listeners_lock);
+}
+
+void trace_unlisten_wait(void)
+{
+	while (atomic_load(&telling))
+		sched_yield();
+}
+
+void trace_fork_child(void)
+{
+	pthread_mutex_init(&listeners_lock, NULL);
+	while (atomic_load(&listeners))
+		trace_unlisten(atomic_load(&listeners));
+	atomic_store(&telling, 0);
 }
 
 void trace_help(void)

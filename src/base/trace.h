@@ -12,7 +12,8 @@
  *   softhca[PID/TID]: SECONDS.NANOSECONDS group.name argument=value ...
  *
  * The time is CLOCK_MONOTONIC, the same in all processes.  A point is safe in any thread and in
- * signal handlers: it takes no lock, does not allocate and is no cancellation point.
+ * signal handlers: it takes no lock, does not allocate and is no cancellation point.  Listeners
+ * (trace_listen) get the same text without the time.
  *
  * If the compiler found <sys/sdt.h>, each point is a USDT probe too: provider softhca, name
  * group__name, the same arguments.  The word that a point tests is the probe's semaphore, so a
@@ -20,6 +21,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -67,6 +70,29 @@ void trace_init(void);
  * pattern that matches none.
  */
 void trace_select(const char *patterns);
+/*
+ * Gets the text of the points that it listens to, "group.name argument=value ...", which is not
+ * terminated, in the thread that tells: with no lock, and perhaps in a signal handler.
+ */
+#define TRACE_LISTENER_WORDS 2u
+struct trace_listener {
+	void (*event)(struct trace_listener *l, const char *text, size_t n);
+	/* trace.c's: */
+	struct trace_listener *_Atomic next;
+	uint64_t points[TRACE_LISTENER_WORDS]; /* a bit each */
+	int32_t pid; /* a child of fork tells a listener of its parent nothing */
+};
+
+/* From now on the listener hears of the points that a pattern of 'wanted' matches and none of
+ * 'unwanted'; both are lists as SOFTHCA_TRACE's. */
+void trace_listen(struct trace_listener *l, const char *wanted, const char *unwanted);
+/* No point that is reached from now on tells the listener, but threads may still be telling it. */
+void trace_unlisten(struct trace_listener *l);
+/* Waits until no thread tells a listener that trace_unlisten has taken out.  Not from a listener. */
+void trace_unlisten_wait(void);
+/* The child of a fork has no listeners. */
+void trace_fork_child(void);
+
 /* Lists the points with their arguments, where the log goes. */
 void trace_help(void);
 

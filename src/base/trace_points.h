@@ -23,9 +23,28 @@ TRACE_POINT(send, error, "a send request completes in error", (HEX, qpn), (HEX, 
 TRACE_POINT(send, flush, "a send request is flushed", (HEX, qpn), (NUM, wqe), (NAME, opcode))
 TRACE_POINT(recv, error, "a receive completes in error", (HEX, qpn), (NUM, wqe), (NAME, syndrome))
 TRACE_POINT(recv, flush, "a receive is flushed", (HEX, qpn), (NUM, wqe))
+TRACE_POINT(post, send, "a program posts a send request", (HEX, qpn), (HEX, wr_id))
+TRACE_POINT(post, built, "a program posts the requests that it has built (ibv_wr_complete)",
+	    (HEX, qpn))
+TRACE_POINT(post, refused, "the library does not post the last requests of a list", (HEX, qpn),
+	    (NAME, queue), (NUM, requests))
+TRACE_POINT(post, recv, "a program posts a receive to a queue pair", (HEX, qpn), (HEX, wr_id))
+TRACE_POINT(wqe, taken, "the device takes a send request from the ring", (HEX, qpn), (NUM, wqe),
+	    (NAME, opcode), (NUM, bytes))
+TRACE_POINT(wqe, done, "a send request ends without a completion", (HEX, qpn), (NUM, wqe),
+	    (NAME, status))
+TRACE_POINT(cqe, written, "the device writes a completion", (HEX, cqn), (HEX, qpn), (NUM, wqe),
+	    (NAME, queue), (NAME, opcode), (NAME, status))
+TRACE_POINT(cq, polled, "a program polls a completion", (HEX, qpn), (HEX, wr_id), (NAME, queue),
+	    (NUM, status))
 TRACE_POINT(cq, compressed, "completions are written as one", (HEX, cqn), (NUM, completions))
 TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries))
 TRACE_POINT(eq, fired, "the vector of a program's event queue fires", (HEX, eqn), (NUM, produced))
+
+/* Threads of the DPA. */
+TRACE_POINT(dpa, enter, "a thread of the DPA begins to run device code", (NUM, thread),
+	    (HEX, function))
+TRACE_POINT(dpa, leave, "device code has ended", (NUM, thread), (NAME, outcome))
 
 TRACE_POINT(emulation, rung, "a driver rings a doorbell of an emulated function", (NUM, function),
 	    (NUM, queue), (HEX, value))

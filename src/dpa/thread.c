@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "dpa/place.h"
 #include "dpa/process.h"
 
@@ -331,6 +332,24 @@ static bool ended_by_itself(enum dpa_outcome outcome)
 	return outcome != DPA_OUT_FAULT && outcome != DPA_OUT_ERROR && outcome != DPA_OUT_STOPPED;
 }
 
+/* The name for traces. */
+static const char *outcome_name(enum dpa_outcome outcome)
+{
+	static const char *const names[] = {
+		[DPA_OUT_RETURNED] = "returned",
+		[DPA_OUT_RESCHEDULED] = "rescheduled",
+		[DPA_OUT_RETRIGGERED] = "retriggered",
+		[DPA_OUT_FINISHED] = "finished",
+		[DPA_OUT_PROCESS_FINISHED] = "process-finished",
+		[DPA_OUT_FAULT] = "fault",
+		[DPA_OUT_ERROR] = "error",
+		[DPA_OUT_STOPPED] = "stopped",
+		[DPA_OUT_DEAD] = "dead",
+	};
+
+	return names[outcome];
+}
+
 enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
 				bool last)
 {
@@ -347,7 +366,9 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 		if (t->process->race)
 			dpa_race_begin(t->process->race, t->slot);
 		t->in_device = true;
+		trace(dpa, enter, t->slot, function);
 		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
+		trace(dpa, leave, t->slot, outcome_name(t->outcome));
 		if (t->weak)
 			dpa_weak_end(t->weak, !ended_by_itself(t->outcome));
 		/* The host hears of the end of a call or a task, but not of a handler's. */

@@ -41,11 +41,24 @@ struct capture_term {
 	union ib_gid gid;
 };
 
+/* Kinds of records that a reader asks for; a bit each. */
+enum capture_event {
+	CAPTURE_EVENT_PACKET = 1, /* programs then make packets of all that they send */
+	CAPTURE_EVENT_MAD = 2,
+	CAPTURE_EVENT_WQE = 4, /* trace points (base/trace_points.h): of work requests */
+	CAPTURE_EVENT_DOORBELL = 8,
+	CAPTURE_EVENT_DPA = 16,
+	CAPTURE_EVENT_DECISION = 32, /* all others */
+	CAPTURE_EVENT_ALL = 63,
+};
+#define CAPTURE_EVENTS_TRACED \
+	(CAPTURE_EVENT_WQE | CAPTURE_EVENT_DOORBELL | CAPTURE_EVENT_DPA | CAPTURE_EVENT_DECISION)
+
 /* What whoever captures wants. */
 struct capture_want {
 	uint32_t snaplen; /* octets of a frame */
 	uint32_t ring_bytes;
-	uint32_t reserved;
+	uint32_t events; /* enum capture_event, at least one */
 	uint32_t nterms; /* all of them match */
 	struct capture_term term[CAPTURE_TERMS];
 };
@@ -54,18 +67,19 @@ enum capture_kind {
 	CAPTURE_PACKET, /* a record of a channel (wire/record.h) with its payload follows */
 	CAPTURE_FRAME,	/* an Ethernet frame follows */
 	CAPTURE_MAD,	/* struct capture_mad follows */
+	CAPTURE_TRACE,	/* the text of a trace point follows: "group.name argument=value ..." */
 };
 
 /* A record of a ring. */
 struct capture_head {
 	uint64_t ns;	  /* CLOCK_REALTIME */
-	uint32_t row;	  /* of the port */
+	uint32_t row;	  /* of the port; of CAPTURE_TRACE SUBNET_NONE */
 	uint8_t kind;	  /* enum capture_kind */
 	uint8_t received; /* the port has received it; 0: sent */
 	uint8_t reserved[2];
 	uint32_t header_bytes; /* of the record in front of its payload */
 	uint32_t bytes;	       /* of the payload or the frame that follow */
-	uint64_t whole;	       /* what the payload or the frame had */
+	uint64_t whole;	       /* what the payload or the frame had; of CAPTURE_TRACE the thread */
 };
 
 /* A MAD as it goes from port to port. */

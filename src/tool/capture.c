@@ -232,6 +232,7 @@ static bool options_take(struct capturing *c, const struct capture_options *o)
 	char error[ERROR_BYTES];
 
 	want->snaplen = CAPTURE_SNAPLEN;
+	want->events = CAPTURE_EVENT_PACKET | CAPTURE_EVENT_MAD;
 	if (!reader_number_option(c->s, "-c", o->count, COUNT_MOST, &count) ||
 	    !reader_number_option(c->s, "-s", o->snaplen, CAPTURE_SNAPLEN, &want->snaplen) ||
 	    !reader_number_option(c->s, "-B", o->buffer, CAPTURE_RING_BYTES_MAX >> 20, &mib))

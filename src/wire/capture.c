@@ -3,17 +3,22 @@
 #include "wire/capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hazard.h"
 #include "base/record_ring.h"
+#include "base/trace.h"
 #include "wire/payload.h"
 #include "wire/process.h"
 
 struct capture {
 	struct tap tap;
+	struct trace_listener listener;
 	struct capture *next; /* under the control lock */
 	struct wire_process *process;
 	struct capture_attr attr;
@@ -166,6 +171,59 @@ static void capture_packet(struct tap *t, enum tap_point at, uint64_t ns, uint32
 	record_ring_commit(&c->ring, record, room);
 }
 
+/* ---- trace points ---- */
+
+static void capture_event(struct trace_listener *l, const char *text, size_t n)
+{
+	struct capture *c = container_of(l, struct capture, listener);
+	uint32_t room = (uint32_t)(sizeof(struct capture_head) + n);
+	uint8_t *record = record_ring_reserve(&c->ring, room, 0);
+	struct capture_head head;
+
+	if (!record)
+		return;
+	/* The reader waits for what is reserved, so no event comes behind later ones. */
+	head = (struct capture_head){
+		.ns = clock_realtime_ns(),
+		.row = SUBNET_NONE,
+		.kind = CAPTURE_TRACE,
+		.bytes = (uint32_t)n,
+		.whole = (uint64_t)syscall(SYS_gettid),
+	};
+	memcpy(record, &head, sizeof(head));
+	memcpy(record + sizeof(head), text, n);
+	record_ring_commit(&c->ring, record, room);
+}
+
+#define POINTS_WQE	"post.*,wqe.*,cqe.*,cq.polled,qp.state"
+#define POINTS_DOORBELL "doorbell.*"
+#define POINTS_DPA	"dpa.*"
+
+static void capture_listen(struct capture *c)
+{
+	static const struct {
+		uint32_t event;
+		const char *points;
+	} kinds[] = {{CAPTURE_EVENT_WQE, POINTS_WQE},
+		     {CAPTURE_EVENT_DOORBELL, POINTS_DOORBELL},
+		     {CAPTURE_EVENT_DPA, POINTS_DPA}};
+	const uint32_t events = c->attr.want.events;
+	const bool others = events & CAPTURE_EVENT_DECISION;
+	char list[128];
+	size_t n = 0;
+
+	/* The points that are wanted, or if others are, those that are not: bypass.left makes
+	 * requests take another way. */
+	list[0] = '\0';
+	for (size_t i = 0; i < array_size(kinds); i++)
+		if (!(events & kinds[i].event) == others)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s,", kinds[i].points);
+	if (others)
+		snprintf(list + n, sizeof(list) - n, "bypass.left");
+	c->listener.event = capture_event;
+	trace_listen(&c->listener, others ? "*" : list, others ? list : "");
+}
+
 /* ---- beginning and end ---- */
 
 int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, int fd)
@@ -183,7 +241,10 @@ int wire_capture_begin(struct wire_process *h, const struct capture_attr *attr, 
 		free(c);
 		return ret;
 	}
-	tap_insert(h, &c->tap);
+	if (attr->want.events & CAPTURE_EVENT_PACKET)
+		tap_insert(h, &c->tap);
+	if (attr->want.events & CAPTURE_EVENTS_TRACED)
+		capture_listen(c);
 	pthread_mutex_lock(&h->control);
 	c->next = h->captures;
 	h->captures = c;
@@ -204,6 +265,7 @@ static void capture_finish(struct capture *c)
 	struct wire_process *h = c->process;
 
 	tap_remove(h, &c->tap);
+	trace_unlisten(&c->listener);
 	c->next = atomic_load(&h->captures_ended);
 	while (!atomic_compare_exchange_weak(&h->captures_ended, &c->next, c))
 		;
@@ -217,6 +279,7 @@ bool wire_captures_let_go(struct wire_process *h)
 		return false;
 	c = atomic_exchange(&h->captures_ended, NULL);
 	hazard_wait_all();
+	trace_unlisten_wait();
 	for (; c; c = next) {
 		next = c->next;
 		capture_free(c);

@@ -389,6 +389,42 @@ def other_rings(session):
     told.expect("engine.lingered")
 
 
+def life_of_requests(session):
+    """Posts by both interfaces, requests with and without a completion, receives, polls."""
+    patterns = "post.*,wqe.*,cqe.*,cq.polled"
+    for more in ("--use_old_post_send",), ("-l", "10", "-Q", "10"):
+        argv = ("ib_send_bw", "-d", "mlx5_0", "-n", "20", *more)
+        server, client = session.pair(argv, argv, run_options=("--trace", patterns))
+        all_ended_well({"server": server, "client": client})
+        told = Told(client.err)
+        told.expect("wqe.taken", opcode="SEND", wqe="0")
+        told.expect("cqe.written", queue="SQ", opcode="SEND", status="SUCCESS")
+        told.expect("cq.polled", queue="SQ", status="0")
+        if "-l" in more:
+            told.expect("wqe.done", status="SUCCESS")
+        told = Told(server.err)
+        told.expect("post.recv")
+        told.expect("cqe.written", queue="RQ", opcode="RECV", status="SUCCESS")
+        told.expect("cq.polled", queue="RQ", status="0")
+    argv = ("ibv_rc_pingpong", "-g", "0", "-n", "10", "-N")
+    server, client = session.pair(argv, argv, run_options=("--trace", patterns))
+    all_ended_well({"server": server, "client": client})
+    Told(client.err).expect("post.built")
+    mistake = str(session.build / "tests/tools/mistakes")
+    Told(session.run(mistake, "send_queue_full", run_options=("--trace", patterns)).err).expect(
+        "post.refused", queue="SQ", requests="1")
+
+
+def device_code(session):
+    """A call of the host runs on a thread of the DPA."""
+    example = session.build / "examples/flexio/flexio-rpc"
+    if not example.exists():
+        raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+    told = told_by(session, "dpa.*", str(example))
+    told.expect("dpa.enter", thread="0")
+    told.expect("dpa.leave", thread="0", outcome="returned")
+
+
 def table_points():
     table = (SOURCE / "src/base/trace_points.h").read_text()
     points = {f"{group}.{name}" for group, name in
@@ -446,7 +482,8 @@ SCENARIOS = [
     bypass_by_way("shared memory, kernel", "kernel", TEST_MEMORY="shared", SOFTHCA_MEMORY="kernel"),
     bypass_by_way("private memory, packets", "packets", SOFTHCA_MEMORY="packets"),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, faults_on_demand, other_rings]
+    memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, faults_on_demand, other_rings,
+    life_of_requests, device_code]
 
 
 def noted(test):

@@ -374,7 +374,10 @@ static bool bypass_try(struct qp *qp, const struct send_wqe *w)
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
 	      remote_way_name(&r, out.way));
 	ce = qp_ce(qp, w->fm_ce_se);
-	if (ce_is_signaled(ce))
+	trace(wqe, taken, qp->qpn, (uint16_t)block, wqe_opcode_name(w->opcode), w->len);
+	if (!ce_is_signaled(ce))
+		trace(wqe, done, qp->qpn, (uint16_t)block, "SUCCESS");
+	else
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
 						       .opcode = w->opcode,
 						       .ce = ce,

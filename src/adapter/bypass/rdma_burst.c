@@ -283,6 +283,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	struct rdma_request first;
 	struct bypass_peer r;
 	uint8_t opcode;
+	uint16_t block;
 	uint32_t limit;
 
 	if (!rdma_request_fetch(qp, qp->req.next_block, &first) || unlikely(first.blocks > ready) ||
@@ -293,6 +294,9 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	t.read = first.read;
 	t.sizes.kind = first.read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 	limit = min_u32(likely(t.blocks == 1) ? ready : ready / t.blocks, TURN);
+	/* A trace has the times of each request. */
+	if (trace_is_on(wqe, taken))
+		limit = 1;
 	if (!r.remote)
 		turn_here(qp, &r, limit, &t, &first);
 	else if (limit > 1 || !move_alone(qp, &r, &t, &first))
@@ -304,12 +308,14 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	opcode = t.read ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE;
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(opcode), t.sizes.messages,
 	      t.sizes.payload, remote_way_name(&r, t.way));
+	block = (uint16_t)(qp->req.next_block - t.blocks);
+	trace(wqe, taken, qp->qpn, block, wqe_opcode_name(opcode), t.bytes);
 	if (ce_is_signaled(t.ce))
 		send_cqe_success(
-			qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - t.blocks),
-					      .opcode = opcode,
-					      .ce = t.ce,
-					      .len = t.bytes});
+			qp, &(struct send_op){
+				    .block = block, .opcode = opcode, .ce = t.ce, .len = t.bytes});
+	else
+		trace(wqe, done, qp->qpn, block, "SUCCESS");
 	return t.sizes.messages * t.blocks;
 }
 

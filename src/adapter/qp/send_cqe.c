@@ -48,8 +48,10 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 	bool told = atomic_exchange(&qp->comp.error_told, true);
 
 	/* A request that did not fail by itself may keep silent if the program knows of the error. */
-	if (told && flush && op->ce == WQE_CTRL_CE_FIRST_ERROR)
+	if (told && flush && op->ce == WQE_CTRL_CE_FIRST_ERROR) {
+		trace(wqe, done, qp->qpn, op->block, cqe_syndrome_name(op->syndrome));
 		return;
+	}
 	/* Nothing has failed before: the program moved the queue to the error state. */
 	if (!told && flush)
 		cqe.vendor_err_synd = VENDOR_ERR_FIRST_FLUSH;

@@ -645,8 +645,43 @@ static bool cq_leave(struct cq *cq, uint32_t appended)
 	return alive;
 }
 
+/* ---- trace points ---- */
+
+static const char *cqe_kind_name(uint8_t op)
+{
+	static const char *const names[] = {
+		[CQE_OP_RESP_WRITE_IMM] = "RECV_WRITE_IMM",
+		[CQE_OP_RESP_SEND] = "RECV",
+		[CQE_OP_RESP_SEND_IMM] = "RECV_IMM",
+		[CQE_OP_RESP_SEND_INV] = "RECV_INV",
+		[CQE_OP_NO_PACKET] = "NO_PACKET",
+		[CQE_OP_SIG_ERR] = "SIG_ERR",
+		[CQE_OP_RESP_ERR] = "RECV",
+	};
+	const char *name = op < array_size(names) ? names[op] : NULL;
+
+	return name ? name : "unknown";
+}
+
+/* Out of line, so that the data path has only the test and the call. */
+static __attribute__((noinline, cold)) void trace_written(const struct cq *cq,
+							  const struct cqe64 *cqe)
+{
+	uint8_t op = cqe->op_own >> 4;
+	bool sent = op == CQE_OP_REQ || op == CQE_OP_REQ_ERR;
+	bool failed = op == CQE_OP_REQ_ERR || op == CQE_OP_RESP_ERR;
+	uint32_t sop_qpn = be32_get(cqe->sop_drop_qpn);
+
+	trace(cqe, written, cq->cqn, sop_qpn & IB_QPN_MASK, be16_get(cqe->wqe_counter),
+	      sent ? "SQ" : "RQ",
+	      sent ? wqe_opcode_name((uint8_t)(sop_qpn >> 24)) : cqe_kind_name(op),
+	      failed ? cqe_syndrome_name(((const struct cqe64_err *)cqe)->syndrome) : "SUCCESS");
+}
+
 bool cq_push(struct cq *cq, struct cqe64 *cqe, enum cq_wake wake)
 {
+	if (trace_is_on(cqe, written))
+		trace_written(cq, cqe);
 	spin_lock(&cq->lock);
 	return cq_leave(cq, cq_append(cq, cqe, wake));
 }
@@ -692,6 +727,12 @@ bool cq_push_like(struct cq *cq, struct cqe64 *like, const uint16_t *wqe_counter
 {
 	uint32_t done;
 
+	for (uint32_t i = 0; trace_is_on(cqe, written) && i < n; i++) {
+		struct cqe64 cqe = *like;
+
+		cqe.word[CQE_WORD_LAST] |= cqe_last_word(0, wqe_counter[i], 0);
+		trace_written(cq, &cqe);
+	}
 	spin_lock(&cq->lock);
 	done = cq_append_plain(cq, like, wqe_counter, min_u32(n, cq_plain_room(cq)), solicited);
 	*appended = done;

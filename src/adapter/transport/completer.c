@@ -238,6 +238,8 @@ static void completer_retire(struct qp *qp)
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (ce_is_signaled(op->ce))
 			send_cqe_success(qp, op);
+		else
+			trace(wqe, done, qp->qpn, op->block, "SUCCESS");
 		atomic_store_explicit(&qp->comp.completed, head, memory_order_release);
 	}
 	/*

@@ -11,6 +11,7 @@
 #include "adapter/qp/send_cqe.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "wire/route.h"
 
 struct dci *dci_create(const struct qp_create_attr *attr)
@@ -165,6 +166,7 @@ static void dci_skip(struct qp *qp, const struct send_wqe *w)
 				   .opcode = w->opcode,
 				   .ce = qp_ce(qp, w->fm_ce_se)};
 
+	trace(wqe, taken, qp->qpn, op.block, wqe_opcode_name(op.opcode), w->len);
 	send_cqe_flush(qp, &op);
 	qp->req.next_block += w->nblocks;
 }

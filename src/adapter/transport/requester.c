@@ -121,8 +121,11 @@ static void requester_flush_ring(struct qp *qp)
 				     .opcode = w.opcode,
 				     .ce = qp_ce(qp, w.fm_ce_se)};
 
+		trace(wqe, taken, qp->qpn, op.block, wqe_opcode_name(op.opcode), w.len);
 		if (!qp->create.silent)
 			send_cqe_flush(qp, &op);
+		else
+			trace(wqe, done, qp->qpn, op.block, cqe_syndrome_name(CQE_SYN_WR_FLUSH));
 		qp->req.next_block += w.nblocks;
 	}
 	look_again(qp, head != atomic_load(&qp->comp.head) || block != qp->req.next_block, all);

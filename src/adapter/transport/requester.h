@@ -3,6 +3,7 @@
 #pragma once
 
 #include "adapter/qp/qp.h"
+#include "base/trace.h"
 
 /* Outstanding PSNs take less than half of the space, because old and new ones look alike beyond
  * that. */
@@ -25,6 +26,7 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	struct send_op *op = qp_send_op(qp, tail);
 
+	trace(wqe, taken, qp->qpn, (uint16_t)qp->req.next_block, wqe_opcode_name(opcode), len);
 	op->block = (uint16_t)qp->req.next_block;
 	op->opcode = opcode;
 	op->nblocks = (uint8_t)nblocks;

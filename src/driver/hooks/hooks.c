@@ -17,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "base/explain.h"
+#include "base/trace.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/drive.h"
 #include "driver/runtime/process.h"
@@ -67,14 +68,64 @@ static void explain_post(struct ibv_qp *qp, const struct ibv_send_wr *wr, int er
 	uverbs_qp_explain_post(qp->context->cmd_fd, qp->handle, &post);
 }
 
+/* ---- trace points; out of line, so that the data path has only a test and a call ---- */
+
+#define COLD __attribute__((noinline, cold))
+
+static COLD void tell_send_wrs(const struct ibv_qp *qp, const struct ibv_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		trace(post, send, qp->qp_num, wr->wr_id);
+}
+
+static COLD void tell_recv_wrs(const struct ibv_qp *qp, const struct ibv_recv_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		trace(post, recv, qp->qp_num, wr->wr_id);
+}
+
+static COLD void tell_send_refused(const struct ibv_qp *qp, const struct ibv_send_wr *bad)
+{
+	uint64_t n = 0;
+
+	for (; bad; bad = bad->next)
+		n++;
+	trace(post, refused, qp->qp_num, "SQ", n);
+}
+
+static COLD void tell_recv_refused(const struct ibv_qp *qp, const struct ibv_recv_wr *bad)
+{
+	uint64_t n = 0;
+
+	for (; bad; bad = bad->next)
+		n++;
+	trace(post, refused, qp->qp_num, "RQ", n);
+}
+
+static COLD void tell_polled(const struct ibv_wc *wc, int n)
+{
+	/* Of a failed request the opcode is not set. */
+	for (int i = 0; i < n; i++)
+		trace(cq, polled, wc[i].qp_num, wc[i].wr_id,
+		      wc[i].status		   ? "unknown"
+		      : wc[i].opcode & IBV_WC_RECV ? "RQ"
+						   : "SQ",
+		      (uint64_t)wc[i].status);
+}
+
 /* A failed post may have posted the head of its list, so this looks at the doorbell in any case. */
 static inline int hooked_post_send(const struct entry_points *real, struct ibv_qp *qp,
 				   struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	int ret = real->post_send(qp, wr, bad_wr);
+	int ret;
 
+	if (trace_is_on(post, send))
+		tell_send_wrs(qp, wr);
+	ret = real->post_send(qp, wr, bad_wr);
 	if (unlikely(ret) && explaining())
 		explain_post(qp, *bad_wr, ret);
+	if (unlikely(ret) && trace_is_on(post, refused))
+		tell_send_refused(qp, *bad_wr);
 	uverbs_qp_doorbell(qp->context->cmd_fd, qp->handle);
 	return ret;
 }
@@ -82,8 +133,13 @@ static inline int hooked_post_send(const struct entry_points *real, struct ibv_q
 static inline int hooked_post_recv(const struct entry_points *real, struct ibv_qp *qp,
 				   struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	int ret = real->post_recv(qp, wr, bad_wr);
+	int ret;
 
+	if (trace_is_on(post, recv))
+		tell_recv_wrs(qp, wr);
+	ret = real->post_recv(qp, wr, bad_wr);
+	if (unlikely(ret) && trace_is_on(post, refused))
+		tell_recv_refused(qp, *bad_wr);
 	if (unlikely(ret) && explaining())
 		uverbs_qp_explain_recv(
 			qp->context->cmd_fd, qp->handle,
@@ -112,6 +168,8 @@ static inline int hooked_poll_cq(const struct entry_points *real, struct ibv_cq 
 
 	if (n == 0 && hook_drive_device())
 		n = real->poll_cq(cq, entries, wc);
+	if (trace_is_on(cq, polled))
+		tell_polled(wc, n);
 	return n;
 }
 
@@ -128,8 +186,12 @@ static inline int hooked_req_notify_cq(const struct entry_points *real, struct i
 static inline int hooked_bind_mw(const struct entry_points *real, struct ibv_qp *qp,
 				 struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	int ret = real->bind_mw(qp, mw, bind);
+	int ret;
 
+	trace(post, send, qp->qp_num, bind->wr_id);
+	ret = real->bind_mw(qp, mw, bind);
+	if (unlikely(ret))
+		trace(post, refused, qp->qp_num, "SQ", 1);
 	uverbs_qp_doorbell(qp->context->cmd_fd, qp->handle);
 	return ret;
 }
@@ -271,8 +333,10 @@ typedef int wr_complete_fn(struct ibv_qp_ex *);
 
 static inline int hooked_wr_complete(wr_complete_fn *real, struct ibv_qp_ex *qp)
 {
-	int ret = real(qp);
+	int ret;
 
+	trace(post, built, qp->qp_base.qp_num);
+	ret = real(qp);
 	if (unlikely(ret) && explaining())
 		uverbs_qp_explain_post(qp->qp_base.context->cmd_fd, qp->qp_base.handle,
 				       &(struct refused_post){.err = ret, .is_built = true});

@@ -569,6 +569,7 @@ void process_fork_child(void)
 {
 	struct process *p = process_current();
 
+	trace_fork_child();
 	fault_fork_child();
 	access_fork_child();
 	drive_fork_child();

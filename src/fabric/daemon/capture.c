@@ -194,6 +194,7 @@ static void mads_begin(struct server *s, struct conn *c)
 static bool want_is_sound(const struct capture_want *w)
 {
 	return w->snaplen && w->snaplen <= CAPTURE_SNAPLEN && w->nterms <= CAPTURE_TERMS &&
+	       w->events && !(w->events & ~(uint32_t)CAPTURE_EVENT_ALL) &&
 	       w->ring_bytes >= CAPTURE_RING_BYTES_MIN && w->ring_bytes <= CAPTURE_RING_BYTES_MAX &&
 	       !(w->ring_bytes & (w->ring_bytes - 1));
 }
@@ -238,8 +239,10 @@ int answer_capture(struct server *s, struct conn *c, struct msg *m, struct attac
 
 void capture_begin(struct server *s, struct conn *c)
 {
-	mads_begin(s, c);
-	mads_settle(s);
+	if (c->capture->want.events & CAPTURE_EVENT_MAD) {
+		mads_begin(s, c);
+		mads_settle(s);
+	}
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
 		if (s->by_slot[slot])
 			ring_give(s, c, s->by_slot[slot]);

@@ -202,6 +202,68 @@ static void environment_decides(void)
 	CHECK(!*text);
 }
 
+/* ---- listeners ---- */
+
+struct listener {
+	struct trace_listener l;
+	char heard[256];
+	unsigned n;
+};
+
+static void hear(struct trace_listener *l, const char *line, size_t n)
+{
+	struct listener *me = (struct listener *)l;
+
+	CHECK(n < sizeof(me->heard));
+	memcpy(me->heard, line, n);
+	me->heard[n] = '\0';
+	me->n++;
+	errno = ENOTTY;
+}
+
+/* Each hears what it wants, beside what is printed, until it listens no more; a child of fork tells it
+ * nothing. */
+static void listeners_hear(void)
+{
+	static struct listener a = {.l = {.event = hear}}, b = {.l = {.event = hear}};
+	int status;
+	pid_t child;
+
+	trace_select("");
+	trace_listen(&a.l, "qp.*,rnr.sent", "qp.event");
+	trace_listen(&b.l, "*", "rnr.*");
+	errno = 0;
+	trace(qp, state, 7, "RTS", "ERR", "because of it");
+	CHECK(!errno && a.n == 1 && b.n == 1);
+	CHECK(!strcmp(a.heard, "qp.state qpn=0x7 from=RTS to=ERR why=\"because of it\""));
+	trace(qp, event, 7, "x");
+	trace(rnr, sent, 7, 8, 9, 10);
+	CHECK(a.n == 2 && !strcmp(a.heard, "rnr.sent qpn=0x7 peer=0x8 psn=0x9 delay_us=10"));
+	CHECK(b.n == 2);
+	capture_begin();
+	trace_select("qp.state");
+	trace(qp, state, 7, "RTS", "ERR", "x");
+	trace_select("");
+	CHECK(captured_count(capture_end(), "qp.state") == 1 && a.n == 3);
+	child = fork();
+	if (!child) {
+		trace(qp, state, 7, "RTS", "ERR", "x");
+		CHECK(a.n == 3);
+		trace_fork_child();
+		CHECK(!trace_is_on(qp, state) && !trace_is_on(share, refused));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	trace_unlisten(&a.l);
+	trace_unlisten_wait();
+	CHECK(!trace_is_on(rnr, sent) && trace_is_on(qp, state));
+	trace(qp, state, 7, "RTS", "ERR", "x");
+	CHECK(a.n == 3 && b.n == 4);
+	trace_unlisten(&b.l);
+	trace_unlisten(&b.l);
+	CHECK(!trace_is_on(qp, state));
+}
+
 /* As for the log's own lines. */
 static void file_takes_the_lines(void)
 {
@@ -240,6 +302,7 @@ int main(void)
 	tracer_listens_too();
 	errno_stays();
 	environment_decides();
+	listeners_hear();
 	file_takes_the_lines();
 	return 0;
 }

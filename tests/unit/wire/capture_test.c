@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Captures: what comes into the ring, of which packets and how much, and the frames made of it. */
 #include "base/record_ring.h"
+#include "base/trace.h"
 #include "test_fabric.h"
 #include "wire/capture.h"
 #include "wire/roce.h"
@@ -25,7 +26,9 @@ static struct capture_attr attr_of(uint32_t snaplen)
 	return (struct capture_attr){
 		.id = 1,
 		.ports = 1,
-		.want = {.snaplen = snaplen, .ring_bytes = CAPTURE_RING_BYTES_MIN},
+		.want = {.events = CAPTURE_EVENT_PACKET,
+			 .snaplen = snaplen,
+			 .ring_bytes = CAPTURE_RING_BYTES_MIN},
 	};
 }
 
@@ -245,7 +248,50 @@ static void test_several(void)
 	record_ring_unmap(&ring);
 	attr.want.ring_bytes = 12345;
 	CHECK(wire_capture_begin(a.host, &attr, fd) == -EINVAL);
-	attr.want.ring_bytes = CAPTURE_RING_BYTES_MIN;
+	close(fd);
+}
+
+/* Trace points instead of packets: nothing goes another way for them, and only those that are wanted
+ * come. */
+static void test_events(void)
+{
+	static const char wanted[] = "wqe.done qpn=0x7 wqe=3 status=SUCCESS";
+	struct capture_attr attr = attr_of(1);
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	const struct capture_head *head;
+	const void *record;
+	uint32_t bytes;
+
+	CHECK(!ftruncate(fd, (off_t)record_ring_file_bytes(CAPTURE_RING_BYTES_MIN, SLOT_PORTS)));
+	attr.want.events = CAPTURE_EVENT_WQE;
+	CHECK(!wire_capture_begin(a.host, &attr, fd));
+	CHECK(!record_ring_map(&ring, fd, CAPTURE_RING_BYTES_MIN, SLOT_PORTS));
+	CHECK(!atomic_load(wire_observers(a.wire)));
+	send_packet(BTH_RC | BTH_SEND_ONLY, 4);
+	trace(doorbell, noticed, "hook", "SQ", 7);
+	trace(wqe, done, 7, 3, "SUCCESS");
+	CHECK(record_ring_look(&ring, &record, &bytes) == RECORD_RING_RECORD);
+	head = record;
+	CHECK(head->kind == CAPTURE_TRACE && head->bytes == sizeof(wanted) - 1 &&
+	      !memcmp(head + 1, wanted, head->bytes));
+	record_ring_take(&ring, record, bytes);
+	expect_nothing();
+	wire_capture_end(a.host, 1);
+	CHECK(wire_captures_let_go(a.host) && !trace_is_on(wqe, done));
+	trace(wqe, done, 7, 4, "SUCCESS");
+	expect_nothing();
+	record_ring_unmap(&ring);
+	/* All but packets; bypass.left would make requests take another way. */
+	attr.want.events = CAPTURE_EVENTS_TRACED;
+	CHECK(!wire_capture_begin(a.host, &attr, fd));
+	CHECK(trace_is_on(wqe, done) && trace_is_on(doorbell, noticed) && trace_is_on(nak, sent) &&
+	      trace_is_on(dpa, enter) && !trace_is_on(bypass, left));
+	wire_captures_end(a.host);
+	CHECK(!trace_is_on(wqe, done) && !trace_is_on(nak, sent));
+	attr.want.events = CAPTURE_EVENT_DECISION;
+	CHECK(!wire_capture_begin(a.host, &attr, fd));
+	CHECK(!trace_is_on(wqe, done) && !trace_is_on(doorbell, noticed) && trace_is_on(nak, sent));
+	wire_captures_end(a.host);
 	close(fd);
 }
 
@@ -261,6 +307,7 @@ int main(void)
 	test_terms();
 	test_full();
 	test_several();
+	test_events();
 	test_process_down(&a);
 	return 0;
 }
