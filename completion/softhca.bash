@@ -66,17 +66,19 @@ _softhca()
 			((i++))
 			break
 		elif [[ ${COMP_WORDS[i]} != -* ]]; then
-			[[ $command == run ]] && break
+			[[ $command == run || $command == trace ]] && break
 			arguments+=("${COMP_WORDS[i]}")
 		elif grep -q -e "${COMP_WORDS[i]} [A-Za-z]" <<<"$line"; then
 			[[ ${COMP_WORDS[i]} == --fabric ]] && fabric=(--fabric "${COMP_WORDS[i + 1]}")
 			((++i == COMP_CWORD)) && break
 		fi
 	done
-	if [[ $prev == --* ]] && ((i == COMP_CWORD)) && grep -q -e "\[*$prev [A-Za-z]" <<<"$line"; then
+	if [[ $command == trace && $prev == -e ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "wqe doorbell packet mad dpa decision all" -- "$cur")
+	elif [[ $prev == --* ]] && ((i == COMP_CWORD)) && grep -q -e "\[*$prev [A-Za-z]" <<<"$line"; then
 		mapfile -t COMPREPLY < <(compgen -W \
 			"$(_softhca_values "$tool" "$line" "$prev" "${fabric[@]}")" -- "$cur")
-	elif [[ $command == run && $cur != -* ]] || ((i < COMP_CWORD)); then
+	elif [[ ($command == run || $command == trace) && $cur != -* && $prev != -[weB] ]] || ((i < COMP_CWORD)); then
 		# The program, whose own completion knows better.
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"

@@ -4,13 +4,37 @@
 
 #include "tool/tool.h"
 
+/* Returns how many bytes the character at s has, or 0 if that is not UTF-8 (RFC 3629). */
+static unsigned utf8_bytes(const unsigned char *s)
+{
+	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if (s[0] > 0xf4)
+		return 0;
+	for (unsigned i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Too long a form, a surrogate, or beyond the last character. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Names of programs may be any bytes; what is no character becomes U+FFFD. */
 static void put_string(FILE *out, const char *s)
 {
 	fputc('"', out);
 	for (; *s; s++) {
 		unsigned char ch = (unsigned char)*s;
+		unsigned n = utf8_bytes((const unsigned char *)s);
 
-		if (ch == '"' || ch == '\\')
+		if (!n) {
+			fputs("\\ufffd", out);
+		} else if (n > 1) {
+			fwrite(s, 1, n, out);
+			s += n - 1;
+		} else if (ch == '"' || ch == '\\')
 			fprintf(out, "\\%c", ch);
 		else if (ch < 0x20)
 			fprintf(out, "\\u%04x", ch);
@@ -48,6 +72,18 @@ void json_string(struct json *j, const char *key, const char *value)
 {
 	put_key(j, key);
 	put_string(j->out, value);
+}
+
+void json_raw(struct json *j, const char *key, const char *value)
+{
+	put_key(j, key);
+	fputs(value, j->out);
+}
+
+void json_line(struct json *j)
+{
+	fputs(j->first ? "\n" : ",\n", j->out);
+	j->first = true;
 }
 
 void json_number(struct json *j, const char *key, uint64_t value)

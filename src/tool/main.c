@@ -69,6 +69,21 @@ static const struct command commands[] = {
 	 "-B: size of the buffer of each program; 16 MiB if it is not given.\n"
 	 "In Wireshark's folder for extcap it gives Wireshark the ports; see softhca(1).",
 	 OPT_FABRIC | OPT_HOST | OPT_CAPTURE, command_capture},
+	{"trace",
+	 "[--fabric NAME] [--host NAME] -w FILE|- [-e EVENT[,EVENT...]] [-B MIB] [[--] PROGRAM "
+	 "[ARG...]]",
+	 "Writes what the devices do with work requests as trace events (JSON) for\n"
+	 "ui.perfetto.dev or chrome://tracing: while PROGRAM runs, which it starts as softhca run\n"
+	 "does and whose exit status it returns, or of all programs of the fabric until Ctrl-C.\n"
+	 "-e: only these: wqe (posts, requests, completions), doorbell, packet, mad, dpa "
+	 "(threads),\n"
+	 "decision (the other points of softhca run --trace help).  Without packet, requests go "
+	 "as\n"
+	 "fast as without a trace.\n"
+	 "-B: size of the buffer of each program; 16 MiB if it is not given.",
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_NAMES | OPT_REPORTS | OPT_TIMING |
+		 OPT_MEMORY | OPT_EXPLAIN | OPT_RECORD,
+	 command_trace},
 	{"fabric up",
 	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] "
 	 "[--device-names NAME[,NAME...]] [--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "

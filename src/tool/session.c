@@ -172,7 +172,7 @@ enum capture_option {
 	CAPTURE_VERSION = 0x8000000,
 };
 
-/* The options of softhca capture; false: it is none of them. */
+/* The options of softhca capture and softhca trace; false: it is none of them. */
 static bool capture_option(struct capture_options *o, int opt, const char *value)
 {
 	switch (opt) {
@@ -190,6 +190,9 @@ static bool capture_option(struct capture_options *o, int opt, const char *value
 		break;
 	case 'B':
 		o->buffer = value;
+		break;
+	case 'e':
+		o->events = value;
 		break;
 	case CAPTURE_INTERFACES:
 		o->interfaces = true;
@@ -259,12 +262,15 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	opterr = 0;
 	/* '+': what follows the program's name is for the program.  ':': getopt tells a missing
 	 * value apart. */
-	const char *shorts = c->options & OPT_CAPTURE ? ":hw:c:s:f:B:" : "+:h";
+	const char *shorts = c->options & OPT_CAPTURE  ? ":hw:c:s:f:B:"
+			     : c->options & OPT_RECORD ? "+:hw:e:B:"
+						       : "+:h";
 
 	for (; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
 			return command_help(c);
-		if (c->options & OPT_CAPTURE && capture_option(&s->capture, opt, optarg))
+		if (c->options & (OPT_CAPTURE | (opt < 256 ? OPT_RECORD : 0)) &&
+		    capture_option(&s->capture, opt, optarg))
 			continue;
 		if (opt == ':')
 			return bad_option(s, "the option needs a value", argv[at]);

@@ -23,9 +23,10 @@ enum tool_exit {
 
 #define TOOL_PATH_BYTES 4096
 
-/* The options of softhca capture, as the user wrote them; NULL: not given. */
+/* The options of softhca capture and softhca trace, as the user wrote them; NULL: not given. */
 struct capture_options {
 	const char *file, *count, *snaplen, *expression, *buffer;
+	const char *events; /* of softhca trace */
 	/* What Wireshark says to programs in its folder extcap. */
 	bool interfaces, dlts, config, capture;
 	const char *interface, *fifo, *filter;
@@ -87,7 +88,8 @@ enum session_option {
 	OPT_TIMING = 65536,
 	OPT_VIEW = 131072,
 	OPT_NAMES = 262144,
-	OPT_CAPTURE = 524288, /* those of capture.h */
+	OPT_CAPTURE = 524288, /* those of softhca capture */
+	OPT_RECORD = 1048576, /* those of softhca trace */
 };
 
 struct command {
@@ -125,6 +127,10 @@ void json_open(struct json *j, const char *key, char bracket);
 void json_close(struct json *j, char bracket);
 void json_string(struct json *j, const char *key, const char *value);
 void json_number(struct json *j, const char *key, uint64_t value);
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *key, const char *value);
+/* The next member of an array begins on a line of its own. */
+void json_line(struct json *j);
 void json_bool(struct json *j, const char *key, bool value);
 
 /* The subcommands. */
@@ -144,5 +150,6 @@ int command_fabric_untie(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
 int command_capture(struct session *s, int argc, char **argv);
+int command_trace(struct session *s, int argc, char **argv);
 int command_status(struct session *s, int argc, char **argv);
 int command_devices(struct session *s, int argc, char **argv);

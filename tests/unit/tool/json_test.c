@@ -58,11 +58,20 @@ static void test_strings(void)
 	json_string(&j, NULL, "");
 	json_string(&j, NULL, "a \"quoted\" \\ word");
 	json_string(&j, NULL, "\t\n\x01\x1f\x20\x7f");
-	json_string(&j, NULL, "\xc3\xa4"); /* UTF-8 stays */
+	json_string(&j, NULL, "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"); /* UTF-8 stays */
+	/* What is none is replaced: a byte alone, a form too long, a surrogate, a number too large, an end
+	 * that comes too early. */
+	json_string(&j, NULL, "\xff");
+	json_string(&j, NULL, "\xc0\xaf");
+	json_string(&j, NULL, "\xed\xa0\x80");
+	json_string(&j, NULL, "\xf4\x90\x80\x80");
+	json_string(&j, NULL, "\xe2\x82");
 	json_close(&j, ']');
 	json_end(&j,
 		 "[\"\", \"a \\\"quoted\\\" \\\\ word\", \"\\u0009\\u000a\\u0001\\u001f \x7f\", "
-		 "\"\xc3\xa4\"]");
+		 "\"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\", \"\\ufffd\", \"\\ufffd\\ufffd\", "
+		 "\"\\ufffd\\ufffd\\ufffd\", \"\\ufffd\\ufffd\\ufffd\\ufffd\", "
+		 "\"\\ufffd\\ufffd\"]");
 }
 
 static void test_keys(void)
