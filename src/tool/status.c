@@ -19,7 +19,7 @@
 #include "fabric/client/link.h"
 #include "fabric/client/view.h"
 #include "prm/wqe.h"
-#include "tool/reach.h"
+#include "tool/programs.h"
 
 struct status_program {
 	struct view *view;
@@ -29,65 +29,11 @@ struct status_program {
 	bool has_device; /* it has one open */
 	const char *host;
 	const char *state;
-	char command[32];
+	char command[PROGRAM_COMMAND_BYTES];
 	uint32_t only_qp;		      /* shows only this one; 0: shows all */
 	const struct msg_cm_id_reply *cm_ids; /* of all programs */
 	uint32_t ncm_ids;
 };
-
-/* ---- a process as the system describes it; reading that waits for nobody ---- */
-
-/* Makes text from others harmless to terminals and to JSON; it ends within size. */
-static void text_printable(char *text, size_t size)
-{
-	for (size_t i = 0; i < size && text[i]; i++)
-		if (text[i] < ' ' || text[i] > '~')
-			text[i] = '?';
-	text[size - 1] = '\0';
-}
-
-static const char *state_of(char letter)
-{
-	switch (letter) {
-	case 'T':
-		return "stopped";
-	case 't':
-		return "stopped by a debugger";
-	case 'Z':
-	case 'X':
-		return "ended";
-	default:
-		return "running";
-	}
-}
-
-/*
- * Reads /proc/PID/stat, "pid (command) state ...", which has neither the arguments nor the
- * program's memory: the program could hold up reads of those.  The command may have brackets, too.
- */
-static const char *program_state(int32_t pid, char *command, size_t size)
-{
-	char path[64], line[256];
-	const char *begin, *end;
-	size_t n;
-	FILE *f;
-
-	snprintf(command, size, "?");
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return "ended, or of another PID namespace";
-	n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = '\0';
-	begin = strchr(line, '(');
-	end = strrchr(line, ')');
-	if (!begin || !end || end < begin || !end[1])
-		return "unknown";
-	snprintf(command, size, "%.*s", (int)(end - begin - 1), begin + 1);
-	text_printable(command, size);
-	return state_of(end[2]);
-}
 
 /* ---- keys: what each covers, for whom, and how peers reach it ---- */
 
@@ -177,84 +123,12 @@ static void status_keys_json(const struct status_program *p, struct json *j)
 
 /* ---- objects ---- */
 
-/* The object that a row has, whatever its kind. */
-struct shown {
-	const struct object_about *about;
-	const struct look_object *seen;
-	const char *device;
-	uint32_t failures;
-	char why[OBJECT_WHY_BYTES];
-};
-
-/* A figure that may be unknown. */
-struct figure {
-	bool known;
-	uint64_t value;
-};
-
-static bool shown_at(const struct status_program *p, uint32_t row, enum object_kind kind,
-		     struct shown *out)
+/* The same of the objects that the user has asked for. */
+static bool wanted_at(const struct status_program *p, uint32_t row, enum object_kind kind,
+		      struct shown *out)
 {
-	const struct look *l = p->process->look;
-	const struct object_about *a = look_about(l, row);
-
-	if (!a || a->kind != kind || (p->only_qp && (kind != OBJECT_QP || a->number != p->only_qp)))
-		return false;
-	*out = (struct shown){
-		.about = a,
-		.seen = &l->objects[row],
-		.device = a->port < p->view->subnet.nports
-				  ? subnet_node_of(&p->view->subnet, a->port)->name
-				  : "?",
-		.failures = l->mem.objects[row].failures,
-	};
-	memcpy(out->why, l->mem.objects[row].why, sizeof(out->why));
-	text_printable(out->why, sizeof(out->why));
-	return true;
-}
-
-static struct figure figure_of(const struct shown *s, enum object_figure f)
-{
-	return (struct figure){s->seen->known, s->seen->figures[f]};
-}
-
-/* Returns how many lie between two counts; unknown if that is more than there can be. */
-static struct figure figure_between(const struct shown *s, uint64_t from, uint64_t to,
-				    unsigned bits, uint64_t capacity)
-{
-	struct figure f = {s->seen->known, (to - from) & ((1ull << bits) - 1)};
-
-	f.known = f.known && f.value <= capacity;
-	return f;
-}
-
-/* Counts requests that have begun and have not ended. */
-static struct figure qp_outstanding(const struct shown *s)
-{
-	const uint64_t *f = s->seen->figures;
-
-	return figure_between(s, f[FIGURE_RETIRED], f[FIGURE_SENT], 32, f[FIGURE_SEND_ENTRIES]);
-}
-
-/* Counts receives that the program has posted and nobody has taken. */
-static struct figure receives_posted(const struct shown *s)
-{
-	const uint64_t *f = s->seen->figures;
-	struct figure n = figure_between(s, f[FIGURE_TAKEN], s->seen->record[DBREC_RECV], 16,
-					 f[FIGURE_ENTRIES]);
-
-	n.known = n.known && s->seen->record_known;
-	return n;
-}
-
-static struct figure cq_fill(const struct shown *s)
-{
-	const uint64_t *f = s->seen->figures;
-	struct figure n = figure_between(s, s->seen->record[DBREC_CQ_CI], f[FIGURE_PRODUCED], 24,
-					 f[FIGURE_ENTRIES]);
-
-	n.known = n.known && s->seen->record_known;
-	return n;
+	return shown_at(p->view, p->process, row, kind, out) &&
+	       (!p->only_qp || (kind == OBJECT_QP && out->about->number == p->only_qp));
 }
 
 static struct figure qp_expected(const struct status_program *p, const struct shown *s)
@@ -266,33 +140,6 @@ static struct figure qp_expected(const struct status_program *p, const struct sh
 	if (p->process->mem && look_expected_psn(p->process->mem, s->about->number, &psn))
 		f = (struct figure){true, psn};
 	return f;
-}
-
-/* The other end of a connection. */
-struct peer_end {
-	uint32_t qpn; /* 0: there is none */
-	const char *host, *device;
-	int32_t pid; /* 0: it is not known */
-};
-
-static struct peer_end peer_end_of(const struct status_program *p, const struct reach_qp *way,
-				   struct msg_host_reply *host)
-{
-	const struct reach_process *owner = reach_owner(p->reach, way->peer_qpn);
-	struct peer_end e = {.qpn = way->peer_qpn};
-	uint32_t row;
-
-	if (!e.qpn)
-		return e;
-	if (owner)
-		e.pid = p->reach->segments.slots[owner->slot].pid;
-	if (reach_peer_port(p->process, way->qpn, &row) && row < p->view->subnet.nports) {
-		const struct subnet_node *node = subnet_node_of(&p->view->subnet, row);
-
-		e.host = view_host(p->view, node->host, host) ? host->name : NULL;
-		e.device = node->name;
-	}
-	return e;
 }
 
 /* ---- for people ---- */
@@ -333,7 +180,7 @@ static void qp_print(const struct status_program *p, const struct shown *s)
 	struct msg_host_reply host;
 	struct reach_qp way = {.why = "not known"};
 	bool listed = reach_qp_find(p->reach, p->process, s->about->number, &way);
-	struct peer_end peer = peer_end_of(p, &way, &host);
+	struct peer_end peer = peer_end_of(p->view, p->reach, p->process, &way, &host);
 
 	printf("  0x%06x  %-11s  %-5s  %-6s", s->about->number,
 	       transport_name((enum ib_qp_type)s->about->type),
@@ -357,7 +204,7 @@ static void qps_print(const struct status_program *p)
 	bool any = false;
 
 	for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
-		if (!shown_at(p, row, OBJECT_QP, &s))
+		if (!wanted_at(p, row, OBJECT_QP, &s))
 			continue;
 		if (!any)
 			printf("  %-8s  %-11s  %-5s  %-6s  %-22s  %-8s  %-8s  %-8s  %-11s  %s\n",
@@ -374,7 +221,7 @@ static void cqs_print(const struct status_program *p)
 	bool any = false;
 
 	for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
-		if (!shown_at(p, row, OBJECT_CQ, &s))
+		if (!wanted_at(p, row, OBJECT_CQ, &s))
 			continue;
 		if (!any)
 			printf("  %-8s  %-6s  %-7s  %s\n", "CQ", "device", "entries", "capacity");
@@ -392,7 +239,7 @@ static void srqs_print(const struct status_program *p)
 	bool any = false;
 
 	for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
-		if (!shown_at(p, row, OBJECT_SRQ, &s))
+		if (!wanted_at(p, row, OBJECT_SRQ, &s))
 			continue;
 		if (!any)
 			printf("  %-8s  %-6s  %-8s  %s\n", "SRQ", "device", "receives", "capacity");
@@ -447,7 +294,7 @@ static void qp_json(const struct status_program *p, const struct shown *s, struc
 	struct msg_host_reply host;
 	struct reach_qp way = {0};
 	bool listed = reach_qp_find(p->reach, p->process, s->about->number, &way);
-	struct peer_end peer = peer_end_of(p, &way, &host);
+	struct peer_end peer = peer_end_of(p->view, p->reach, p->process, &way, &host);
 
 	json_number(j, "qpn", s->about->number);
 	json_string(j, "transport", transport_name((enum ib_qp_type)s->about->type));
@@ -511,7 +358,7 @@ static void status_objects_json(const struct status_program *p, struct json *j)
 	for (unsigned kind = 0; kind < array_size(kinds); kind++) {
 		json_open(j, kinds[kind].key, '[');
 		for (uint32_t row = 0; row < OBJECT_ROWS; row++) {
-			if (!shown_at(p, row, (enum object_kind)kind, &s))
+			if (!wanted_at(p, row, (enum object_kind)kind, &s))
 				continue;
 			json_open(j, NULL, '{');
 			kinds[kind].show(p, &s, j);
