@@ -285,9 +285,9 @@ static bool end_find(const struct session *s, struct view *v, const char *text,
 
 /* ---- the list ---- */
 
-static void print_percent(uint32_t ppm)
+static void print_percent(FILE *out, uint32_t ppm)
 {
-	printf("%g%%", (double)ppm / PPM_PERCENT);
+	fprintf(out, "%g%%", (double)ppm / PPM_PERCENT);
 }
 
 /* The host's name, until the next call. */
@@ -298,17 +298,18 @@ static const char *host_name(struct view *v, uint32_t index)
 	return view_host(v, index, &host) ? host.name : "?";
 }
 
-static void print_end(struct view *v, const char *word, uint32_t host_plus_1, uint32_t row_plus_1)
+static void print_end(FILE *out, struct view *v, const char *word, uint32_t host_plus_1,
+		      uint32_t row_plus_1)
 {
 	char text[SUBNET_PORT_TEXT];
 
 	if (row_plus_1)
-		printf(" %s=%s", word, subnet_port_text(&v->subnet, row_plus_1 - 1, text));
+		fprintf(out, " %s=%s", word, subnet_port_text(&v->subnet, row_plus_1 - 1, text));
 	else if (host_plus_1)
-		printf(" %s=%s", word, host_name(v, host_plus_1 - 1));
+		fprintf(out, " %s=%s", word, host_name(v, host_plus_1 - 1));
 }
 
-static void print_ops(uint32_t ops)
+static void print_ops(FILE *out, uint32_t ops)
 {
 	static const char *const groups[] = {"send", "write", "read_request", "read_resp",
 					     "atomic"};
@@ -319,13 +320,13 @@ static void print_ops(uint32_t ops)
 
 		if ((ops & these) != these)
 			continue;
-		printf("%s%s", before, groups[i]);
+		fprintf(out, "%s%s", before, groups[i]);
 		before = ",";
 		ops &= ~these;
 	}
 	for (uint32_t op = 0; op < BTH_OP_COUNT; op++)
 		if (ops >> op & 1) {
-			printf("%s%s", before, bth_op_name((uint8_t)op));
+			fprintf(out, "%s%s", before, bth_op_name((uint8_t)op));
 			before = ",";
 		}
 }
@@ -338,61 +339,62 @@ static const char *error_name(int error)
 }
 
 /* What an injection does. */
-static void print_injection(const struct fault_rule *r)
+static void print_injection(FILE *out, const struct fault_rule *r)
 {
 	if (r->kind == FAULT_CALLS)
-		printf("call %.31s fails with %s", r->call, error_name(r->error));
+		fprintf(out, "call %.31s fails with %s", r->call, error_name(r->error));
 	else
-		printf("request completes with %s", status_name((uint8_t)r->syndrome));
+		fprintf(out, "request completes with %s", status_name((uint8_t)r->syndrome));
 	if (r->vendor_err)
-		printf(" vendor_err 0x%02x", r->vendor_err);
+		fprintf(out, " vendor_err 0x%02x", r->vendor_err);
 	if (r->some_ppm) {
-		printf(" percent=");
-		print_percent(r->some_ppm);
+		fprintf(out, " percent=");
+		print_percent(out, r->some_ppm);
 	}
 	if (r->seed)
-		printf(" seed=%u", r->seed);
+		fprintf(out, " seed=%u", r->seed);
 }
 
-static void print_rule(struct view *v, struct msg_fault_reply *f)
+void fault_rule_print(FILE *out, struct view *v, struct msg_fault_reply *f)
 {
 	struct fault_rule *r = &f->rule;
 	const char *number = r->kind == FAULT_PACKETS ? "packet" : "number";
 	const char *before = "";
 
 	if (r->kind != FAULT_PACKETS)
-		print_injection(r);
+		print_injection(out, r);
 	for (size_t i = 0; i < array_size(faults); i++) {
 		uint32_t value = *fault_field(r, &faults[i]);
 
 		if (!value || r->kind != FAULT_PACKETS)
 			continue;
-		printf("%s%s ", before, faults[i].name);
+		fprintf(out, "%s%s ", before, faults[i].name);
 		if (faults[i].unit == UNIT_PERCENT)
-			print_percent(value);
+			print_percent(out, value);
 		else
-			printf("%u%s", value, faults[i].print);
+			fprintf(out, "%u%s", value, faults[i].print);
 		before = ", ";
 	}
 	if (r->link_row_plus_1 && r->link_row_plus_1 <= v->subnet.nports) {
 		const struct subnet_port *p = &v->subnet.ports[r->link_row_plus_1 - 1];
 
-		printf(" link=%.63s:%u", v->subnet.nodes[p->node].id, p->number);
+		fprintf(out, " link=%.63s:%u", v->subnet.nodes[p->node].id, p->number);
 	}
-	print_end(v, "from", r->from_host_plus_1, r->from_row_plus_1);
-	print_end(v, "to", r->to_host_plus_1, r->to_row_plus_1);
+	print_end(out, v, "from", r->from_host_plus_1, r->from_row_plus_1);
+	print_end(out, v, "to", r->to_host_plus_1, r->to_row_plus_1);
 	if (r->qpn)
-		printf(" qp=0x%x", r->qpn);
+		fprintf(out, " qp=0x%x", r->qpn);
 	if (r->ops)
-		print_ops(r->ops);
+		print_ops(out, r->ops);
 	if (r->count > 1)
-		printf(" %s=%u-%u", number, r->first, r->first + r->count - 1);
+		fprintf(out, " %s=%u-%u", number, r->first, r->first + r->count - 1);
 	else if (r->count)
-		printf(" %s=%u", number, r->first);
-	printf(": %llu of %llu %s\n", (unsigned long long)f->done, (unsigned long long)f->seen,
-	       r->kind == FAULT_PACKETS	   ? "packets"
-	       : r->kind == FAULT_REQUESTS ? "requests"
-					   : "calls");
+		fprintf(out, " %s=%u", number, r->first);
+	fprintf(out, ": %llu of %llu %s\n", (unsigned long long)f->done,
+		(unsigned long long)f->seen,
+		r->kind == FAULT_PACKETS    ? "packets"
+		: r->kind == FAULT_REQUESTS ? "requests"
+					    : "calls");
 }
 
 static void json_injection(struct json *j, const struct fault_rule *r)
@@ -477,7 +479,7 @@ static int list_rules(const struct session *s, bool packets)
 		if (s->json)
 			json_rule(&j, &v, &m.fault_reply);
 		else
-			print_rule(&v, &m.fault_reply);
+			fault_rule_print(stdout, &v, &m.fault_reply);
 	}
 	if (s->json) {
 		json_close(&j, ']');

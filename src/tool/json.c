@@ -4,8 +4,7 @@
 
 #include "tool/tool.h"
 
-/* Returns how many bytes the character at s has, or 0 if that is not UTF-8 (RFC 3629). */
-static unsigned utf8_bytes(const unsigned char *s)
+unsigned utf8_bytes(const unsigned char *s)
 {
 	unsigned n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 

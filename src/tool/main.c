@@ -56,6 +56,12 @@ static const struct command commands[] = {
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
 	 "the process PID, or the queue pair with the number QP (decimal, or 0x...).",
 	 OPT_FABRIC | OPT_JSON, command_status},
+	{"top", "[--fabric NAME] [-b] [-n N] [-d SECONDS]",
+	 "Shows ports, programs, queue pairs and faults with what goes over them, and again each\n"
+	 "second, the busiest first; 'q' ends it.\n"
+	 "-b: prints one look after the other, as it does into a pipe.  -n: ends after N looks.\n"
+	 "-d: looks so often.",
+	 OPT_FABRIC | OPT_TOP, command_top},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"capture",
@@ -110,10 +116,12 @@ static const struct command commands[] = {
 	{"fabric status", "[--fabric NAME] [--json]",
 	 "Shows hosts, ports, counters and the processes that use them.", OPT_FABRIC | OPT_JSON,
 	 command_fabric_status},
-	{"fabric show", "[--fabric NAME] [--json | text|dot|svg]",
+	{"fabric show", "[--fabric NAME] [--json | text|dot|svg | --html FILE [--watch]]",
 	 "Shows the subnet: switches, adapters and the links between them with their states and\n"
-	 "what went over them, for people, for programs, for graphviz, or drawn.",
-	 OPT_FABRIC | OPT_JSON, command_fabric_show},
+	 "what went over them, for people, for programs, for graphviz, or drawn.\n"
+	 "--html: writes a page for a browser, also with ports, programs, queue pairs and faults.\n"
+	 "--watch: writes it anew each second, until Ctrl-C; the browser follows.",
+	 OPT_FABRIC | OPT_JSON | OPT_HTML | OPT_WATCH, command_fabric_show},
 	{"fabric port", "[--fabric NAME] [HOST/]HCA[:PORT] down|up",
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},

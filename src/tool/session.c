@@ -223,6 +223,18 @@ static bool capture_option(struct capture_options *o, int opt, const char *value
 	return true;
 }
 
+/* The options of softhca top; false: it is none of them. */
+static bool top_option(struct top_options *o, int opt, const char *value)
+{
+	if (opt == 'b')
+		o->batch = true;
+	else if (opt == 'n')
+		o->count = value;
+	else if (opt == 'd')
+		o->seconds = value;
+	return opt == 'b' || opt == 'n' || opt == 'd';
+}
+
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -245,6 +257,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"view", required_argument, NULL, OPT_VIEW},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
+		{"html", required_argument, NULL, OPT_HTML},
+		{"watch", no_argument, NULL, OPT_WATCH},
 		{"extcap-interfaces", no_argument, NULL, CAPTURE_INTERFACES},
 		{"extcap-dlts", no_argument, NULL, CAPTURE_DLTS},
 		{"extcap-config", no_argument, NULL, CAPTURE_CONFIG},
@@ -264,6 +278,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	 * value apart. */
 	const char *shorts = c->options & OPT_CAPTURE  ? ":hw:c:s:f:B:"
 			     : c->options & OPT_RECORD ? "+:hw:e:B:"
+			     : c->options & OPT_TOP    ? ":hbn:d:"
 						       : "+:h";
 
 	for (; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1; at = optind) {
@@ -271,6 +286,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			return command_help(c);
 		if (c->options & (OPT_CAPTURE | (opt < 256 ? OPT_RECORD : 0)) &&
 		    capture_option(&s->capture, opt, optarg))
+			continue;
+		if (c->options & OPT_TOP && top_option(&s->top, opt, optarg))
 			continue;
 		if (opt == ':')
 			return bad_option(s, "the option needs a value", argv[at]);
@@ -312,6 +329,10 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->all = true;
 		else if (opt == OPT_UNSET)
 			s->unset = true;
+		else if (opt == OPT_HTML)
+			s->html = optarg;
+		else if (opt == OPT_WATCH)
+			s->watch = true;
 		else
 			s->json = true;
 	}

@@ -243,6 +243,7 @@ struct picture {
 	const struct show *show;
 	const struct layout *layout;
 	uint32_t width, height;
+	bool in_page; /* which has colours of its own */
 };
 
 static double node_x(const struct picture *p, const struct show_node *n)
@@ -255,9 +256,11 @@ static double node_y(const struct picture *p, const struct show_node *n)
 	return p->height - MARGIN - (double)LAYER_HEIGHT * n->layer;
 }
 
-static void svg_text(FILE *out, const char *text)
+void xml_text(FILE *out, const char *text)
 {
 	for (; *text; text++) {
+		unsigned n = utf8_bytes((const unsigned char *)text);
+
 		switch (*text) {
 		case '<':
 			fputs("&lt;", out);
@@ -271,9 +274,17 @@ static void svg_text(FILE *out, const char *text)
 		case '"':
 			fputs("&quot;", out);
 			break;
+		case '\'':
+			fputs("&#39;", out);
+			break;
 		default:
 			/* XML must not contain control characters. */
-			fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
+			if (!n)
+				fputs("&#xfffd;", out);
+			else if (n > 1)
+				fwrite(text, 1, n, out), text += n - 1;
+			else
+				fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
 		}
 	}
 }
@@ -292,9 +303,9 @@ static void link_draw(const struct picture *p, const struct show_link *l)
 		"fill=\"none\"><title>",
 		x1, y1, (x1 + x2) / 2, (y1 + y2) / 2 - bend, x2, y2, svg_link_color(l->state),
 		wide);
-	svg_text(p->out, a->name);
+	xml_text(p->out, a->name);
 	fprintf(p->out, " port %u - ", s->view->subnet.ports[l->a].number);
-	svg_text(p->out, b->name);
+	xml_text(p->out, b->name);
 	fprintf(p->out, " port %u: %s, %s, %" PRIu64 " bytes</title></path>\n",
 		s->view->subnet.ports[l->b].number, show_state_name(l->state), l->rate,
 		show_bytes(l));
@@ -313,23 +324,23 @@ static void node_draw(const struct picture *p, const struct show_node *n)
 			"<title>",
 			x - 9, y - 7);
 	else
-		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"#555\"><title>", x,
-			y, named ? "6" : "2");
-	svg_text(p->out, n->name);
+		fprintf(p->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%s\" fill=\"%s\"><title>", x,
+			y, named ? "6" : "2", p->in_page ? "currentColor" : "#555");
+	xml_text(p->out, n->name);
 	fprintf(p->out, ", lid %u</title></%s>\n", show_lid(p->show, n),
 		show_is_switch(n) ? "rect" : "circle");
 	if (!named)
 		return;
 	fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\">", x, show_is_switch(n) ? y - 12 : y + 20);
-	svg_text(p->out, n->name);
+	xml_text(p->out, n->name);
 	fputs("</text>\n", p->out);
 }
 
 /* Draws it without help.  False: no memory. */
-static must_check bool show_svg(struct show *s, FILE *out)
+static must_check bool show_svg(struct show *s, FILE *out, bool in_page)
 {
 	struct layout o = {0};
-	struct picture p = {.out = out, .show = s, .layout = &o};
+	struct picture p = {.out = out, .show = s, .layout = &o, .in_page = in_page};
 	uint32_t widest = 1;
 
 	if (!layout_open(s, &o)) {
@@ -338,14 +349,17 @@ static must_check bool show_svg(struct show *s, FILE *out)
 	}
 	for (uint32_t i = 0; i < o.layers; i++)
 		widest = o.width[i] > widest ? o.width[i] : widest;
-	p.width = 2 * MARGIN + (widest <= NAMED_HOSTS ? widest * 70 : NAMED_HOSTS * 70);
+	p.width = 2 * MARGIN + (in_page ? 110u : 70u) * min_u32(widest, NAMED_HOSTS);
 	p.height = 2 * MARGIN + LAYER_HEIGHT * (o.layers - 1);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %u %u\" "
-		"font-family=\"sans-serif\" "
-		"font-size=\"11\" text-anchor=\"middle\">\n<rect width=\"100%%\" height=\"100%%\" "
-		"fill=\"white\"/>\n",
+		"font-family=\"sans-serif\" font-size=\"11\" text-anchor=\"middle\"",
 		p.width, p.height);
+	if (in_page)
+		fprintf(out, " width=\"%u\" fill=\"currentColor\">\n<title>Subnet</title>\n",
+			p.width);
+	else
+		fputs(">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", out);
 	for (uint32_t i = 0; i < s->nlinks; i++)
 		link_draw(&p, &s->links[i]);
 	for (uint32_t i = 0; i < s->nnodes; i++)
@@ -461,6 +475,9 @@ static void links_add(struct show *s, const uint32_t *node_of, const uint64_t *s
 		.bytes = {sent[row], sent[peer]},
 		.state = (enum ib_port_state)(one < other ? one : other),
 	};
+	/* What a switch has sent to an adapter is what the adapter's port has received. */
+	if (s->view->counters && subnet_node_of(subnet, row)->kind == SUBNET_HCA && !l->bytes[1])
+		l->bytes[1] = 4 * s->view->counters[row].total[PORT_RCV_DATA];
 	link_rate(s, l);
 	if (show_bytes(l) > s->busiest)
 		s->busiest = show_bytes(l);
@@ -662,7 +679,7 @@ static bool show_as(struct show *s, const char *form, bool json)
 		return true;
 	}
 	if (!strcmp(form, "svg"))
-		return show_svg(s, stdout);
+		return show_svg(s, stdout, false);
 	if (!strcmp(form, "dot")) {
 		show_dot(s, stdout);
 		return true;
@@ -670,12 +687,21 @@ static bool show_as(struct show *s, const char *form, bool json)
 	return show_text(s);
 }
 
+bool subnet_draw(FILE *out, struct view *v, const char *fabric)
+{
+	struct show s;
+	bool drawn = show_open(&s, v, fabric) && show_svg(&s, out, true);
+
+	show_close(&s);
+	return drawn;
+}
+
 static bool form_is_known(const char *form)
 {
 	return strcmp(form, "text") == 0 || strcmp(form, "dot") == 0 || strcmp(form, "svg") == 0;
 }
 
-int command_fabric_show(struct session *s, int argc, char **argv)
+int subnet_show(const struct session *s, int argc, char **argv)
 {
 	const char *form = argc ? argv[0] : "text";
 	struct show show;

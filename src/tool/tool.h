@@ -32,6 +32,12 @@ struct capture_options {
 	const char *interface, *fifo, *filter;
 };
 
+/* Those of softhca top. */
+struct top_options {
+	bool batch;
+	const char *count, *seconds;
+};
+
 /* Options common to the subcommands, and where things are. */
 struct session {
 	const char *command; /* "softhca run", for messages */
@@ -58,6 +64,9 @@ struct session {
 	const char *sm;	      /* who manages its subnet, or NULL */
 	const char *model;    /* model that the fabric's devices say they are, or NULL */
 	struct capture_options capture;
+	const char *html; /* file for the page of softhca fabric show, or NULL */
+	bool watch;	  /* write it anew each second */
+	struct top_options top;
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
@@ -90,6 +99,9 @@ enum session_option {
 	OPT_NAMES = 262144,
 	OPT_CAPTURE = 524288, /* those of softhca capture */
 	OPT_RECORD = 1048576, /* those of softhca trace */
+	OPT_HTML = 2097152,
+	OPT_WATCH = 4194304,
+	OPT_TOP = 8388608, /* those of softhca top */
 };
 
 struct command {
@@ -123,6 +135,9 @@ struct json {
 	bool first;
 };
 
+/* Returns how many bytes the character at s has, or 0 if that is not UTF-8 (RFC 3629). */
+unsigned utf8_bytes(const unsigned char *s);
+
 void json_open(struct json *j, const char *key, char bracket);
 void json_close(struct json *j, char bracket);
 void json_string(struct json *j, const char *key, const char *value);
@@ -150,6 +165,7 @@ int command_fabric_untie(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
 int command_capture(struct session *s, int argc, char **argv);
+int command_top(struct session *s, int argc, char **argv);
 int command_trace(struct session *s, int argc, char **argv);
 int command_status(struct session *s, int argc, char **argv);
 int command_devices(struct session *s, int argc, char **argv);

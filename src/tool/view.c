@@ -161,7 +161,7 @@ static uint32_t rows_of_hosts(const struct view *v)
 	return rows < v->subnet.nports ? rows : v->subnet.nports;
 }
 
-bool view_load(const struct session *s, struct view *v)
+int view_read(struct view *v)
 {
 	int ret = -ENOMEM;
 
@@ -169,8 +169,13 @@ bool view_load(const struct session *s, struct view *v)
 	v->counters = calloc(v->subnet.nports, sizeof(*v->counters));
 	if (v->hosts && v->counters)
 		ret = ask_all(v, MSG_HOST, v->info.nhosts, take_host);
-	if (!ret)
-		ret = ask_all(v, MSG_COUNTERS, rows_of_hosts(v), take_counters);
+	return ret ? ret : ask_all(v, MSG_COUNTERS, rows_of_hosts(v), take_counters);
+}
+
+bool view_load(const struct session *s, struct view *v)
+{
+	int ret = view_read(v);
+
 	if (ret)
 		session_link_error(s, ret);
 	return !ret;

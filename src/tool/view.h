@@ -30,6 +30,8 @@ bool view_take(const struct session *s, int sock, const struct msg *m, int fds[M
 void view_close(struct view *v);
 /* Gets all hosts and counters, faster than one by one.  False after it has printed the error. */
 bool view_load(const struct session *s, struct view *v);
+/* The same without printing: 0 or -errno. */
+int view_read(struct view *v) must_check;
 /* False: there is no memory, or the daemon does not hand them out. */
 bool view_segments_map(struct view *v, struct view_segments *out);
 void view_segments_unmap(struct view_segments *segments);
@@ -61,3 +63,20 @@ bool port_name_find(const struct session *s, struct view *v, const struct port_n
 void tied_print(struct view *v, uint32_t row);
 /* Writes the member "tie" of a port's object, if the port is tied. */
 void tied_json(struct view *v, struct json *j, uint32_t row);
+
+/* ---- faults that act; in fault.c ---- */
+
+/* Prints a rule that is set, and what it has done, in one line.  It may change texts in f so that
+ * they end. */
+void fault_rule_print(FILE *out, struct view *v, struct msg_fault_reply *f);
+
+/* ---- a subnet, shown as text or drawn; in show.c ---- */
+
+/* softhca fabric show without a page; the exit status. */
+int subnet_show(const struct session *s, int argc, char **argv);
+
+/* Draws the nodes and links of the InfiniBand subnet as SVG, for a page of its own colours.  False: no
+ * memory. */
+bool subnet_draw(FILE *out, struct view *v, const char *fabric) must_check;
+/* Writes text for XML or HTML: no byte of it is markup, and what is no UTF-8 becomes U+FFFD. */
+void xml_text(FILE *out, const char *text);

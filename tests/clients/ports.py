@@ -17,9 +17,9 @@ ERROR_LIMIT = 120  # seconds until traffic over a dead port must have ended
 
 
 @contextlib.contextmanager
-def fabric(session):
+def fabric(session, *options):
     """A fabric that stays while nobody is on it."""
-    up = session.tool("fabric", "up")
+    up = session.tool("fabric", "up", *options)
     expect(up.status == 0, up.text())
     try:
         yield
