@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Frames of any bytes.  The first byte says whether the CRC is made right, without which hardly an input would be
- * taken; a frame that is taken says the same when it is made anew.
+ * taken; a frame that is taken says the same when it is made anew.  If its second bit is set, the bytes are a
+ * datagram that a socket has given, of the family that the third bit says, and the CRC is made right for the
+ * identification that the next two bytes are.
  */
 #include <string.h>
 
 #include "fuzz.h"
-#include "wire/roce.h"
+#include "wire/roce_datagram.h"
 
 void target_init(void)
 {
@@ -52,6 +54,39 @@ static void icrc_make_right(uint8_t *frame, size_t size)
 		frame[size - 4 + i] = (uint8_t)(crc >> 8 * i);
 }
 
+/* A frame's headers of IP and UDP are ours then, whatever the bytes are. */
+static void datagram_try(const uint8_t *data, size_t size)
+{
+	struct roce_datagram d = {.sport = 0xc123, .traffic_class = data[0], .hop_limit = 64};
+	size_t n = size - 3;
+	/* A block that ends where the datagram does. */
+	uint8_t *block = malloc(ROCE_ROUTING_MAX + n), *payload = block + ROCE_ROUTING_MAX, *frame;
+	bool v4 = data[0] & 4;
+	struct roce_packet got;
+	uint32_t bytes;
+
+	MUST(block);
+	d.dgid.raw[15] = 1;
+	if (v4)
+		d.dgid.raw[10] = d.dgid.raw[11] = 0xff;
+	d.sgid = d.dgid;
+	memcpy(payload, data + 3, n);
+	frame = roce_datagram_frame(&d, payload, (uint32_t)n);
+	MUST(frame >= block);
+	bytes = (uint32_t)(payload + n - frame);
+	if (data[0] & 1 && v4)
+		memcpy(frame + 18, data + 1, 2);
+	if (data[0] & 1)
+		icrc_make_right(frame, bytes);
+	if (v4)
+		memset(frame + 18, 0, 2);
+	if (roce_datagram_decode(frame, bytes, &got) == ROCE_TAKEN)
+		taken_must_agree(&got, frame, bytes);
+	else if (data[0] & 1)
+		MUST(roce_decode(frame, bytes, &got) != ROCE_TAKEN);
+	free(block);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct roce_packet got;
@@ -60,6 +95,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || size > ROCE_FRAME_MAX)
 		return 0;
+	if (data[0] & 2) {
+		if (size > 3)
+			datagram_try(data, size);
+		return 0;
+	}
 	/* A block of its own size: whoever looks behind its end is found. */
 	n = size - 1;
 	frame = malloc(n);
@@ -102,6 +142,15 @@ void target_seeds(struct seed *s)
 		for (uint32_t k = 0; k < n; k++)
 			put_u8(s, frame[k]);
 		snprintf(name, sizeof(name), "op%03x", i);
+		put_end(s, name);
+		if (path.roce_v1)
+			continue;
+		put_u8(s, (uint8_t)(3 | (i / 256 == 1 ? 4 : 0)));
+		put_u8(s, 0x12);
+		put_u8(s, 0x34);
+		for (uint32_t k = roce_routing_octets(&path); k < n; k++)
+			put_u8(s, frame[k]);
+		snprintf(name, sizeof(name), "dg%03x", i);
 		put_end(s, name);
 	}
 }
