@@ -253,6 +253,11 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
 
+bool wire_leads_out(const struct wire *w, const struct path *path)
+{
+	return route_leads_out(w, path);
+}
+
 bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn, uint64_t *up_to)
 {
 	/* Walk: only the requester may use the queue pair's memory of the route. */

@@ -188,6 +188,9 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 const _Atomic(struct remote *) *wire_remotes(const struct wire *w);
 /* True if this process owns the number. */
 bool wire_owns(const struct wire *w, uint32_t qpn);
+/* True if the path leads out of the fabric, where packets may be lost that are sent faster than their
+ * receiver takes them. */
+bool wire_leads_out(const struct wire *w, const struct path *path);
 /* Maps what the process of dqpn lays open.  Control path. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
 /* How many processes have ended so far: the same processes live while that number stays. */

@@ -115,6 +115,8 @@ struct ack_lateness {
 	uint64_t behind_since;
 	/* What the peer's process has to take until its silence counts; see wire_peer_is_behind. */
 	uint64_t behind_up_to;
+	/* Since when (ns) a peer outside of the fabric has not answered; 0: it has. */
+	uint64_t silent_since;
 	uint8_t grace; /* why the last one did not */
 };
 

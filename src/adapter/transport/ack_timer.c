@@ -11,6 +11,13 @@
 /* How long a peer may lack a processor before that counts as silence. */
 #define PEER_BEHIND_NS 10000000000u
 
+/*
+ * How long a peer outside of the fabric must have been silent until a request is given up, however
+ * short the program's timeout is and however few its retries.  There is no looking whether such a
+ * peer waits for a processor, and cards take as long (HARDWARE_TIMEOUT_MIN, 7 retries).
+ */
+#define OUTSIDE_SILENT_NS 4000000000u
+
 /* What we know of the peer's process when the timer fires. */
 enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_UNHEARD, PEER_SILENT };
 
@@ -139,6 +146,30 @@ static bool awaits_answer(struct qp *qp)
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 
+/* True if retries are used up, but a peer outside of the fabric has still time to answer. */
+static bool outside_has_time(struct qp *qp)
+{
+	uint64_t now;
+
+	if (likely(!wire_leads_out(qp->adapter->wire, &qp->path)))
+		return false;
+	now = clock_ns();
+	if (!qp->comp.late.silent_since)
+		qp->comp.late.silent_since = now;
+	return !qp->comp.retry_left && now - qp->comp.late.silent_since < OUTSIDE_SILENT_NS;
+}
+
+/* A timeout has shown a loss.  False: the request has been given up. */
+static bool timeout_retry(struct qp *qp)
+{
+	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+	if (!outside_has_time(qp))
+		return completer_retry(qp, "timeout");
+	qp->comp.asked = false;
+	completer_go_back(qp, "timeout");
+	return true;
+}
+
 /* Handles the timer under comp.lock.  False: the caller has to ask about the peer first. */
 static bool fired_locked(struct qp *qp, enum peer_progress peer)
 {
@@ -157,10 +188,8 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 		/* once more */
 	} else if (is_adaptive(qp)) {
 		retransmit_early(qp);
-	} else {
-		shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
-		if (!completer_retry(qp, "timeout"))
-			return true;
+	} else if (!timeout_retry(qp)) {
+		return true;
 	}
 	qp_timer_arm(qp, clock_ns() + ack_interval(qp));
 	return true;

@@ -206,6 +206,34 @@ static bool wait_for_psns(struct qp *qp, uint32_t npkts)
 }
 
 /*
+ * Packets that a connection to a peer outside of the fabric may have on their way, and how often one
+ * of them asks for an answer: sockets and interfaces lose what comes faster than it is taken, and
+ * then all that follows is sent again.
+ */
+#define OUTSIDE_WINDOW 64
+#define OUTSIDE_ANSWER 16u
+
+static bool window_is_full(const struct qp *qp, uint32_t psn)
+{
+	return psn_diff(psn, atomic_load(&qp->comp.acked_psn)) >= OUTSIDE_WINDOW;
+}
+
+/* As wait_for_psns, for a connection to a peer outside of the fabric. */
+static bool wait_for_window(struct qp *qp, uint32_t psn)
+{
+	bool wait;
+
+	if (!window_is_full(qp, psn))
+		return false;
+	spin_lock(&qp->comp.lock);
+	wait = window_is_full(qp, psn);
+	if (wait)
+		wait_for(qp, QP_WAIT_PSNS);
+	spin_unlock(&qp->comp.lock);
+	return wait;
+}
+
+/*
  * True if the request may start.  It notes the condition before it tests it again, so a completer
  * that makes it true after the first test sees the note.
  */
@@ -227,6 +255,9 @@ static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
 			return false;
 	}
+	if (unlikely(wire_leads_out(qp->adapter->wire, &qp->path)) &&
+	    wait_for_window(qp, qp->req.psn))
+		return false;
 	return likely(psns_left(qp, npkts)) || !wait_for_psns(qp, npkts);
 }
 
@@ -412,6 +443,8 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 	/* data in the request goes from our copy, which lasts only until we return */
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
 					 qp_is_reliable(qp) && !w->has_inline);
+	bool outside = qp_is_reliable(qp) && unlikely(wire_leads_out(qp->adapter->wire, &qp->path));
+	uint32_t answer_every = outside ? OUTSIDE_ANSWER * qp->mtu : ANSWER_EVERY;
 
 	do {
 		uint64_t off = qp->req.cur_off;
@@ -420,6 +453,9 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		enum mkey_verdict v;
 		enum step s;
 
+		if (outside &&
+		    wait_for_window(qp, psn_add(op->first_psn, (uint32_t)(off / qp->mtu))))
+			return STEP_WAIT;
 		runs_begin(runs);
 		v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, off, n, runs);
 		/* Cards look at each packet by itself, and send those in front of the first whose
@@ -446,7 +482,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		/* Each large packet asks for an answer; otherwise a long message would get no
 		 * answer until its end. */
 		pkt->ack_req =
-			qp_is_reliable(qp) && (last || n > qp->mtu || !((off + n) % ANSWER_EVERY));
+			qp_is_reliable(qp) && (last || n > qp->mtu || !((off + n) % answer_every));
 		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
 		pkt->payload_len = n;
