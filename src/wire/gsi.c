@@ -144,6 +144,15 @@ static uint32_t sender_of(const struct subnet *s, const struct gsi_datagram *d)
 					 : subnet_port_by_lid(s, d->slid);
 }
 
+/* In a process that carries what the port sends out of the fabric, the datagram goes on. */
+static void gsi_carry(const struct wire_client *client, struct path *path, const struct pkt *p)
+{
+	path->src_port = path->dst_port;
+	path->dst_port = SUBNET_NONE;
+	if (client->carry)
+		client->carry(client->user, p);
+}
+
 static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
@@ -179,6 +188,10 @@ static void gsi_deliver_to(struct wire *w, const struct gsi_datagram *d)
 
 	if (!client || !subnet_port_active(s, w->port_row))
 		return;
+	if (w->process->attr.carries) {
+		gsi_carry(client, &path, &p);
+		return;
+	}
 	if (slot_observed(w->process->slot))
 		tap_packet(w, TAP_DELIVERED, 0, &p);
 	client->receive(client->user, &p);

@@ -431,16 +431,45 @@ static bool start_directed(struct mad_fabric *f, struct mad_packet *p)
 	return false;
 }
 
+static void outside_count(struct mad_fabric *f, const struct mad_packet *p, bool out)
+{
+	net_count(f->net, p->row, out ? NET_XMIT_PACKETS : NET_RCV_PACKETS, 1);
+	net_count(f->net, p->row, out ? NET_XMIT_DATA : NET_RCV_DATA, frame_words(p));
+}
+
+/* The port's cable leads out of the fabric.  False: nobody carries the packet there. */
+static bool leave_fabric(struct mad_fabric *f, struct mad_packet *p)
+{
+	if (!f->to_outside || !f->to_outside(f->queue_pair_user, p)) {
+		net_count(f->net, p->row, NET_XMIT_DISCARDS, 1);
+		return false;
+	}
+	outside_count(f, p, true);
+	p->stage = MAD_OUTSIDE;
+	return true;
+}
+
+void forward_arrive(struct mad_fabric *f, struct mad_packet *p)
+{
+	p->slid = p->dlid = 0;
+	outside_count(f, p, false);
+	p->arriving = true;
+}
+
 /* Ethernet has no LIDs, so this finds the port that has the GID. */
 static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
 {
 	uint32_t to = p->grh ? subnet_port_by_gid(f->net->subnet, &p->dgid) : SUBNET_NONE;
 
-	if (to == SUBNET_NONE || !f->net->subnet->ports[to].ethernet ||
-	    !subnet_ethernet_reaches(f->net->subnet, p->row, to) ||
-	    !subnet_port_active(f->net->subnet, p->row) || !subnet_port_active(f->net->subnet, to))
+	if (!subnet_port_active(f->net->subnet, p->row))
 		return false;
 	p->slid = p->dlid = 0;
+	if (p->grh && to != p->row && subnet_ethernet_leads_out(f->net->subnet, p->row))
+		return leave_fabric(f, p);
+	if (to == SUBNET_NONE || !f->net->subnet->ports[to].ethernet ||
+	    !subnet_ethernet_reaches(f->net->subnet, p->row, to) ||
+	    !subnet_port_active(f->net->subnet, to))
+		return false;
 	hop_count(f, p, p->row, to);
 	packet_crossed(f, p, p->row, to);
 	return packet_arrives(p, to);

@@ -19,8 +19,12 @@ static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 		return forward_start(f, p);
 	case MAD_ENTERS:
 		return forward_enter(f, p);
+	case MAD_ARRIVES:
+		forward_arrive(f, p);
+		break;
 	case MAD_LEAVES:
 	case MAD_HELD:
+	case MAD_OUTSIDE:
 		break;
 	}
 	return true;
@@ -33,10 +37,13 @@ static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 
 	/* Before it arrives, because then an answer may come. */
 	send_packet_leaves(p);
-	while (there && !p->arriving && p->stage != MAD_HELD)
+	while (there && !p->arriving && p->stage != MAD_HELD && p->stage != MAD_OUTSIDE)
 		there = p->hops++ < MOST_HOPS && forward_step(f, p);
 	if (!there) {
 		f->dropped++;
+		mad_packet_put(f, p);
+	} else if (p->stage == MAD_OUTSIDE) {
+		f->delivered++;
 		mad_packet_put(f, p);
 	} else if (p->arriving) {
 		f->delivered++;

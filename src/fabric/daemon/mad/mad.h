@@ -31,10 +31,12 @@ struct mad_send;
 
 /* Where a packet goes on when its turn comes. */
 enum mad_stage {
-	MAD_STARTS, /* 'row' is the end port that sends it */
-	MAD_LEAVES, /* 'row' is a port that it leaves by */
-	MAD_ENTERS, /* 'row' is a port that it has come to over the link */
-	MAD_HELD,   /* it waits */
+	MAD_STARTS,  /* 'row' is the end port that sends it */
+	MAD_LEAVES,  /* 'row' is a port that it leaves by */
+	MAD_ENTERS,  /* 'row' is a port that it has come to over the link */
+	MAD_ARRIVES, /* it has come from outside of the fabric, and 'row' is its end */
+	MAD_HELD,    /* it waits */
+	MAD_OUTSIDE, /* it has left the fabric */
 };
 
 struct mad_packet {
@@ -106,6 +108,9 @@ struct mad_fabric {
 	void *key_user;
 	/* p has arrived at p->row for a queue pair of a process.  NULL: there are none. */
 	void (*to_queue_pair)(void *user, const struct mad_packet *p);
+	/* p leaves the fabric at p->row, a port of Ethernet; false: nobody carries it.  NULL: there
+	 * is nothing outside.  It has the same user. */
+	bool (*to_outside)(void *user, const struct mad_packet *p);
 	void *queue_pair_user;
 	/* p has left port 'from' and reached port 'to', at the other end of its link.  NULL: nobody
 	 * wants to see it. */
@@ -128,6 +133,8 @@ void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
  * set where it goes: dlid (or GRH), dqpn, and the way: a directed route begins here.
  */
 void mad_emit(struct mad_fabric *f, struct mad_packet *p);
+/* The same for one that has come to its row, a port of Ethernet, from outside of the fabric. */
+void mad_arrive(struct mad_fabric *f, struct mad_packet *p);
 /* The packet goes on from where it is (p->stage). */
 void mad_requeue(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
@@ -144,6 +151,8 @@ bool forward_start(struct mad_fabric *f, struct mad_packet *p) must_check;
  * leaves by, or p->arriving tells that it is at its end, or it is MAD_HELD on the way and its
  * holder queues it again.  False: it is lost, and counted. */
 bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
+/* p->row is the end of a packet from outside of the fabric. */
+void forward_arrive(struct mad_fabric *f, struct mad_packet *p);
 /* The second half of forward_step: through the node, from the port p->row that p has come to. */
 bool forward_enter(struct mad_fabric *f, struct mad_packet *p) must_check;
 

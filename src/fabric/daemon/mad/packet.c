@@ -45,6 +45,12 @@ void mad_emit(struct mad_fabric *f, struct mad_packet *p)
 	mad_requeue(f, p);
 }
 
+void mad_arrive(struct mad_fabric *f, struct mad_packet *p)
+{
+	p->stage = MAD_ARRIVES;
+	mad_requeue(f, p);
+}
+
 /* Returns the LID that an answer comes from: the LID that was asked, if it belongs to one port. */
 static uint16_t packet_answer_lid(const struct mad_fabric *f, const struct mad_packet *p)
 {
