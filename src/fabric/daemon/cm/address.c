@@ -2,11 +2,15 @@
 /*
  * Which port an address means, and the port numbers of services (docs/connections.md).  In this order:
  *
+ *   address of a tie         the port of the program's own host that is tied there
  *   198.18.x.y, 198.19.x.y   port y of host x, as fabric/daemon/address.c numbers them, whatever the
  *   127.18.x.y, 127.19.x.y   link is; the second form works for TCP sockets of the machine, too
  *   0.0.0.0, ::, loopback    the first active port of the program's own host
  *   addresses of the machine the last Ethernet port of the program's own host
  *   other GIDs of RoCE       the port that has it
+ *
+ * What is none of these, or cannot be reached in the fabric, is outside of it, if a port of the
+ * program's host leads out.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -154,10 +158,28 @@ bool cm_address_is_any(const struct cm_address *a)
 	return !memcmp(a->ip, zeros, 16) || !memcmp(a->ip, loopback, 16);
 }
 
-/* Makes one address of the two that mean the same port. */
-static void address_normalize(struct cm_address *a)
+union ib_gid cm_gid_outside(const struct cm_address *a)
 {
-	if (a->family == AF_INET && is_of_fabric(a->ip + 12))
+	union ib_gid gid;
+
+	memcpy(gid.raw, a->ip, sizeof(gid.raw));
+	if (a->family == AF_INET)
+		memcpy(gid.raw, mapped, sizeof(mapped));
+	return gid;
+}
+
+/* The port whose GID the address is, or SUBNET_NONE. */
+static uint32_t port_of_gid(const struct cm *c, const struct cm_address *a)
+{
+	const union ib_gid gid = cm_gid_outside(a);
+
+	return subnet_port_by_gid(cm_subnet(c), &gid);
+}
+
+/* Makes one address of the two that mean the same port, unless a port has just that one. */
+static void address_normalize(const struct cm *c, struct cm_address *a)
+{
+	if (a->family == AF_INET && is_of_fabric(a->ip + 12) && port_of_gid(c, a) == SUBNET_NONE)
 		a->ip[12] = 198;
 }
 
@@ -224,23 +246,38 @@ static uint32_t host_last_ethernet(const struct cm *c, uint32_t host)
 	return last;
 }
 
+/* Has the port the address of a network outside, and no other?  Own tables begin with RoCE v1. */
+static bool is_renamed(const struct cm *c, uint32_t row)
+{
+	struct subnet_gid_entry first;
+
+	return row != SUBNET_NONE && cm_subnet(c)->ports[row].ethernet &&
+	       subnet_gid(cm_subnet(c), row, 0, &first) && first.type == GID_ROCE_V2;
+}
+
 /* The port of an address of the fabric's own. */
 static uint32_t port_of_fabric(const struct cm *c, const uint8_t ip[4])
 {
 	const uint32_t last = ip[3] ? ip[3] - 1u : CM_PORTS_OF_HOST * 255u;
+	const uint32_t row =
+		host_port(c,
+			  last / CM_PORTS_OF_HOST * CM_HOSTS_OF_BLOCK + ((ip[1] & 1u) << 8 | ip[2]),
+			  last % CM_PORTS_OF_HOST);
 
-	return host_port(c,
-			 last / CM_PORTS_OF_HOST * CM_HOSTS_OF_BLOCK + ((ip[1] & 1u) << 8 | ip[2]),
-			 last % CM_PORTS_OF_HOST);
+	return is_renamed(c, row) ? SUBNET_NONE : row;
 }
 
 uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_address *a,
 			 bool *machine)
 {
+	const struct subnet *s = cm_subnet(c);
 	const uint8_t *ip = ipv4_of(a);
-	union ib_gid gid;
+	uint32_t row = port_of_gid(c, a);
 
 	*machine = false;
+	if (row != SUBNET_NONE && subnet_ethernet_leads_out(s, row) &&
+	    subnet_node_of(s, row)->host == host)
+		return row;
 	if (ip && is_of_fabric(ip))
 		return port_of_fabric(c, ip);
 	if (cm_address_is_any(a))
@@ -249,12 +286,7 @@ uint32_t cm_address_port(const struct cm *c, uint32_t host, const struct cm_addr
 		*machine = true;
 		return host_last_ethernet(c, host);
 	}
-	memcpy(gid.raw, mapped, sizeof(mapped));
-	if (ip)
-		memcpy(gid.raw + 12, ip, 4);
-	else
-		memcpy(gid.raw, a->ip, 16);
-	return subnet_port_by_gid(cm_subnet(c), &gid);
+	return row;
 }
 
 void cm_address_of_port(const struct cm *c, uint32_t row, sa_family_t family,
@@ -403,7 +435,7 @@ int cm_bind(struct cm_id *id, const struct cm_address *a, bool privileged)
 	if (!id->space)
 		return -EPROTONOSUPPORT;
 	id->src = *a;
-	address_normalize(&id->src);
+	address_normalize(id->cm, &id->src);
 	if (!cm_address_is_any(&id->src)) {
 		id->row = cm_address_port(id->cm, id->file->host, &id->src, &machine);
 		ret = machine ? -ENODEV : -EADDRNOTAVAIL;
@@ -503,13 +535,62 @@ static uint32_t source_for(const struct cm *c, uint32_t host, uint32_t to)
 	return found;
 }
 
+/* An active port of the host that leads out of the fabric, and has an address of that family. */
+static uint32_t port_to_outside(const struct cm *c, uint32_t host, bool ipv4)
+{
+	const struct subnet *s = cm_subnet(c);
+	struct subnet_gid_entry e;
+	uint32_t row;
+
+	for (uint32_t i = 0; (row = host_port(c, host, i)) != SUBNET_NONE; i++) {
+		if (!subnet_ethernet_leads_out(s, row) || !subnet_port_active(s, row))
+			continue;
+		for (uint32_t k = 0; k < subnet_port_gids(&s->ports[row]); k++)
+			if (subnet_gid(s, row, k, &e) && e.type == GID_ROCE_V2 &&
+			    ib_gid_is_ipv4(&e.gid) == ipv4)
+				return row;
+	}
+	return SUBNET_NONE;
+}
+
+/* Tells whether the target is outside of the fabric, and the id's port can be one that leads there. */
+static bool target_is_outside(struct cm_id *id, const struct cm_address *asked)
+{
+	const struct subnet *s = cm_subnet(id->cm);
+	uint32_t row = id->row;
+
+	if (cm_address_is_any(asked))
+		return false;
+	if (row == SUBNET_NONE)
+		row = port_to_outside(id->cm, id->file->host, ipv4_of(asked) != NULL);
+	if (row == SUBNET_NONE || !subnet_ethernet_leads_out(s, row))
+		return false;
+	id->row = row;
+	id->dst = *asked;
+	service_complete(id, &id->dst);
+	return true;
+}
+
+/* Tells whether the port, or any of the host's if it is SUBNET_NONE, reaches that one. */
+static bool target_is_reached(const struct cm_id *id, uint32_t to)
+{
+	const struct subnet *s = cm_subnet(id->cm);
+
+	if (id->row == SUBNET_NONE)
+		return source_for(id->cm, id->file->host, to) != SUBNET_NONE;
+	return !s->ports[to].ethernet || !s->ports[id->row].ethernet ||
+	       subnet_ethernet_reaches(s, id->row, to);
+}
+
 /* Resolves; the id's addresses are set.  Returns 0, or the status of ADDR_ERROR. */
-static int target_find(struct cm_id *id)
+static int target_find(struct cm_id *id, const struct cm_address *asked)
 {
 	const struct subnet *s = cm_subnet(id->cm);
 	bool machine;
 	uint32_t to = cm_address_port(id->cm, id->file->host, &id->dst, &machine);
 
+	if ((to == SUBNET_NONE || !target_is_reached(id, to)) && target_is_outside(id, asked))
+		return 0;
 	if (machine && to != SUBNET_NONE)
 		to = machine_target(id, &id->dst, to);
 	if (to == SUBNET_NONE)
@@ -566,9 +647,9 @@ int cm_resolve(struct cm_id *id, const struct cm_address *src, const struct cm_a
 	if (id->state != CM_ADDR_BOUND || id->src.family != dst->family)
 		return -EINVAL;
 	id->dst = *dst;
-	address_normalize(&id->dst);
+	address_normalize(id->cm, &id->dst);
 	service_complete(id, &id->dst);
-	ret = cm_address_is_multicast(&id->dst) ? group_resolve(id) : target_find(id);
+	ret = cm_address_is_multicast(&id->dst) ? group_resolve(id) : target_find(id, dst);
 	if (ret) {
 		cm_event_tell(id, CM_ADDR_ERROR, ret);
 		return 0;
@@ -636,8 +717,13 @@ void cm_resolve_explain(const struct cm_id *id, const struct cm_address *asked,
 	if (!inet_ntop(a.family == AF_INET ? AF_INET : AF_INET6,
 		       a.ip + (a.family == AF_INET ? 12 : 0), address, sizeof(address)))
 		return;
-	address_normalize(&a);
-	if (id->state == CM_ADDR_IS_RESOLVED && id->peer_row != SUBNET_NONE) {
+	address_normalize(id->cm, &a);
+	if (id->state == CM_ADDR_IS_RESOLVED && id->peer_row == SUBNET_NONE &&
+	    !cm_address_is_multicast(&a)) {
+		snprintf(why, CM_WHY_BYTES,
+			 "%s is outside of the fabric, where the tie of %s leads", address,
+			 subnet_port_text(cm_subnet(id->cm), id->row, from));
+	} else if (id->state == CM_ADDR_IS_RESOLVED && id->peer_row != SUBNET_NONE) {
 		port_print(id->cm, id->peer_row, to);
 		port_print(id->cm, id->row, from);
 		snprintf(why, CM_WHY_BYTES, "%s is port %s: %s; from %s", address, to,

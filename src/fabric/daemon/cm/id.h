@@ -296,6 +296,8 @@ union ib_gid cm_gid_of_address(const struct cm *c, uint32_t row, const struct cm
  * none, without which no queue pair takes the path. */
 union ib_gid cm_gid_of_peer(const struct cm *c, uint32_t row, const struct cm_address *a,
 			    const union ib_gid *own);
+/* The GID that an address is, as those of ports outside of the fabric are. */
+union ib_gid cm_gid_outside(const struct cm_address *a);
 /* The GID of the id's port that matches its address. */
 union ib_gid cm_port_gid(const struct cm_id *id);
 

@@ -158,12 +158,15 @@ static int path_ask(struct cm_id *id, uint32_t timeout_ms)
 static int path_of_ethernet(struct cm_id *id)
 {
 	const struct subnet *s = cm_subnet(id->cm);
-	const struct subnet_port *from = &s->ports[id->row], *to;
+	const struct subnet_port *from = &s->ports[id->row], *to = from;
+	const bool outside = id->peer_row == SUBNET_NONE && subnet_ethernet_leads_out(s, id->row) &&
+			     !cm_address_is_multicast(&id->dst);
 
-	if (id->peer_row == SUBNET_NONE || !subnet_port_active(s, id->row) ||
-	    !subnet_port_active(s, id->peer_row))
+	if (!subnet_port_active(s, id->row) || (!outside && !subnet_port_active(s, id->peer_row)))
 		return -ETIMEDOUT;
-	to = &s->ports[id->peer_row];
+	/* Of a port outside nothing is known but its address, which is its GID. */
+	if (!outside)
+		to = &s->ports[id->peer_row];
 	id->path = (struct cm_path){
 		.there = true,
 		.pkey = SUBNET_PKEY_DEFAULT,
@@ -174,7 +177,8 @@ static int path_of_ethernet(struct cm_id *id)
 		.sgid = cm_port_gid(id),
 		.hop_limit = HOPS_ROCE,
 	};
-	id->path.dgid = cm_gid_of_peer(id->cm, id->peer_row, &id->dst, &id->path.sgid);
+	id->path.dgid = outside ? cm_gid_outside(&id->dst)
+				: cm_gid_of_peer(id->cm, id->peer_row, &id->dst, &id->path.sgid);
 	return 0;
 }
 
