@@ -21,7 +21,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 26u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 27u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -207,7 +207,8 @@ struct msg_tie {
 	uint32_t row;
 	uint32_t peer; /* row of the port at the other end; SUBNET_NONE: we carry its frames */
 	uint32_t up;
-	uint32_t reserved;
+	uint32_t mtu;	  /* of the network behind the carrier (enum ib_mtu); 0: as the port's own */
+	union ib_gid gid; /* the port's address in that network; zeros: the port keeps its own */
 	char text[FABRIC_TIE_BYTES];
 	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing new */
 };

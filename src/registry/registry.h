@@ -28,7 +28,7 @@
 #include "registry/fault.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 25u
+#define REGISTRY_VERSION 26u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -173,7 +173,9 @@ enum carried {
 	CARRIED_OUT,
 	CARRIED_IN_DROPPED,
 	CARRIED_OUT_DROPPED,
-	CARRIED_IN_BAD, /* RoCE frames with wrong headers or a wrong CRC; dropped too */
+	CARRIED_IN_BAD,	     /* RoCE frames with wrong headers or a wrong CRC; dropped too */
+	CARRIED_IN_CHECKSUM, /* those of them that have a wrong CRC */
+	CARRIED_IN_FOREIGN,  /* from addresses that are no peers of the tie; dropped too */
 	CARRIED_COUNTS,
 };
 

@@ -14,7 +14,9 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "fabric/client/client.h"
+#include "fabric/protocol.h"
 #include "tie/packets.h"
 #include "wire/payload.h"
 #include "wire/capture.h"
@@ -103,6 +105,17 @@ static void carrier_on_port(void *user, uint32_t port_row, enum ib_event event)
 		carrier_port_settle(c);
 }
 
+/* Queue pair 1 of the port has sent something out of the fabric. */
+static void carrier_on_gsi(void *user, const struct gsi_datagram *d)
+{
+	struct carrier *c = user;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		wire_process_take_gsi(c->process, d);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void carrier_on_capture(void *user, const struct msg_capture_ring *ring, int fd)
 {
 	const struct capture_attr attr = {ring->id, ring->ports, ring->want};
@@ -147,6 +160,11 @@ static void carrier_count(struct carrier *c, enum carried what)
 	atomic_fetch_add_explicit(&c->slot->carried[what], 1, memory_order_relaxed);
 }
 
+void carrier_count_out(struct carrier *c, bool lost)
+{
+	carrier_count(c, lost ? CARRIED_OUT_DROPPED : CARRIED_OUT);
+}
+
 static bool carrier_put(struct carrier *c, const uint8_t *frame, uint32_t bytes)
 {
 	struct tie_end *end = c->attr.end;
@@ -173,7 +191,7 @@ static bool carrier_receive(void *user, const struct pkt *p)
 		return false;
 	out = p->payload_len <= sizeof(frame) && payload_pull(&whole, 1, p) &&
 	      carrier_put(c, frame, p->payload_len);
-	carrier_count(c, out ? CARRIED_OUT : CARRIED_OUT_DROPPED);
+	carrier_count_out(c, !out);
 	return false;
 }
 
@@ -186,14 +204,17 @@ static void carrier_receive_one(void *user, const struct pkt *p)
 static void carrier_carry(void *user, const struct pkt *p)
 {
 	struct carrier *c = user;
+	struct tie_end *end = c->attr.end;
 	struct packets_out *out = &c->out;
 
+	if (end->ops->send) {
+		end->ops->send(end, p);
+		return;
+	}
 	packets_put(&c->packets, p, out);
 	if (out->asks)
 		(void)carrier_put(c, out->arp, sizeof(out->arp));
-	carrier_count(c, out->bytes && carrier_put(c, out->frame, out->bytes)
-				 ? CARRIED_OUT
-				 : CARRIED_OUT_DROPPED);
+	carrier_count_out(c, !out->bytes || !carrier_put(c, out->frame, out->bytes));
 }
 
 static void carrier_idle(struct carrier *c)
@@ -208,10 +229,19 @@ static void carrier_idle(struct carrier *c)
 	(void)wire_process_let_go(c->process);
 }
 
-static void progress_tell(struct carrier *c)
+/* Delivers what programs have sent; true: there was something. */
+static bool carrier_progress(struct carrier *c)
 {
+	struct tie_end *end = c->attr.end;
+
+	if (!wire_process_progress(c->process))
+		return false;
+	if (end->ops->flush)
+		end->ops->flush(end);
+	/* There may be room in a channel. */
 	atomic_fetch_add(&c->progressed, 1);
 	futex_wake_all(&c->progressed, FUTEX_OF_PROCESS);
+	return true;
 }
 
 /* registry/registry.h has the protocol of the word. */
@@ -221,16 +251,12 @@ static void *carrier_drain(void *arg)
 	_Atomic(uint32_t) *driver = &c->slot->driver;
 
 	while (!atomic_load(&c->stop)) {
-		if (wire_process_progress(c->process)) {
-			progress_tell(c);
+		if (carrier_progress(c))
 			continue;
-		}
 		carrier_idle(c);
 		atomic_store(driver, SLOT_NOBODY);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (wire_process_progress(c->process))
-			progress_tell(c);
-		else if (!atomic_load(&c->stop))
+		if (!carrier_progress(c) && !atomic_load(&c->stop))
 			futex_wait_until(driver, SLOT_NOBODY, UINT64_MAX, FUTEX_OF_ALL);
 		atomic_store(driver, SLOT_ENGINE);
 	}
@@ -248,6 +274,23 @@ static void room_wait(struct carrier *c, uint32_t seen)
 void carrier_count_in(struct carrier *c, bool lost)
 {
 	carrier_count(c, lost ? CARRIED_IN_DROPPED : CARRIED_IN);
+}
+
+void carrier_count_bad(struct carrier *c, bool checksum)
+{
+	carrier_count(c, CARRIED_IN_BAD);
+	if (checksum)
+		carrier_count(c, CARRIED_IN_CHECKSUM);
+}
+
+void carrier_count_foreign(struct carrier *c)
+{
+	carrier_count(c, CARRIED_IN_FOREIGN);
+}
+
+void carrier_mac(const struct carrier *c, uint8_t mac[6])
+{
+	memcpy(mac, fabric_subnet(c->fabric)->ports[c->attr.row].mac, 6);
 }
 
 /*
@@ -309,17 +352,37 @@ static enum carrier_verdict frame_arrive(struct carrier *c, const uint8_t *frame
 	return CARRIER_ENDS;
 }
 
+/* A packet to queue pair 1 or 0, of which the fabric's daemon has the former. */
+static enum carrier_verdict mad_arrive(struct carrier *c, const struct roce_packet *packet)
+{
+	struct gsi_datagram d;
+
+	if (!packets_mad(packet, &d))
+		return CARRIER_BAD;
+	return fabric_send_gsi(c->fabric, &d) ? CARRIER_TAKEN : CARRIER_UNHEARD;
+}
+
+enum carrier_verdict carrier_arrive_packet(struct carrier *c, const uint8_t *frame, uint32_t bytes,
+					   struct roce_packet *packet)
+{
+	packets_locate(&c->packets, packet);
+	wire_sniff_arrival(c->wire, frame, bytes);
+	return packet->pkt.dqpn <= IB_GSI_QPN ? mad_arrive(c, packet)
+					      : packet_arrive(c, &packet->pkt);
+}
+
 enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes)
 {
 	uint8_t arp[ARP_FRAME_BYTES];
 	struct roce_packet packet;
+	enum packets_verdict v = packets_take(&c->packets, frame, bytes, &packet);
 
-	switch (packets_take(&c->packets, frame, bytes, &packet)) {
+	switch (v) {
 	case PACKETS_PACKET:
-		wire_sniff_arrival(c->wire, frame, bytes);
-		return packet_arrive(c, &packet.pkt);
+		return carrier_arrive_packet(c, frame, bytes, &packet);
+	case PACKETS_CHECKSUM:
 	case PACKETS_BAD:
-		carrier_count(c, CARRIED_IN_BAD);
+		carrier_count_bad(c, v == PACKETS_CHECKSUM);
 		return CARRIER_BAD;
 	case PACKETS_NONE:
 		break;
@@ -359,20 +422,28 @@ bool carrier_sleep(struct carrier *c, uint64_t until_ns, const int *fds, unsigne
 	return !atomic_load(&c->stop);
 }
 
-void carrier_link_changed(struct carrier *c)
+/* Tells the daemon how the other end is. */
+static int carrier_tell(struct carrier *c, const char *warning)
 {
 	struct tie_end *end = c->attr.end;
+	struct msg_tie tie = {.row = c->attr.row, .up = end->ops->is_up(end), .gid = end->gid};
 
-	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, ""))
+	tie.mtu = atomic_load(&end->mtu);
+	(void)text_copy(tie.text, sizeof(tie.text), c->attr.text);
+	(void)text_copy(tie.warning, sizeof(tie.warning), warning);
+	return fabric_carry(c->fabric, &tie);
+}
+
+void carrier_link_changed(struct carrier *c)
+{
+	if (carrier_tell(c, ""))
 		carrier_stop(c);
 }
 
 void carrier_warn(struct carrier *c, const char *warning)
 {
-	struct tie_end *end = c->attr.end;
-
 	log_warn("%s: %s", c->attr.text, warning);
-	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, warning))
+	if (carrier_tell(c, warning))
 		carrier_stop(c);
 }
 
@@ -393,6 +464,7 @@ static int carrier_connect(struct carrier *c)
 		.channel = carrier_on_channel,
 		.gone = carrier_on_gone,
 		.port = carrier_on_port,
+		.gsi = carrier_on_gsi,
 		.capture = carrier_on_capture,
 		.capture_end = carrier_on_capture_end,
 		.lost = carrier_on_lost,
@@ -447,14 +519,13 @@ static int carrier_tie(struct carrier *c)
 		.carry = carrier_carry,
 		.user = c,
 	};
-	struct tie_end *end = c->attr.end;
 	int ret = wire_create(c->process, c->attr.row, &c->wire);
 
 	if (ret)
 		return ret;
 	packets_init(&c->packets, fabric_subnet(c->fabric), c->attr.row);
 	wire_attach(c->wire, &client);
-	ret = fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, "");
+	ret = carrier_tell(c, "");
 	if (ret)
 		return ret;
 	wire_listen(c->wire, WIRE_GROUP_FRAMES);

@@ -10,16 +10,20 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 #include "fabric/client/link.h"
+#include "prm/ib.h"
 
 #define CARRIER_FRAME_MAX 9216u /* the longest that adapters take */
 #define CARRIER_FRAME_MIN 14u
 
 struct carrier;
+struct pkt;
+struct roce_packet;
 struct tie_end;
 
 /* The other end of the cable. */
@@ -27,6 +31,11 @@ struct tie_end_ops {
 	/* Takes a frame that the port, or the carrier itself, has sent; false: it is lost.  One
 	 * thread at a time calls this. */
 	bool (*put)(struct tie_end *e, const uint8_t *frame, uint32_t bytes);
+	/* Takes a packet that a queue pair has sent out of the fabric, and counts it by
+	 * carrier_count_out.  It may wait until 'flush', which follows whatever was sent.  Only the
+	 * further thread calls these.  NULL: the carrier makes frames of packets, for 'put'. */
+	void (*send)(struct tie_end *e, const struct pkt *p);
+	void (*flush)(struct tie_end *e);
 	/* There are no more frames for the moment.  May be NULL. */
 	void (*idle)(struct tie_end *e);
 	/* Takes frames in and hands them to carrier_arrive, until one of both says to end. */
@@ -40,6 +49,9 @@ struct tie_end_ops {
 struct tie_end {
 	const struct tie_end_ops *ops;
 	struct carrier *carrier; /* set by carrier_open */
+	/* The port's address in the network there, as RoCE v2; zeros: the port keeps its own. */
+	union ib_gid gid;
+	_Atomic(uint32_t) mtu; /* enum ib_mtu: what the network takes; 0: anything */
 };
 
 struct carrier_attr {
@@ -69,8 +81,18 @@ enum carrier_verdict {
 
 /* Hands a frame to the programs, waiting for room; one that takes nothing for a second loses it. */
 enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes);
+/* The same for a packet to a queue pair of the port, and the frame that it was. */
+enum carrier_verdict carrier_arrive_packet(struct carrier *c, const uint8_t *frame, uint32_t bytes,
+					   struct roce_packet *packet);
 /* Counts a frame that came in, or was lost. */
 void carrier_count_in(struct carrier *c, bool lost);
+/* Counts one among the lost that was spoiled, or came from somebody who is no peer. */
+void carrier_count_bad(struct carrier *c, bool checksum);
+void carrier_count_foreign(struct carrier *c);
+/* Counts a frame that went out, or was lost. */
+void carrier_count_out(struct carrier *c, bool lost);
+/* The MAC of the port. */
+void carrier_mac(const struct carrier *c, uint8_t mac[6]);
 /* Says that all frames that are to come in have come. */
 void carrier_all_in(struct carrier *c);
 /* Sleeps until then (CLOCK_MONOTONIC; UINT64_MAX: for ever), or until one of n descriptors is

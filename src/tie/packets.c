@@ -237,11 +237,40 @@ enum packets_verdict packets_take(struct packets *p, const uint8_t *frame, uint3
 	if (v == ROCE_NONE || !packet_is_ours(p, out))
 		return PACKETS_NONE;
 	if (v != ROCE_TAKEN)
-		return PACKETS_BAD;
+		return v == ROCE_CRC ? PACKETS_CHECKSUM : PACKETS_BAD;
 	neighbour_learn(&p->neighbours, &out->path.sgid, out->smac);
+	return PACKETS_PACKET;
+}
+
+void packets_locate(const struct packets *p, struct roce_packet *packet)
+{
 	/* A fabric with the same plan may have a port with that address; then its programs take the
 	 * packet for that port's. */
-	out->path.src_port = subnet_port_by_gid(p->subnet, &out->path.sgid);
-	out->path.dst_port = p->row;
-	return PACKETS_PACKET;
+	packet->path.src_port = subnet_port_by_gid(p->subnet, &packet->path.sgid);
+	packet->path.dst_port = p->row;
+}
+
+bool packets_mad(const struct roce_packet *packet, struct gsi_datagram *out)
+{
+	const struct path *path = &packet->path;
+	const struct pkt *p = &packet->pkt;
+
+	/* Queue pair 0 is InfiniBand's. */
+	if (p->dqpn != IB_GSI_QPN || pkt_transport(p) != BTH_UD || p->payload_len != MAD_BYTES)
+		return false;
+	*out = (struct gsi_datagram){
+		.row = path->dst_port,
+		.qpn = p->sqpn,
+		.qkey = p->qkey,
+		.flow_label = path->flow_label,
+		.pkey = p->pkey,
+		.grh = true,
+		.hop_limit = path->hop_limit,
+		.traffic_class = path->traffic_class,
+		.roce_v1 = path->roce_v1,
+		.sgid = path->sgid,
+		.dgid = path->dgid,
+	};
+	memcpy(out->mad, packet->run.addr, sizeof(out->mad));
+	return true;
 }

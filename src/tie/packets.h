@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "prm/mad.h"
 #include "subnet/subnet.h"
 #include "wire/roce.h"
 #include "wire/wire.h"
@@ -73,11 +74,16 @@ struct packets_out {
 void packets_put(struct packets *p, const struct pkt *pkt, struct packets_out *out);
 
 enum packets_verdict {
-	PACKETS_NONE,	/* for no queue pair of the port: an ordinary frame */
-	PACKETS_BAD,	/* it looks like RoCE, but is spoiled */
-	PACKETS_PACKET, /* 'out' is the packet */
+	PACKETS_NONE,	  /* for no queue pair of the port: an ordinary frame */
+	PACKETS_BAD,	  /* it looks like RoCE, but its headers make no sense */
+	PACKETS_CHECKSUM, /* the same, and its CRC is wrong */
+	PACKETS_PACKET,	  /* 'out' is the packet */
 };
 
 /* Takes a frame that came in. */
 enum packets_verdict packets_take(struct packets *p, const uint8_t *frame, uint32_t bytes,
 				  struct roce_packet *out) must_check;
+/* Completes a packet that was found by other means: whose addresses it has. */
+void packets_locate(const struct packets *p, struct roce_packet *packet);
+/* Makes what the daemon takes of a packet to queue pair 1; false: it is no MAD. */
+bool packets_mad(const struct roce_packet *packet, struct gsi_datagram *out) must_check;

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "tie/link_watch.h"
 
 /* ---- the interface ---- */
 
@@ -55,18 +55,6 @@ static void tap_explain(const char *name, const char *what, char error[TAP_ERROR
 	}
 }
 
-static int links_open(void)
-{
-	const struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
-	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (sock >= 0 && bind(sock, (const struct sockaddr *)&address, sizeof(address))) {
-		close(sock);
-		sock = -1;
-	}
-	return sock;
-}
-
 /* Attaches to the interface, or makes it.  NULL, or what failed, with errno. */
 static const char *tap_attach(struct tap_device *t, const char *name)
 {
@@ -74,7 +62,7 @@ static const char *tap_attach(struct tap_device *t, const char *name)
 	bool there = if_nametoindex(name);
 
 	t->query = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	t->links = links_open();
+	t->links = link_watch_open(false);
 	if (t->query < 0 || t->links < 0)
 		return "socket";
 	t->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -149,17 +137,6 @@ static bool tap_is_gone(const struct tap_device *t)
 	return !tap_flags(t, &req) && errno == ENODEV;
 }
 
-/* Reads what 'links' reported. */
-static void tap_links_taken(const struct tap_device *t)
-{
-	char message[8192];
-	ssize_t n;
-
-	do {
-		n = recv(t->links, message, sizeof(message), MSG_TRUNC);
-	} while (n > 0 || (n < 0 && (errno == ENOBUFS || errno == EINTR)));
-}
-
 /* Plugs its cable in, or pulls it. */
 static void tap_set_carrier(const struct tap_device *t, bool on)
 {
@@ -228,7 +205,7 @@ static void end_tap_take(struct tie_end *e, struct carrier *c)
 	while (carrier_sleep(c, UINT64_MAX, fds, 2)) {
 		while (end_tap_batch(t, c))
 			;
-		tap_links_taken(&t->tap);
+		link_watch_drain(t->tap.links);
 		if (tap_is_gone(&t->tap))
 			carrier_stop(c);
 		else if (tap_is_up(&t->tap) != t->up)

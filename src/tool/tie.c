@@ -14,11 +14,14 @@
 #include "fabric/client/link.h"
 #include "tie/pcap.h"
 #include "tie/tap.h"
+#include "tie/udp.h"
 #include "tool/tool.h"
 #include "tool/view.h"
 
 struct tie_spec {
 	const char *tap; /* each of these may be NULL */
+	bool udp;
+	const char *address, *peers;
 	const char *port;
 	const char *in, *out;
 	const char *pace_text, *loop_text;
@@ -35,6 +38,8 @@ static const char *const carried_names[CARRIED_COUNTS] = {
 	[CARRIED_IN_DROPPED] = "in_dropped",
 	[CARRIED_OUT_DROPPED] = "out_dropped",
 	[CARRIED_IN_BAD] = "in_bad",
+	[CARRIED_IN_CHECKSUM] = "in_checksum",
+	[CARRIED_IN_FOREIGN] = "in_foreign",
 };
 
 static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)
@@ -111,9 +116,14 @@ static bool word_take(struct tie_spec *t, const char *argument)
 		const char *word;
 		const char **value;
 	} words[] = {
-		{"tap=", &t->tap}, {"port=", &t->port},	     {"in=", &t->in},
-		{"out=", &t->out}, {"pace=", &t->pace_text}, {"loop=", &t->loop_text},
+		{"tap=", &t->tap},     {"port=", &t->port},	 {"in=", &t->in},
+		{"out=", &t->out},     {"pace=", &t->pace_text}, {"loop=", &t->loop_text},
+		{"udp=", &t->address}, {"peers=", &t->peers},
 	};
+	if (!strcmp(argument, "udp")) {
+		t->udp = true;
+		return true;
+	}
 
 	for (size_t i = 0; i < array_size(words); i++) {
 		size_t n = strlen(words[i].word);
@@ -159,12 +169,14 @@ static bool tie_spec_read(const struct session *s, int argc, char **argv, struct
 			   s->command);
 		return false;
 	}
-	kinds = !!out->tap + !!out->port + (out->in || out->out);
-	if (kinds != 1 || (!out->in && (out->pace_text || out->loop_text))) {
+	out->udp |= out->address != NULL;
+	kinds = !!out->tap + !!out->port + out->udp + (out->in || out->out);
+	if (kinds != 1 || (!out->in && (out->pace_text || out->loop_text)) ||
+	    (!out->udp && out->peers)) {
 		tool_error(
 			s->command,
-			"a port is tied to a tap, a port, or files (in, out; pace and loop are of "
-			"in); see %s --help",
+			"a port is tied to a tap, a port, udp (peers is of it), or files (in, out; "
+			"pace and loop are of in); see %s --help",
 			s->command);
 		return false;
 	}
@@ -178,17 +190,6 @@ static bool tie_spec_read(const struct session *s, int argc, char **argv, struct
 		return false;
 	}
 	return true;
-}
-
-/* Writes it in words, for status. */
-static void tie_spec_text(const struct tie_spec *t, char text[FABRIC_TIE_BYTES])
-{
-	if (t->tap)
-		snprintf(text, FABRIC_TIE_BYTES, "tap=%s", t->tap);
-	else
-		snprintf(text, FABRIC_TIE_BYTES, "%s%.50s%s%s%.50s", t->in ? "in=" : "",
-			 t->in ? t->in : "", t->in && t->out ? " " : "", t->out ? "out=" : "",
-			 t->out ? t->out : "");
 }
 
 /* ---- the commands ---- */
@@ -208,8 +209,24 @@ struct tying {
 	char text[FABRIC_TIE_BYTES];
 	struct end_tap tap;
 	struct end_pcap pcap;
+	struct end_udp udp;
 	struct tie_end *end;
 };
+
+/* Writes what the port is tied to in words, for status. */
+static void tie_spec_text(const struct tying *t, char text[FABRIC_TIE_BYTES])
+{
+	const struct tie_spec *spec = &t->spec;
+
+	if (spec->tap)
+		(void)snprintf(text, FABRIC_TIE_BYTES, "tap=%s", spec->tap);
+	else if (spec->udp)
+		(void)text_copy(text, FABRIC_TIE_BYTES, t->udp.socket.text);
+	else
+		(void)snprintf(text, FABRIC_TIE_BYTES, "%s%.50s%s%s%.50s", spec->in ? "in=" : "",
+			       spec->in ? spec->in : "", spec->in && spec->out ? " " : "",
+			       spec->out ? "out=" : "", spec->out ? spec->out : "");
+}
 
 static int tie_error(const struct tying *t, int error)
 {
@@ -223,6 +240,11 @@ static int tie_error(const struct tying *t, int error)
 		tool_error(s->command,
 			   "%s/%s is a port of InfiniBand; see --link-types of softhca run",
 			   t->host.name, t->name.hca);
+		break;
+	case -EADDRINUSE:
+		tool_error(s->command,
+			   "another port of this fabric has that address; 'softhca devices' shows "
+			   "which, and that port can be tied to it");
 		break;
 	case -ELOOP:
 		tool_error(s->command, "a port cannot be tied to itself");
@@ -249,6 +271,20 @@ static bool tap_prepare(struct tying *t)
 	}
 	end_tap_init(&t->tap, &tap);
 	t->end = &t->tap.end;
+	return true;
+}
+
+static bool udp_prepare(struct tying *t)
+{
+	char error[UDP_ERROR_BYTES];
+	struct udp_socket u;
+
+	if (!udp_open(&u, t->spec.address, t->spec.peers, error)) {
+		tool_error(t->s->command, "%s", error);
+		return false;
+	}
+	end_udp_init(&t->udp, &u);
+	t->end = &t->udp.end;
 	return true;
 }
 
@@ -345,7 +381,11 @@ static void carrier_child(struct tying *t, int ready)
 /* Closes descriptors that the command inherited, because they would stay open in the carrier. */
 static void inherited_close(const struct tying *t)
 {
-	const int own[] = {t->tap.tap.fd, t->tap.tap.links, t->tap.tap.query,
+	const int own[] = {t->tap.tap.fd,
+			   t->tap.tap.links,
+			   t->tap.tap.query,
+			   t->udp.socket.fd,
+			   t->udp.socket.links,
 			   t->pcap.in.file ? fileno(t->pcap.in.file) : -1,
 			   t->pcap.out ? fileno(t->pcap.out) : -1};
 	int limit = (int)sysconf(_SC_OPEN_MAX);
@@ -418,9 +458,9 @@ static int tie_made(struct tying *t, struct view *v)
 	if (atomic_load(&v->subnet.ports[t->row].tie_plus_1) &&
 	    subnet_port_active(&v->subnet, t->row))
 		return tie_error(t, -EBUSY);
-	if (!(t->spec.tap ? tap_prepare(t) : pcap_prepare(t)))
+	if (!(t->spec.tap ? tap_prepare(t) : t->spec.udp ? udp_prepare(t) : pcap_prepare(t)))
 		return EXIT_OURS;
-	tie_spec_text(&t->spec, t->text);
+	tie_spec_text(t, t->text);
 	return -1;
 }
 
@@ -432,6 +472,7 @@ int command_fabric_tie(struct session *s, int argc, char **argv)
 
 	t.s = s;
 	t.tap.tap = (struct tap_device){.fd = -1, .links = -1, .query = -1};
+	t.udp.socket.fd = t.udp.socket.links = -1;
 	if (argc < 2) {
 		tool_error(s->command, "it takes a port and what to tie it to; see %s --help",
 			   s->command);

@@ -234,14 +234,12 @@ bool fabric_send_gsi(struct fabric_client *c, const struct gsi_datagram *d)
 	return !client_send(c, &m, MSG_DONTWAIT);
 }
 
-int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
-		 const char *warning)
+int fabric_carry(struct fabric_client *c, const struct msg_tie *tie)
 {
-	struct msg m = {.tie = {.row = row, .peer = SUBNET_NONE, .up = up}};
+	struct msg m = {.tie = *tie};
 	int fds[MSG_MAX_FDS];
 
-	text_copy(m.tie.text, sizeof(m.tie.text), text);
-	text_copy(m.tie.warning, sizeof(m.tie.warning), warning);
+	m.tie.peer = SUBNET_NONE;
 	return client_call(c, &m, MSG_TIE, fds);
 }
 

@@ -77,14 +77,14 @@ struct traffic *fabric_traffic(const struct fabric_client *c); /* our own */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
 
 /*
- * Tells the daemon that we carry the frames of that Ethernet port of our host, from and to what the
- * text says, over a link that is up or not.  The carrier calls this again when that changes, or
- * when something has gone wrong there, which the warning says (or ""; the last one stands).  0;
- * -EBUSY: the port is tied to something else; -EPROTONOSUPPORT: it is InfiniBand; or another
- * negative errno.
+ * Tells the daemon that we carry the frames of an Ethernet port of our host, from and to what the
+ * text says, over a link that is up or not ('peer' is filled in here).  The carrier calls this again
+ * when any of that changes, or when something has gone wrong there, which the warning says (or "";
+ * the last one stands).  0; -EBUSY: the port is tied to something else; -EPROTONOSUPPORT: it is
+ * InfiniBand; -EADDRINUSE: another port of the fabric has the address; or another negative errno.
  */
-int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
-		 const char *warning) must_check;
+struct msg_tie;
+int fabric_carry(struct fabric_client *c, const struct msg_tie *tie) must_check;
 
 /* Returns the first number of a fresh chunk of 1024, or a negative errno. */
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);

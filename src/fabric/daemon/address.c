@@ -344,3 +344,56 @@ int address_ethernet(struct fabric *f, uint32_t row)
 	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
 	return netdev_gids(f, row, &nd);
 }
+
+/* ---- the address of the network behind a carrier ---- */
+
+#define RENAMED_FIRST 0u
+#define RENAMED_USUAL 3u
+
+static void gid_set(struct fabric *f, uint32_t row, uint32_t index,
+		    const struct subnet_gid_entry *entry)
+{
+	uint32_t owner;
+
+	/* That no other port has the address was looked at before. */
+	if (subnet_set_gid(&f->subnet, row, index, entry, &owner))
+		log_debug("GID %u of port %u cannot be set", index, row);
+}
+
+static uint32_t gid_entries(const struct fabric *f, uint32_t row)
+{
+	uint32_t room = f->subnet.ports[row].gid_room;
+
+	return room < SUBNET_ETHERNET_GIDS ? room : SUBNET_ETHERNET_GIDS;
+}
+
+int address_rename(struct fabric *f, uint32_t row, const union ib_gid *gid)
+{
+	const struct subnet_gid_entry entry = {*gid, GID_ROCE_V2};
+	uint32_t owner = subnet_port_by_gid(&f->subnet, gid);
+	struct port_end *end = &f->ends[row];
+
+	if (owner != SUBNET_NONE && owner != row)
+		return -EADDRINUSE;
+	for (uint32_t i = 0; i < gid_entries(f, row); i++) {
+		if (!end->renamed)
+			end->own_there[i] = subnet_gid(&f->subnet, row, i, &end->own[i]);
+		gid_set(f, row, i, i == RENAMED_FIRST || i == RENAMED_USUAL ? &entry : NULL);
+	}
+	end->renamed = true;
+	return 0;
+}
+
+bool address_restore(struct fabric *f, uint32_t row)
+{
+	struct port_end *end = &f->ends[row];
+
+	if (!end->renamed)
+		return false;
+	for (uint32_t i = 0; i < gid_entries(f, row); i++)
+		gid_set(f, row, i, NULL);
+	for (uint32_t i = 0; i < gid_entries(f, row); i++)
+		gid_set(f, row, i, end->own_there[i] ? &end->own[i] : NULL);
+	end->renamed = false;
+	return true;
+}

@@ -17,3 +17,12 @@
 uint32_t address_gids(uint32_t host, bool ethernet);
 uint64_t address_guid(uint32_t host, uint32_t host_index);
 int address_ethernet(struct fabric *f, uint32_t row) must_check;
+
+/*
+ * Gives an Ethernet port one address, that of the network behind its carrier, in place of its own,
+ * as RoCE v2 at the indexes 0 and 3: programs that choose no index take the first, and 3 is where an
+ * IPv4 address of RoCE v2 is on a card.  -EADDRINUSE: another port has it.
+ */
+int address_rename(struct fabric *f, uint32_t row, const union ib_gid *gid) must_check;
+/* Gives the port its own addresses back; true: it did not have them. */
+bool address_restore(struct fabric *f, uint32_t row);

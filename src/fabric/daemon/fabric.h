@@ -76,6 +76,10 @@ struct port_end {
 	uint32_t peer;		 /* port that its cable leads to; SUBNET_NONE: a carrier has it */
 	uint32_t carrier_plus_1; /* slot of the carrier; 0: the carrier has ended */
 	bool carrier_up;	 /* whether the link behind the carrier is up */
+	/* The port has the address of the carrier's network, and these are its own GIDs. */
+	bool renamed;
+	struct subnet_gid_entry own[SUBNET_ETHERNET_GIDS];
+	bool own_there[SUBNET_ETHERNET_GIDS];
 	char text[FABRIC_TIE_BYTES];	/* what the carrier leads to, in its words */
 	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong there */
 };

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "fabric/daemon/address.h"
 #include "fabric/daemon/server.h"
 
 void tie_tell(struct server *s, uint32_t row)
@@ -45,6 +46,48 @@ static void carrier_dismiss(struct server *s, struct port_end *end)
 	shutdown(c->sock.fd, SHUT_RDWR);
 }
 
+/* ---- the network behind a carrier ---- */
+
+static bool gid_is_none(const union ib_gid *gid)
+{
+	return !gid->half[0] && !gid->half[1];
+}
+
+static void mtu_set(struct fabric *f, uint32_t row, uint32_t mtu)
+{
+	_Atomic(uint32_t) *own = &f->subnet.ports[row].mtu;
+
+	if (atomic_exchange(own, mtu) != mtu)
+		subnet_raise_epoch(&f->subnet);
+}
+
+/* Gives the port the address and the MTU of the network; its programs hear of new GIDs. */
+static int network_take(struct server *s, const struct msg_tie *tie)
+{
+	struct fabric *f = s->fabric;
+	struct subnet_gid_entry first;
+	int ret;
+
+	if (gid_is_none(&tie->gid))
+		return 0;
+	if (!f->ends[tie->row].renamed || !subnet_gid(&f->subnet, tie->row, 0, &first) ||
+	    memcmp(&first.gid, &tie->gid, sizeof(first.gid)) != 0) {
+		ret = address_rename(f, tie->row, &tie->gid);
+		if (ret)
+			return ret;
+		port_note(s, tie->row, IB_EVENT_GID_CHANGE);
+	}
+	mtu_set(f, tie->row, tie->mtu);
+	return 0;
+}
+
+static void network_leave(struct server *s, uint32_t row)
+{
+	mtu_set(s->fabric, row, 0);
+	if (address_restore(s->fabric, row))
+		port_note(s, row, IB_EVENT_GID_CHANGE);
+}
+
 /* Returns the port to the segment.  The caller settles its state. */
 static void tie_undo(struct server *s, uint32_t row)
 {
@@ -52,6 +95,7 @@ static void tie_undo(struct server *s, uint32_t row)
 	bool pulled = end->pulled;
 
 	carrier_dismiss(s, end);
+	network_leave(s, row);
 	*end = (struct port_end){.pulled = pulled};
 	subnet_set_tie(&s->fabric->subnet, row, 0);
 }
@@ -111,6 +155,7 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	struct fabric *f = s->fabric;
 	struct port_end *end = &f->ends[tie->row];
 	uint32_t carrier;
+	int ret;
 
 	if (c->slot == CONN_NO_SLOT || c->dismissed)
 		return -ENOTCONN;
@@ -121,8 +166,14 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	if (end->tied &&
 	    (end->peer != SUBNET_NONE || (end->carrier_plus_1 && end->carrier_plus_1 != carrier)))
 		return -EBUSY;
-	if (end->carrier_plus_1 != carrier)
+	if (end->carrier_plus_1 != carrier) {
 		end->warning[0] = '\0';
+		/* The one before may have led to another network. */
+		network_leave(s, tie->row);
+	}
+	ret = network_take(s, tie);
+	if (ret)
+		return ret;
 	c->carrier_ended = tie_carrier_gone;
 	end->tied = true;
 	end->peer = SUBNET_NONE;
@@ -145,6 +196,8 @@ int answer_tie(struct server *s, struct conn *c, struct msg *m, struct attached 
 	(void)a;
 	tie.text[sizeof(tie.text) - 1] = '\0';
 	tie.warning[sizeof(tie.warning) - 1] = '\0';
+	if (tie.mtu > IB_MTU_4096)
+		return -EINVAL;
 	if (ret)
 		return ret;
 	return tie.peer == SUBNET_NONE ? tie_carried(s, c, &tie) : tie_cable(s, tie.row, tie.peer);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cable ends at a UDP socket of this machine: what queue pairs of the port send goes out as
+ * RoCE v2 (wire/roce_datagram.h), and needs no privilege.  The socket has one address, which is the
+ * port's while it is tied.  A destination is the address that a GID is, and the kernel finds the way
+ * there; so nobody asks for MACs, and nothing but RoCE passes.
+ */
+#pragma once
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/compiler.h"
+#include "prm/ib.h"
+#include "tie/carrier.h"
+#include "wire/roce_datagram.h"
+
+/* ---- udp_open.c: the socket ---- */
+
+#define UDP_ERROR_BYTES 256u
+#define UDP_TEXT_BYTES	128u
+#define UDP_PEERS	16u /* networks that can be named */
+
+/* A network: all addresses whose first bits are those of 'gid'. */
+struct udp_prefix {
+	union ib_gid gid;
+	uint8_t bits; /* of the GID: 96 more than of the IPv4 address that it is */
+};
+
+struct udp_socket {
+	int fd;	   /* bound to the address, port 4791; does not block */
+	int links; /* readable when interfaces or addresses have changed */
+	union ib_gid gid;
+	uint32_t scope; /* of a link-local address: the interface */
+	struct udp_prefix peers[UDP_PEERS];
+	unsigned npeers;
+	char text[UDP_TEXT_BYTES]; /* the address and the peers, as the command takes them */
+};
+
+/* Where the address is now. */
+struct udp_network {
+	bool up;
+	enum ib_mtu mtu; /* the largest whose packets its interface takes; 0: not even 256 */
+	unsigned bytes;	 /* MTU of the interface */
+	char name[IF_NAMESIZE];
+	uint32_t index;
+	uint8_t bits; /* of the network that is on the link; as in struct udp_prefix */
+};
+
+/*
+ * Binds the socket.  'address': one of this machine, or NULL: the first that is no loopback.
+ * 'peers': networks, divided by commas, from which packets are taken and to which they are sent, or
+ * NULL: the one that the address is in.  False: 'error' says what is wrong and what to do.
+ */
+bool udp_open(struct udp_socket *u, const char *address, const char *peers,
+	      char error[UDP_ERROR_BYTES]) must_check;
+/* Looks for the interface that has the address; false: none has. */
+bool udp_network_find(const union ib_gid *gid, uint32_t scope, struct udp_network *out) must_check;
+/* True if the address is in one of the networks. */
+bool udp_is_peer(const struct udp_socket *u, const union ib_gid *gid);
+
+/* ---- udp.c: the end of a tie ---- */
+
+#define UDP_BATCH 32u /* datagrams of one system call */
+#define UDP_ROOM  (ROCE_ROUTING_MAX + ROCE_FRAME_MAX)
+
+union udp_address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* Datagrams that go in or out with one system call. */
+struct udp_batch {
+	unsigned n;
+	struct mmsghdr message[UDP_BATCH];
+	struct iovec iov[UDP_BATCH];
+	union udp_address address[UDP_BATCH];
+	_Alignas(struct cmsghdr) uint8_t control[UDP_BATCH][128];
+	uint8_t data[UDP_BATCH][UDP_ROOM];
+};
+
+struct end_udp {
+	struct tie_end end;
+	struct udp_socket socket;
+	_Atomic(bool) up;     /* what the fabric was told last */
+	const char *warning;  /* what has gone wrong since the last flush; or NULL */
+	const char *warned;   /* what was told last */
+	struct udp_batch in;  /* for the thread that takes */
+	struct udp_batch out; /* for the one that sends */
+};
+
+/* Takes the socket over. */
+void end_udp_init(struct end_udp *e, const struct udp_socket *u);
