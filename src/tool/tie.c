@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -492,13 +494,34 @@ int command_fabric_tie(struct session *s, int argc, char **argv)
 	return ret;
 }
 
+#define ENDS_MS 2000 /* for a carrier to end, unless it is stopped */
+
+/* Returns a descriptor that is readable when the carrier of the port has ended, or -1. */
+static int carrier_watch(struct view *v, uint32_t row)
+{
+	struct msg_tied_reply t;
+
+	return tied_ask(v, row, &t) && t.pid ? (int)syscall(SYS_pidfd_open, t.pid, 0) : -1;
+}
+
+/* Who ties the port next may want the socket, the interface or the file that the carrier has. */
+static void carrier_wait(int pidfd)
+{
+	struct pollfd p = {pidfd, POLLIN, 0};
+
+	if (pidfd < 0)
+		return;
+	(void)poll(&p, 1, ENDS_MS);
+	close(pidfd);
+}
+
 int command_fabric_untie(struct session *s, int argc, char **argv)
 {
 	static struct tying t;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
 	struct view v;
-	int ret;
+	int ret, carrier;
 
 	t.s = s;
 	if (argc != 1) {
@@ -513,8 +536,11 @@ int command_fabric_untie(struct session *s, int argc, char **argv)
 		view_close(&v);
 		return EXIT_OURS;
 	}
+	carrier = carrier_watch(&v, m.index.index);
 	ret = link_call(v.sock, &m, MSG_UNTIE, fds);
 	view_close(&v);
+	if (!ret)
+		carrier_wait(carrier);
 	if (ret)
 		return tie_error(&t, ret);
 	printf("%s/%s is not tied\n", t.host.name, t.name.hca);
