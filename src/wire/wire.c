@@ -258,6 +258,14 @@ bool wire_leads_out(const struct wire *w, const struct path *path)
 	return route_leads_out(w, path);
 }
 
+uint32_t wire_datagram_max(const struct wire *w)
+{
+	const struct subnet_port *p = &w->process->attr.subnet->ports[w->port_row];
+	uint32_t mtu = p->ethernet ? atomic_load_explicit(&p->mtu, memory_order_relaxed) : 0;
+
+	return ib_mtu_bytes(mtu ? (enum ib_mtu)mtu : IB_MTU_4096);
+}
+
 bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn, uint64_t *up_to)
 {
 	/* Walk: only the requester may use the queue pair's memory of the route. */

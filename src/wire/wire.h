@@ -191,6 +191,9 @@ bool wire_owns(const struct wire *w, uint32_t qpn);
 /* True if the path leads out of the fabric, where packets may be lost that are sent faster than their
  * receiver takes them. */
 bool wire_leads_out(const struct wire *w, const struct path *path);
+/* The largest payload of a datagram: 4096, or what the network takes that an Ethernet port is tied
+ * to. */
+uint32_t wire_datagram_max(const struct wire *w);
 /* Maps what the process of dqpn lays open.  Control path. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
 /* How many processes have ended so far: the same processes live while that number stays. */

@@ -17,11 +17,14 @@
 
 static const char *length_reason(const struct qp *qp, const struct send_op *op)
 {
+	uint32_t most = wire_datagram_max(qp->adapter->wire);
+
 	if (qp->bth == BTH_UD)
-		explain_because("the message has %u bytes, and a datagram at most %u, the largest "
-				"MTU (%u too many)",
-				op->len, ib_mtu_bytes(IB_MTU_4096),
-				op->len - ib_mtu_bytes(IB_MTU_4096));
+		explain_because("the message has %u bytes, and a datagram at most %u, the %s MTU "
+				"(%u too many)",
+				op->len, most,
+				most == ib_mtu_bytes(IB_MTU_4096) ? "largest" : "port's",
+				op->len - most);
 	else if (qp->bth != BTH_RAW)
 		explain_because("the message has %u bytes, and the port takes at most %llu "
 				"(max_msg_sz)",

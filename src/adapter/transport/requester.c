@@ -379,7 +379,7 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	enum mkey_verdict v;
 	enum step s;
 
-	if (w->len > ib_mtu_bytes(IB_MTU_4096))
+	if (w->len > wire_datagram_max(qp->adapter->wire))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
 	datagram_address(qp, w, path, pkt);
 	pkt->no_wait = datagrams_go_around(&qp->req, pkt->dqpn);
