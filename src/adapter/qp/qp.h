@@ -108,6 +108,18 @@ struct requester {
 	uint64_t executed_before;
 };
 
+/*
+ * The window of a connection to a peer outside of the fabric.  Sockets and interfaces lose what comes
+ * faster than it is taken, and then all that follows is sent again; but while the peer waits for a
+ * processor, a small window leaves the network idle.  So it grows by WINDOW_ANSWER, after so many of
+ * whose packets an answer is asked for, with each answer that the requester has waited for, and half
+ * of it is left when something was lost.
+ */
+#define WINDOW_FIRST  64
+#define WINDOW_LEAST  16
+#define WINDOW_MOST   1024
+#define WINDOW_ANSWER 16
+
 /* Why timeouts did not count since the peer's last sign of life (transport/ack_timer.c); zeros: none
  * has been due. */
 struct ack_lateness {
@@ -132,6 +144,8 @@ struct completer {
 	_Atomic(uint32_t) completed;
 	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
 	_Atomic(uint32_t) acked_psn;	  /* all PSNs before this one are acknowledged */
+	/* How many packets may be on their way to a peer outside of the fabric. */
+	_Atomic(int32_t) window;
 	uint8_t retry_left;
 	uint8_t adaptive; /* early retransmissions since the last sign of life (ack_timer.c) */
 	uint8_t rnr_left;

@@ -252,6 +252,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.withdrawn, 0);
 	qp->comp.late = (struct ack_lateness){0};
 	qp->comp.asked = false;
+	atomic_store(&qp->comp.window, WINDOW_FIRST);
 	atomic_store(&qp->comp.error_told, false);
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);

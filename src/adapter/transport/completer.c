@@ -216,6 +216,23 @@ static uint32_t last_psn(const struct send_op *op)
 	return psn_add(op->first_psn, op->npkts - 1);
 }
 
+static void window_grow(struct qp *qp)
+{
+	int32_t window = atomic_load_explicit(&qp->comp.window, memory_order_relaxed);
+
+	if (window < WINDOW_MOST)
+		atomic_store_explicit(&qp->comp.window, window + WINDOW_ANSWER,
+				      memory_order_relaxed);
+}
+
+static void window_shrink(struct qp *qp)
+{
+	int32_t half = atomic_load_explicit(&qp->comp.window, memory_order_relaxed) / 2;
+
+	atomic_store_explicit(&qp->comp.window, half > WINDOW_LEAST ? half : WINDOW_LEAST,
+			      memory_order_relaxed);
+}
+
 static void completer_retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -249,8 +266,11 @@ static void completer_retire(struct qp *qp)
 	 */
 	waiting = atomic_load_explicit(&qp->waiting, memory_order_relaxed);
 	if (((answered && waiting & QP_WAIT_READS) || unlikely(waiting & QP_WAIT_PSNS)) &&
-	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_ANSWERS) & QP_WAIT_ANSWERS)
+	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_ANSWERS) & QP_WAIT_ANSWERS) {
+		if (waiting & QP_WAIT_PSNS)
+			window_grow(qp);
 		qp_kick(qp);
+	}
 	if (head == tail && unlikely(atomic_load_explicit(&qp->drain_notify, memory_order_relaxed)))
 		qp_kick(qp);
 }
@@ -316,6 +336,7 @@ bool completer_retry(struct qp *qp, const char *why)
 	uint32_t n = completer_oldest(qp);
 
 	qp->comp.asked = false;
+	window_shrink(qp);
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
 		if (explaining())

@@ -205,17 +205,10 @@ static bool wait_for_psns(struct qp *qp, uint32_t npkts)
 	return wait;
 }
 
-/*
- * Packets that a connection to a peer outside of the fabric may have on their way, and how often one
- * of them asks for an answer: sockets and interfaces lose what comes faster than it is taken, and
- * then all that follows is sent again.
- */
-#define OUTSIDE_WINDOW 64
-#define OUTSIDE_ANSWER 16u
-
 static bool window_is_full(const struct qp *qp, uint32_t psn)
 {
-	return psn_diff(psn, atomic_load(&qp->comp.acked_psn)) >= OUTSIDE_WINDOW;
+	return psn_diff(psn, atomic_load(&qp->comp.acked_psn)) >=
+	       atomic_load_explicit(&qp->comp.window, memory_order_relaxed);
 }
 
 /* As wait_for_psns, for a connection to a peer outside of the fabric. */
@@ -444,7 +437,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
 					 qp_is_reliable(qp) && !w->has_inline);
 	bool outside = qp_is_reliable(qp) && unlikely(wire_leads_out(qp->adapter->wire, &qp->path));
-	uint32_t answer_every = outside ? OUTSIDE_ANSWER * qp->mtu : ANSWER_EVERY;
+	uint32_t answer_every = outside ? WINDOW_ANSWER * qp->mtu : ANSWER_EVERY;
 
 	do {
 		uint64_t off = qp->req.cur_off;
