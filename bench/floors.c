@@ -4,6 +4,9 @@
  * process on a processor of its own where there are two.
  *
  *	tcp	8 bytes over TCP on the loopback interface; both ask again and again
+ *	udp_relayed
+ *		8 bytes over UDP on the loopback interface, through two more processes, which sleep; the
+ *		two ask again and again
  *	pipe	a byte through a pipe; both sleep
  *	pipe_poll, pipe_epoll
  *		the same; both sleep in poll, or in epoll_wait, and read then
@@ -19,11 +22,13 @@
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -93,6 +98,71 @@ static void tcp_hear(struct line *l)
 	while (n < 0 && errno == EAGAIN);
 	if (n != MESSAGE)
 		_exit(0);
+}
+
+/* ---- UDP, through two processes ---- */
+
+#define UDP_CHAIN 4 /* one side, two relays, the other side */
+
+static int udp_socket(struct sockaddr_in *at)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t length = sizeof(*at);
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (fd < 0 || bind(fd, (struct sockaddr *)at, sizeof(*at)) ||
+	    getsockname(fd, (struct sockaddr *)at, &length))
+		device_die("a socket of UDP: %m");
+	return fd;
+}
+
+/* Passes on what comes from either neighbour, for as long as its parent lives. */
+static _Noreturn void relay(int fd, const struct sockaddr_in *one, const struct sockaddr_in *other)
+{
+	char message[MESSAGE];
+	struct sockaddr_in from;
+
+	for (;;) {
+		socklen_t length = sizeof(from);
+		const struct sockaddr_in *to;
+
+		if (recvfrom(fd, message, sizeof(message), 0, (struct sockaddr *)&from, &length) !=
+		    MESSAGE)
+			_exit(1);
+		to = from.sin_port == one->sin_port ? other : one;
+		if (sendto(fd, message, sizeof(message), 0, (const struct sockaddr *)to,
+			   sizeof(*to)) != MESSAGE)
+			_exit(1);
+	}
+}
+
+static void udp_open(struct line lines[2])
+{
+	struct sockaddr_in at[UDP_CHAIN];
+	pid_t parent = getpid();
+	int fd[UDP_CHAIN];
+
+	for (int i = 0; i < UDP_CHAIN; i++)
+		fd[i] = udp_socket(&at[i]);
+	for (int i = 1; i < UDP_CHAIN - 1; i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			device_die("fork: %m");
+		if (child)
+			continue;
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+			_exit(1);
+		relay(fd[i], &at[i - 1], &at[i + 1]);
+	}
+	for (int i = 0; i < 2; i++) {
+		const struct sockaddr_in *next = &at[i ? UDP_CHAIN - 2 : 1];
+
+		lines[i].in = lines[i].out = fd[i ? UDP_CHAIN - 1 : 0];
+		if (connect(lines[i].out, (const struct sockaddr *)next, sizeof(*next)))
+			device_die("connect: %m");
+	}
 }
 
 /* ---- a pipe ---- */
@@ -174,6 +244,7 @@ static void futex_hear(struct line *l)
 
 static const struct floor floors[] = {
 	{"tcp", 0, tcp_open, tcp_tell, tcp_hear},
+	{"udp_relayed", 0, udp_open, tcp_tell, tcp_hear},
 	{"pipe", 0, pipe_open, pipe_tell, pipe_hear},
 	{"pipe_poll", 0, pipe_open, pipe_tell, pipe_hear_poll},
 	{"pipe_epoll", 0, pipe_open, pipe_tell, pipe_hear_epoll},
