@@ -162,6 +162,8 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 {
 	static const char *const words[][2] = {
 		{"port-down", "our port is down"},
+		{"carrier", "our port is tied to something outside of the fabric, and nobody "
+			    "carries its packets there; see softhca fabric tie"},
 		{"peer-port-down", "the peer's port is down, or its address belongs to no port of "
 				   "this fabric"},
 		{"other-link-type",

@@ -43,11 +43,21 @@ static const char *loss_reason(const struct qp *qp)
 	return "links lose or change packets on purpose (softhca fabric impair lists how)";
 }
 
+/* What may be wrong with a peer outside of the fabric, of which nothing is known but that it is silent;
+ * its machine knows more. */
+#define OUTSIDE_PEER                                                                             \
+	"the peer is on another machine. If 'softhca fabric status' there counts nothing that "  \
+	"comes in, the network does not lead there (UDP port 4791), or no port is tied to that " \
+	"address. in_foreign: its peers= leaves us out; in_checksum: something on the way "      \
+	"rewrites packets (NAT); in_dropped: it has no such QP in RTR or RTS"
+
 /* The reason of silence: what keeps packets from the peer, or what the peer may not like. */
 static const char *silence_reason(const struct qp *qp)
 {
 	const char *missing = loss_reason(qp);
 
+	if (!missing && wire_leads_out(qp->adapter->wire, &qp->path))
+		missing = OUTSIDE_PEER;
 	explain_because("no answer after %u retries (retry_cnt), each after %llu us (timeout %u): "
 			"%s%s",
 			qp->attr.retry_cnt, (unsigned long long)(qp->ack_timeout_ns / 1000),
