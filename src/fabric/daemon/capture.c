@@ -147,8 +147,11 @@ static void mads_show(void *user, const struct mad_packet *p, uint32_t from, uin
 	for (struct conn *c = s->conns; c; c = c->next) {
 		if (!c->capture || !c->capture->mads.head)
 			continue;
-		mad_show(c->capture, p, from, false);
-		mad_show(c->capture, p, to, true);
+		/* One end may be outside of the fabric. */
+		if (from != SUBNET_NONE)
+			mad_show(c->capture, p, from, false);
+		if (to != SUBNET_NONE)
+			mad_show(c->capture, p, to, true);
 	}
 }
 

@@ -445,6 +445,7 @@ static bool leave_fabric(struct mad_fabric *f, struct mad_packet *p)
 		return false;
 	}
 	outside_count(f, p, true);
+	packet_crossed(f, p, p->row, SUBNET_NONE);
 	p->stage = MAD_OUTSIDE;
 	return true;
 }
@@ -453,6 +454,7 @@ void forward_arrive(struct mad_fabric *f, struct mad_packet *p)
 {
 	p->slid = p->dlid = 0;
 	outside_count(f, p, false);
+	packet_crossed(f, p, SUBNET_NONE, p->row);
 	p->arriving = true;
 }
 

@@ -112,8 +112,8 @@ struct mad_fabric {
 	 * is nothing outside.  It has the same user. */
 	bool (*to_outside)(void *user, const struct mad_packet *p);
 	void *queue_pair_user;
-	/* p has left port 'from' and reached port 'to', at the other end of its link.  NULL: nobody
-	 * wants to see it. */
+	/* p has left port 'from' and reached port 'to', at the other end of its link; SUBNET_NONE: the
+	 * end that is outside of the fabric.  NULL: nobody wants to see it. */
 	void (*crossed)(void *user, const struct mad_packet *p, uint32_t from, uint32_t to);
 	void *crossed_user;
 	uint64_t delivered, dropped;
