@@ -242,6 +242,19 @@ def namespaces_step(build):
             path.unlink()
 
 
+def captured_here(machines):
+    """How many requests of rdma_cm softhca capture has of a connection through the tie."""
+    path = machines[0].runtime / "here.pcapng"
+    capture = machines[0].start([machines[0].softhca, "capture", NAME, "-w", str(path)])
+    expect(capture.stderr.readline().startswith("capturing "), "softhca capture does not begin")
+    rping(machines, machines[0].address)
+    capture.send_signal(signal.SIGINT)
+    machines[0].finish(capture)
+    requests = tshark(path, "infiniband.cm.req")
+    path.unlink()
+    return requests
+
+
 def connections(build):
     """rdma_cm between machines: programs of perftest and rping, both ways, over IPv4 and IPv6."""
     for family in NETWORK:
@@ -251,6 +264,8 @@ def connections(build):
             if family == "v4":
                 for argv in (("ib_write_bw",), ("ib_read_lat",), ("ib_send_bw", "-c", "UD")):
                     connected(machines, *argv, "-d", PORT, "-n", "50", "-R")
+            if family == "v4":
+                expect(captured_here(machines), "softhca capture shows no MAD of the connection")
             # Nobody listens there.
             refused = machines[1].run("rping", "-c", "-C", "1", "-a", machines[0].address, "-p", str(free_port()))
             expect("REJECTED" in refused.text(), refused.text())
@@ -376,7 +391,7 @@ def killed(build):
             words = ("ib_write_bw", "-d", PORT, "-x", "3", "-p", port, "-D", "100", "-s", "4096")
             server = one.background(*words)
             wait_listening(int(port), server)
-            client = two.background(*words, one.address)
+            client = two.background(*words, one.address, run_options=("--explain",))
             before = one.counts()["in"]
             expect(within(60, lambda: one.counts()["in"] > before + 1000), "no traffic")
             if what == "program":
@@ -386,6 +401,7 @@ def killed(build):
                 ties.is_state(one, "DOWN", NAME)
             result = two.finish(client, 60)
             expect(result.status != 0 and "Failed status 12" in result.text(), f"{what}: {result.text()}")
+            expect("the peer is on another machine" in result.text(), f"{what}: {result.text()}")
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
             server.communicate()
