@@ -207,7 +207,7 @@ struct msg_tie {
 	uint32_t row;
 	uint32_t peer; /* row of the port at the other end; SUBNET_NONE: we carry its frames */
 	uint32_t up;
-	uint32_t mtu;	  /* of the network behind the carrier (enum ib_mtu); 0: as the port's own */
+	uint32_t mtu; /* of the network behind the carrier (enum ib_mtu); 0: as the port's own */
 	union ib_gid gid; /* the port's address in that network; zeros: the port keeps its own */
 	char text[FABRIC_TIE_BYTES];
 	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing new */

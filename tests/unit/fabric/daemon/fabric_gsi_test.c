@@ -4,11 +4,14 @@
  * a process may say, and has no trouble with one that does not read its answers.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "check.h"
+#include "prm/cm.h"
+#include "subnet/subnet.h"
 #include "test_daemon.h"
 
 #define CHANGES 60 /* states of a port, each of which is told */
@@ -134,11 +137,108 @@ static void answers_not_read(void)
 	test_daemon_await_end();
 }
 
+/* ---- carriers ---- */
+
+static union ib_gid gid_made(uint8_t last)
+{
+	return (union ib_gid){.raw = {[10] = 0xff, [11] = 0xff, 10, 9, 0, last}};
+}
+
+/* A DREQ of a connection that nobody knows, to which the port's communication manager answers. */
+static struct gsi_datagram from_outside(uint32_t row, uint8_t from, uint8_t to, uint8_t tid)
+{
+	return (struct gsi_datagram){
+		.row = row,
+		.qpn = IB_GSI_QPN,
+		.qkey = MAD_QKEY_WELL_KNOWN,
+		.pkey = SUBNET_PKEY_DEFAULT,
+		.grh = true,
+		.sgid = gid_made(from),
+		.dgid = gid_made(to),
+		.mad = {1, MAD_CLASS_CM, CM_CLASS_VERSION, MAD_SEND, [MAD_AT_TID + 7] = tid,
+			[MAD_AT_ATTRIBUTE + 1] = CM_DREQ},
+	};
+}
+
+static bool gid_is(const struct subnet *s, uint32_t row, uint32_t index, uint8_t last)
+{
+	const union ib_gid gid = gid_made(last);
+	struct subnet_gid_entry e;
+
+	return subnet_gid(s, row, index, &e) && e.type == GID_ROCE_V2 &&
+	       !memcmp(&e.gid, &gid, sizeof(gid));
+}
+
+/* Whoever carries for a port gives it an address, and speaks for those outside to it; nobody else
+ * does. */
+static void carriers_speak_for_others(void)
+{
+	struct client_told t, t2;
+	struct fabric_client *c = client_open(&t), *other = client_open(&t2);
+	const struct subnet *s = fabric_subnet(c);
+	struct subnet_gid_entry own[4], now;
+	uint32_t rows[SLOT_PORTS], row, foreign;
+	struct msg_tie tie = {.up = 1, .mtu = IB_MTU_1024, .gid = gid_made(1), .text = "a network"};
+
+	answers = 0;
+	CHECK(fabric_host_ports(c, rows, SLOT_PORTS) == 2 && s->ports[rows[1]].ethernet);
+	row = tie.row = rows[1];
+	for (foreign = 0; foreign == rows[0] || foreign == rows[1] || !s->ports[foreign].ethernet;
+	     foreign++)
+		;
+	for (uint32_t i = 0; i < array_size(own); i++)
+		CHECK(subnet_gid(s, row, i, &own[i]));
+	/* Nobody carries yet. */
+	ask(c, from_outside(row, 2, 1, 1));
+	/* An address that another port has, and an MTU that there is not. */
+	CHECK(subnet_gid(s, foreign, 3, &now));
+	tie.gid = now.gid;
+	CHECK(fabric_carry(c, &tie) == -EADDRINUSE);
+	tie.gid = gid_made(1);
+	tie.mtu = IB_MTU_4096 + 1;
+	CHECK(fabric_carry(c, &tie) == -EINVAL);
+	tie.mtu = IB_MTU_1024;
+	CHECK(!subnet_ethernet_leads_out(s, row));
+	CHECK(!fabric_carry(c, &tie) && subnet_ethernet_leads_out(s, row));
+	CHECK(gid_is(s, row, 0, 1) && gid_is(s, row, 3, 1));
+	CHECK(!subnet_gid(s, row, 1, &now) && !subnet_gid(s, row, 2, &now));
+	CHECK(atomic_load(&s->ports[row].mtu) == IB_MTU_1024);
+	/* Somebody else, another port, another address of the port: none is answered. */
+	ask(other, from_outside(row, 2, 1, 2));
+	ask(c, from_outside(rows[0], 2, 1, 3));
+	ask(c, from_outside(foreign, 2, 1, 4));
+	ask(c, from_outside(UINT32_MAX, 2, 1, 5));
+	ask(c, from_outside(row, 2, 3, 6));
+	ask(c, from_outside(row, 2, 1, 7));
+	test_client_await(&answers, 1);
+	CHECK(answer.row == row && answer.qpn == IB_GSI_QPN && answer.grh && !answer.roce_v1);
+	CHECK(answer.dgid.raw[15] == 2 && answer.sgid.raw[15] == 1);
+	CHECK(answer.mad[MAD_AT_ATTRIBUTE + 1] == CM_DREP && answer.mad[MAD_AT_TID + 7] == 7);
+	/* The network changes; another carrier has no address to give. */
+	tie.gid = gid_made(9);
+	tie.mtu = IB_MTU_256;
+	CHECK(!fabric_carry(c, &tie) && gid_is(s, row, 0, 9) && gid_is(s, row, 3, 9));
+	CHECK(atomic_load(&s->ports[row].mtu) == IB_MTU_256);
+	CHECK(fabric_carry(other, &tie) == -EBUSY);
+	fabric_client_close(c);
+	s = fabric_subnet(other);
+	tie.gid = (union ib_gid){0};
+	tie.mtu = 0;
+	while (fabric_carry(other, &tie) == -EBUSY)
+		sched_yield();
+	for (uint32_t i = 0; i < array_size(own); i++)
+		CHECK(subnet_gid(s, row, i, &now) && !memcmp(&now, &own[i], sizeof(now)));
+	CHECK(!atomic_load(&s->ports[row].mtu) && answers == 1);
+	fabric_client_close(other);
+	test_daemon_await_end();
+}
+
 int main(int argc, char **argv)
 {
 	test_daemon_begin(argc, argv);
 	answers_come();
 	answers_not_read();
+	carriers_speak_for_others();
 	test_daemon_end();
 	return 0;
 }
