@@ -113,7 +113,8 @@ struct requester {
  * faster than it is taken, and then all that follows is sent again; but while the peer waits for a
  * processor, a small window leaves the network idle.  So it grows by WINDOW_ANSWER, after so many of
  * whose packets an answer is asked for, with each answer that the requester has waited for, and half
- * of it is left when something was lost.
+ * of it is left when something was lost.  From there on it grows by WINDOW_ANSWER only when all of
+ * it has been answered, as TCP's does.
  */
 #define WINDOW_FIRST  64
 #define WINDOW_LEAST  16
@@ -146,6 +147,7 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all PSNs before this one are acknowledged */
 	/* How many packets may be on their way to a peer outside of the fabric. */
 	_Atomic(int32_t) window;
+	int32_t window_calm; /* from here on it grows slowly: half of what was too much */
 	uint8_t retry_left;
 	uint8_t adaptive; /* early retransmissions since the last sign of life (ack_timer.c) */
 	uint8_t rnr_left;

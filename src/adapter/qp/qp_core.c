@@ -253,6 +253,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->comp.late = (struct ack_lateness){0};
 	qp->comp.asked = false;
 	atomic_store(&qp->comp.window, WINDOW_FIRST);
+	qp->comp.window_calm = WINDOW_MOST;
 	atomic_store(&qp->comp.error_told, false);
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);

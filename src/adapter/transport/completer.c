@@ -216,21 +216,24 @@ static uint32_t last_psn(const struct send_op *op)
 	return psn_add(op->first_psn, op->npkts - 1);
 }
 
+/* The lock is the completer's. */
 static void window_grow(struct qp *qp)
 {
 	int32_t window = atomic_load_explicit(&qp->comp.window, memory_order_relaxed);
+	int32_t more = window < qp->comp.window_calm
+			       ? WINDOW_ANSWER
+			       : (WINDOW_ANSWER * WINDOW_ANSWER - 1) / window + 1;
 
 	if (window < WINDOW_MOST)
-		atomic_store_explicit(&qp->comp.window, window + WINDOW_ANSWER,
-				      memory_order_relaxed);
+		atomic_store_explicit(&qp->comp.window, window + more, memory_order_relaxed);
 }
 
 static void window_shrink(struct qp *qp)
 {
 	int32_t half = atomic_load_explicit(&qp->comp.window, memory_order_relaxed) / 2;
 
-	atomic_store_explicit(&qp->comp.window, half > WINDOW_LEAST ? half : WINDOW_LEAST,
-			      memory_order_relaxed);
+	qp->comp.window_calm = half > WINDOW_LEAST ? half : WINDOW_LEAST;
+	atomic_store_explicit(&qp->comp.window, qp->comp.window_calm, memory_order_relaxed);
 }
 
 static void completer_retire(struct qp *qp)
