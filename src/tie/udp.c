@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tie/link_watch.h"
 
 #define DEFAULT_HOPS 64u /* what the kernel writes unless it is told */
 #define ROOM_WAIT_MS 20	 /* for room in the socket */
+#define WARN_NS	     1000000000u
+#define BATCHES	     64u /* in a row, until we look whether the tie has ended */
 
 static struct end_udp *end_udp_of(struct tie_end *e)
 {
@@ -173,18 +176,27 @@ static void end_udp_send(struct tie_end *e, const struct pkt *p)
 		batch_send(u);
 }
 
+/* Telling asks the daemon, so a program that does two things wrong in turn is not told of each. */
+static void warning_tell(struct end_udp *u)
+{
+	uint64_t now = clock_ns();
+
+	if (u->warning != u->warned && (!u->warned || now - u->warned_ns >= WARN_NS)) {
+		carrier_warn(u->end.carrier, u->warning);
+		u->warned = u->warning;
+		u->warned_ns = now;
+	}
+	u->warning = NULL;
+}
+
 static void end_udp_flush(struct tie_end *e)
 {
 	struct end_udp *u = end_udp_of(e);
 
 	if (u->out.n)
 		batch_send(u);
-	if (likely(!u->warning))
-		return;
-	if (u->warning != u->warned)
-		carrier_warn(u->end.carrier, u->warning);
-	u->warned = u->warning;
-	u->warning = NULL;
+	if (unlikely(u->warning))
+		warning_tell(u);
 }
 
 /* ---- in ---- */
@@ -319,7 +331,7 @@ static void end_udp_take(struct tie_end *e, struct carrier *c)
 	struct pollfd links = {u->socket.links, POLLIN, 0};
 
 	while (carrier_sleep(c, UINT64_MAX, fds, 2)) {
-		while (batch_take(u, c))
+		for (unsigned i = 0; i < BATCHES && batch_take(u, c); i++)
 			;
 		if (poll(&links, 1, 0) > 0)
 			network_look(u, c);

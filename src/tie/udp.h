@@ -87,9 +87,10 @@ struct udp_batch {
 struct end_udp {
 	struct tie_end end;
 	struct udp_socket socket;
-	_Atomic(bool) up;     /* what the fabric was told last */
-	const char *warning;  /* what has gone wrong since the last flush; or NULL */
-	const char *warned;   /* what was told last */
+	_Atomic(bool) up;    /* what the fabric was told last */
+	const char *warning; /* what has gone wrong since the last flush; or NULL */
+	const char *warned;  /* what was told last */
+	uint64_t warned_ns;
 	struct udp_batch in;  /* for the thread that takes */
 	struct udp_batch out; /* for the one that sends */
 };

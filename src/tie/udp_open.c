@@ -125,12 +125,11 @@ static unsigned interface_mtu(const char *name)
 	struct ifreq req = {0};
 	unsigned bytes = 0;
 
-	if (!text_copy(req.ifr_name, sizeof(req.ifr_name), name))
-		bytes = 0;
-	else if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &req))
+	if (fd < 0)
+		return 0;
+	if (text_copy(req.ifr_name, sizeof(req.ifr_name), name) && !ioctl(fd, SIOCGIFMTU, &req))
 		bytes = (unsigned)req.ifr_mtu;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return bytes;
 }
 
