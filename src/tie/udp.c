@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,46 +39,48 @@ static bool end_udp_put(struct tie_end *e, const uint8_t *frame, uint32_t bytes)
 	return false;
 }
 
-static void address_set(const struct end_udp *u, const union ib_gid *gid, union udp_address *a,
-			struct msghdr *m)
+static void address_set(const struct end_udp *u, const union ib_gid *gid, struct udp_packet *p)
 {
-	m->msg_name = a;
+	memset(&p->address, 0, sizeof(p->address));
 	if (ib_gid_is_ipv4(gid)) {
-		a->in = (struct sockaddr_in){.sin_family = AF_INET,
-					     .sin_port = htons(ROCE_V2_UDP_PORT)};
-		memcpy(&a->in.sin_addr, gid->raw + 12, 4);
-		m->msg_namelen = sizeof(a->in);
+		p->address.in = (struct sockaddr_in){.sin_family = AF_INET,
+						     .sin_port = htons(ROCE_V2_UDP_PORT)};
+		memcpy(&p->address.in.sin_addr, gid->raw + 12, 4);
+		p->address_bytes = sizeof(p->address.in);
 		return;
 	}
-	a->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-				       .sin6_port = htons(ROCE_V2_UDP_PORT),
-				       .sin6_scope_id = u->socket.scope};
-	memcpy(&a->in6.sin6_addr, gid->raw, 16);
-	m->msg_namelen = sizeof(a->in6);
+	p->address.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+					       .sin6_port = htons(ROCE_V2_UDP_PORT),
+					       .sin6_scope_id = u->socket.scope};
+	memcpy(&p->address.in6.sin6_addr, gid->raw, 16);
+	p->address_bytes = sizeof(p->address.in6);
 }
 
-static void control_put(struct msghdr *m, int level, int type, int value)
+static void control_put(struct udp_packet *p, int level, int type, const void *value, size_t bytes)
 {
-	struct cmsghdr *c = (struct cmsghdr *)((uint8_t *)m->msg_control + m->msg_controllen);
+	struct cmsghdr *c = (struct cmsghdr *)(p->control + p->control_bytes);
 
+	memset(c, 0, CMSG_SPACE(bytes));
 	c->cmsg_level = level;
 	c->cmsg_type = type;
-	c->cmsg_len = CMSG_LEN(sizeof(value));
-	memcpy(CMSG_DATA(c), &value, sizeof(value));
-	m->msg_controllen += CMSG_SPACE(sizeof(value));
+	c->cmsg_len = CMSG_LEN(bytes);
+	memcpy(CMSG_DATA(c), value, bytes);
+	p->control_bytes += (uint32_t)CMSG_SPACE(bytes);
 }
 
 /* What the kernel is to write into the header, as far as it is not what it writes anyway. */
-static void control_set(const struct path *path, struct msghdr *m)
+static void control_set(const struct path *path, struct udp_packet *p)
 {
 	bool ipv4 = ib_gid_is_ipv4(&path->sgid);
+	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, value;
 
-	if (path->traffic_class)
-		control_put(m, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS,
-			    path->traffic_class);
-	if (path->hop_limit && path->hop_limit != DEFAULT_HOPS)
-		control_put(m, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_HOPLIMIT,
-			    path->hop_limit);
+	p->control_bytes = 0;
+	value = path->traffic_class;
+	if (value)
+		control_put(p, level, ipv4 ? IP_TOS : IPV6_TCLASS, &value, sizeof(value));
+	value = path->hop_limit;
+	if (value && value != (int)DEFAULT_HOPS)
+		control_put(p, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
 }
 
 /* Why a packet cannot leave; NULL: it can. */
@@ -118,6 +121,96 @@ static const char *send_explain(int error)
 	}
 }
 
+/*
+ * softhca sends from the port that it sends to, and others from higher ones.  Only it takes a packet
+ * whatever identification the kernel has given the datagram, which for rows of them no standard says.
+ */
+static _Atomic(uint64_t) *ours_of(struct end_udp *u, const union ib_gid *gid)
+{
+	return &u->ours[(gid->raw[15] ^ gid->raw[14] * 31u) % UDP_OURS];
+}
+
+static void ours_note(struct end_udp *u, const union ib_gid *gid, bool ours)
+{
+	_Atomic(uint64_t) *at = ours_of(u, gid);
+
+	if (unlikely(ours && atomic_load_explicit(at, memory_order_relaxed) != gid->half[1]))
+		atomic_store_explicit(at, gid->half[1], memory_order_relaxed);
+}
+
+static bool takes_rows(struct end_udp *u, const struct udp_packet *p)
+{
+	union ib_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+	if (p->address.sa.sa_family == AF_INET6)
+		return true;
+	memcpy(gid.raw + 12, &p->address.in.sin_addr, 4);
+	return atomic_load_explicit(ours_of(u, &gid), memory_order_relaxed) == gid.half[1];
+}
+
+#define ROW_BYTES 65000u /* of a datagram that the kernel cuts */
+
+/* Counts the packets, from the first on, that can leave as one datagram, which the kernel cuts into
+ * pieces of the first one's size. */
+static unsigned row_count(struct end_udp *u, unsigned first)
+{
+	struct udp_batch *b = &u->out;
+	const struct udp_packet *p = &b->packet[first];
+	size_t size = b->iov[first].iov_len, all = size;
+	unsigned n = 1;
+
+	if (u->single || first + 1 == b->n || !takes_rows(u, p))
+		return 1;
+	while (first + n < b->n && n < UDP_BATCH) {
+		const struct udp_packet *next = &b->packet[first + n];
+		size_t bytes = b->iov[first + n].iov_len;
+
+		/* Only the last one may be shorter. */
+		if (bytes > size || b->iov[first + n - 1].iov_len != size ||
+		    all + bytes > ROW_BYTES || next->address_bytes != p->address_bytes ||
+		    next->control_bytes != p->control_bytes ||
+		    memcmp(&next->address, &p->address, p->address_bytes) != 0 ||
+		    memcmp(next->control, p->control, p->control_bytes) != 0)
+			break;
+		all += bytes;
+		n++;
+	}
+	return n;
+}
+
+/* Makes messages of the packets from the first on; returns how many. */
+static unsigned batch_form(struct end_udp *u, unsigned first)
+{
+	struct udp_batch *b = &u->out;
+	unsigned messages = 0;
+
+	while (first < b->n) {
+		struct udp_packet *p = &b->packet[first];
+		unsigned n = row_count(u, first);
+		struct msghdr *m = &b->message[messages++].msg_hdr;
+		uint32_t control_bytes = p->control_bytes;
+
+		if (n > 1) {
+			uint16_t size = (uint16_t)b->iov[first].iov_len;
+
+			control_put(p, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
+		}
+		*m = (struct msghdr){
+			.msg_name = &p->address,
+			.msg_namelen = p->address_bytes,
+			.msg_iov = &b->iov[first],
+			.msg_iovlen = n,
+			.msg_control = p->control,
+			.msg_controllen = p->control_bytes,
+		};
+		p->control_bytes = control_bytes;
+		for (unsigned i = 0; i < n && p->address.sa.sa_family == AF_INET; i++)
+			roce_datagram_number(p[i].frame, p[i].frame_bytes, (uint16_t)i);
+		first += n;
+	}
+	return messages;
+}
+
 /* Sends what has been collected. */
 static void batch_send(struct end_udp *u)
 {
@@ -125,20 +218,28 @@ static void batch_send(struct end_udp *u)
 	unsigned done = 0;
 
 	while (done < b->n) {
-		int n = sendmmsg(u->socket.fd, b->message + done, b->n - done, 0);
+		int n = sendmmsg(u->socket.fd, b->message, batch_form(u, done), 0);
 		int error = errno;
+		unsigned row = (unsigned)b->message[0].msg_hdr.msg_iovlen;
 
-		if (n > 0) {
-			for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i++) {
+			row = (unsigned)b->message[i].msg_hdr.msg_iovlen;
+			for (unsigned k = 0; k < row; k++)
 				carrier_count_out(u->end.carrier, false);
-			done += (unsigned)n;
+			done += row;
+		}
+		if (n > 0 || error == EINTR ||
+		    ((error == EAGAIN || error == ENOBUFS) && room_wait(u)))
+			continue;
+		if (row > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
+			u->single = true;
 			continue;
 		}
-		if (error == EINTR || ((error == EAGAIN || error == ENOBUFS) && room_wait(u)))
-			continue;
-		/* The first one is lost, and the rest may still go. */
-		packet_lose(u, error == EAGAIN || error == ENOBUFS ? NULL : send_explain(error));
-		done++;
+		/* The first ones are lost, and the rest may still go. */
+		for (unsigned k = 0; k < row; k++)
+			packet_lose(u, error == EAGAIN || error == ENOBUFS ? NULL
+									   : send_explain(error));
+		done += row;
 	}
 	b->n = 0;
 }
@@ -148,10 +249,10 @@ static void end_udp_send(struct tie_end *e, const struct pkt *p)
 	struct end_udp *u = end_udp_of(e);
 	const char *refused = path_refused(u, p->path);
 	struct udp_batch *b = &u->out;
-	struct msghdr *m = &b->message[b->n].msg_hdr;
+	struct udp_packet *out = &b->packet[b->n];
 	struct path path;
 	struct pkt sent = *p;
-	uint32_t bytes, routing;
+	uint32_t routing;
 
 	if (refused) {
 		packet_lose(u, refused);
@@ -161,17 +262,15 @@ static void end_udp_send(struct tie_end *e, const struct pkt *p)
 	path = *p->path;
 	path.udp_sport = ROCE_V2_UDP_PORT;
 	sent.path = &path;
-	bytes = roce_encode(&sent, path.dmac, path.dmac, b->data[b->n], UDP_ROOM);
+	out->frame_bytes = roce_encode(&sent, path.dmac, path.dmac, out->frame, UDP_ROOM);
 	routing = roce_routing_octets(&path);
-	if (bytes <= routing) {
+	if (out->frame_bytes <= routing) {
 		packet_lose(u, NULL);
 		return;
 	}
-	b->iov[b->n] = (struct iovec){b->data[b->n] + routing, bytes - routing};
-	*m = (struct msghdr){
-		.msg_iov = &b->iov[b->n], .msg_iovlen = 1, .msg_control = b->control[b->n]};
-	address_set(u, &path.dgid, &b->address[b->n], m);
-	control_set(&path, m);
+	b->iov[b->n] = (struct iovec){out->frame + routing, out->frame_bytes - routing};
+	address_set(u, &path.dgid, out);
+	control_set(&path, out);
 	if (++b->n == UDP_BATCH)
 		batch_send(u);
 }
@@ -201,11 +300,10 @@ static void end_udp_flush(struct tie_end *e)
 
 /* ---- in ---- */
 
-static void batch_prepare(struct udp_batch *b)
+static void arrivals_prepare(struct udp_arrivals *b)
 {
-	for (unsigned i = 0; i < UDP_BATCH; i++) {
-		b->iov[i] =
-			(struct iovec){b->data[i] + ROCE_ROUTING_MAX, UDP_ROOM - ROCE_ROUTING_MAX};
+	for (unsigned i = 0; i < UDP_ARRIVALS; i++) {
+		b->iov[i] = (struct iovec){b->data[i] + ROCE_ROUTING_MAX, UDP_MOST};
 		b->message[i].msg_hdr = (struct msghdr){.msg_name = &b->address[i],
 							.msg_namelen = sizeof(b->address[i]),
 							.msg_iov = &b->iov[i],
@@ -215,8 +313,8 @@ static void batch_prepare(struct udp_batch *b)
 	}
 }
 
-/* Reads what the kernel says of the header. */
-static void control_read(struct msghdr *m, struct roce_datagram *d)
+/* Reads what the kernel says of the header.  *size: of each datagram of a row, if it is one. */
+static void control_read(struct msghdr *m, struct roce_datagram *d, uint32_t *size)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		int value = 0;
@@ -228,7 +326,9 @@ static void control_read(struct msghdr *m, struct roce_datagram *d)
 		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
 			continue;
 		memcpy(&value, CMSG_DATA(c), sizeof(value));
-		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO && value > 0)
+			*size = (uint32_t)value;
+		else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
 			d->traffic_class = (uint8_t)value;
 		else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL) ||
 			 (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT))
@@ -248,29 +348,14 @@ static void source_read(const union udp_address *a, struct roce_datagram *d)
 	}
 }
 
-static enum carrier_verdict datagram_arrive(struct end_udp *u, struct carrier *c, unsigned i)
+static enum carrier_verdict datagram_arrive(struct carrier *c, const struct roce_datagram *d,
+					    uint8_t *payload, uint32_t bytes)
 {
-	struct msghdr *m = &u->in.message[i].msg_hdr;
-	uint32_t bytes = u->in.message[i].msg_len;
-	uint8_t *payload = u->in.data[i] + ROCE_ROUTING_MAX;
-	struct roce_datagram d = {.dgid = u->socket.gid, .hop_limit = DEFAULT_HOPS};
+	/* The headers go over the end of the datagram in front of it, which has been taken. */
+	uint8_t *frame = roce_datagram_frame(d, payload, bytes);
 	struct roce_packet packet;
 	enum roce_verdict v;
-	uint8_t *frame;
 
-	source_read(&u->in.address[i], &d);
-	/* Before anything else: what others send is not even looked at. */
-	if (unlikely(!udp_is_peer(&u->socket, &d.sgid))) {
-		carrier_count_foreign(c);
-		return CARRIER_BAD;
-	}
-	if (unlikely(m->msg_flags & MSG_TRUNC)) {
-		carrier_count_bad(c, false);
-		return CARRIER_BAD;
-	}
-	control_read(m, &d);
-	carrier_mac(c, d.dmac);
-	frame = roce_datagram_frame(&d, payload, bytes);
 	bytes += (uint32_t)(payload - frame);
 	v = roce_datagram_decode(frame, bytes, &packet);
 	if (likely(v == ROCE_TAKEN))
@@ -279,24 +364,53 @@ static enum carrier_verdict datagram_arrive(struct end_udp *u, struct carrier *c
 	return CARRIER_BAD;
 }
 
+/* Takes a datagram, or a row of them.  False: the carrier has to end. */
+static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i)
+{
+	struct msghdr *m = &u->in.message[i].msg_hdr;
+	uint32_t bytes = u->in.message[i].msg_len, size = bytes;
+	uint8_t *payload = u->in.data[i] + ROCE_ROUTING_MAX;
+	struct roce_datagram d = {.dgid = u->socket.gid, .hop_limit = DEFAULT_HOPS};
+
+	source_read(&u->in.address[i], &d);
+	/* Before anything else: what others send is not even looked at. */
+	if (unlikely(!udp_is_peer(&u->socket, &d.sgid))) {
+		carrier_count_foreign(c);
+		carrier_count_in(c, true);
+		return true;
+	}
+	ours_note(u, &d.sgid, d.sport == ROCE_V2_UDP_PORT);
+	control_read(m, &d, &size);
+	carrier_mac(c, d.dmac);
+	do {
+		uint32_t n = bytes < size ? bytes : size;
+		enum carrier_verdict v;
+
+		v = datagram_arrive(c, &d, payload, n);
+		if (v == CARRIER_ENDS)
+			return false;
+		carrier_count_in(c, v != CARRIER_TAKEN);
+		d.identification++;
+		payload += n;
+		bytes -= n;
+	} while (bytes);
+	return true;
+}
+
 /* Returns true if there may be more. */
 static bool batch_take(struct end_udp *u, struct carrier *c)
 {
 	int n;
 
-	batch_prepare(&u->in);
-	n = recvmmsg(u->socket.fd, u->in.message, UDP_BATCH, MSG_DONTWAIT, NULL);
+	arrivals_prepare(&u->in);
+	n = recvmmsg(u->socket.fd, u->in.message, UDP_ARRIVALS, MSG_DONTWAIT, NULL);
 	/* An error is one that an ICMP message tells of, and taken away by this call. */
 	if (n < 0)
 		return errno != EAGAIN;
-	for (int i = 0; i < n; i++) {
-		enum carrier_verdict v = datagram_arrive(u, c, (unsigned)i);
-
-		if (v == CARRIER_ENDS)
+	for (int i = 0; i < n; i++)
+		if (!row_arrive(u, c, (unsigned)i))
 			return false;
-		carrier_count_in(c, v != CARRIER_TAKEN);
-	}
-	return n == (int)UDP_BATCH;
+	return n == (int)UDP_ARRIVALS;
 }
 
 /* ---- the network ---- */

@@ -65,8 +65,11 @@ bool udp_is_peer(const struct udp_socket *u, const union ib_gid *gid);
 
 /* ---- udp.c: the end of a tie ---- */
 
-#define UDP_BATCH 32u /* datagrams of one system call */
-#define UDP_ROOM  (ROCE_ROUTING_MAX + ROCE_FRAME_MAX)
+#define UDP_BATCH    64u /* packets of one system call that sends */
+#define UDP_ROOM     (ROCE_ROUTING_MAX + ROCE_FRAME_MAX)
+#define UDP_ARRIVALS 8u /* datagrams, or rows of them, of one that receives */
+#define UDP_MOST     65536u
+#define UDP_OURS     256u /* peers that are known to be softhca */
 
 union udp_address {
 	struct sockaddr sa;
@@ -74,14 +77,30 @@ union udp_address {
 	struct sockaddr_in6 in6;
 };
 
-/* Datagrams that go in or out with one system call. */
+/* A packet that waits to be sent. */
+struct udp_packet {
+	union udp_address address;
+	uint32_t address_bytes, control_bytes;
+	uint32_t frame_bytes;
+	_Alignas(struct cmsghdr)
+		uint8_t control[128]; /* what the kernel is to write into the header */
+	uint8_t frame[UDP_ROOM];
+};
+
 struct udp_batch {
 	unsigned n;
 	struct mmsghdr message[UDP_BATCH];
-	struct iovec iov[UDP_BATCH];
-	union udp_address address[UDP_BATCH];
-	_Alignas(struct cmsghdr) uint8_t control[UDP_BATCH][128];
-	uint8_t data[UDP_BATCH][UDP_ROOM];
+	struct iovec iov[UDP_BATCH]; /* of each packet */
+	struct udp_packet packet[UDP_BATCH];
+};
+
+/* What has come with one system call. */
+struct udp_arrivals {
+	struct mmsghdr message[UDP_ARRIVALS];
+	struct iovec iov[UDP_ARRIVALS];
+	union udp_address address[UDP_ARRIVALS];
+	_Alignas(struct cmsghdr) uint8_t control[UDP_ARRIVALS][128];
+	uint8_t data[UDP_ARRIVALS][ROCE_ROUTING_MAX + UDP_MOST];
 };
 
 struct end_udp {
@@ -91,8 +110,11 @@ struct end_udp {
 	const char *warning; /* what has gone wrong since the last flush; or NULL */
 	const char *warned;  /* what was told last */
 	uint64_t warned_ns;
-	struct udp_batch in;  /* for the thread that takes */
-	struct udp_batch out; /* for the one that sends */
+	bool single; /* the kernel does not cut datagrams */
+	/* IPv4 addresses of softhca's own kind, which take any identification. */
+	_Atomic(uint64_t) ours[UDP_OURS];
+	struct udp_arrivals in; /* for the thread that takes */
+	struct udp_batch out;	/* for the one that sends */
 };
 
 /* Takes the socket over. */

@@ -313,6 +313,8 @@ static bool options_set(const struct udp_socket *u)
 		(void)setsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	if (setsockopt(u->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
 		(void)setsockopt(u->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	/* Rows of like datagrams come as one, where the kernel knows that. */
+	(void)setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
 	if (ib_gid_is_ipv4(&u->gid))
 		return !setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one)) &&

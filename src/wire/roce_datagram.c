@@ -24,6 +24,7 @@ static void ipv4_sum(uint8_t *ip)
 {
 	uint32_t sum = 0;
 
+	word_put(ip + 10, 0);
 	for (unsigned i = 0; i < IPV4_OCTETS; i += 2)
 		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
 	while (sum >> 16)
@@ -37,6 +38,7 @@ static void put_ipv4(const struct roce_datagram *d, uint8_t *ip, uint32_t behind
 	ip[0] = 0x45;
 	ip[1] = d->traffic_class;
 	word_put(ip + 2, IPV4_OCTETS + behind);
+	word_put(ip + IPV4_ID, d->identification);
 	ip[IPV4_FLAGS] = DONT_FRAGMENT;
 	ip[8] = d->hop_limit;
 	ip[9] = IP_PROTOCOL_UDP;
@@ -124,6 +126,24 @@ static uint32_t crc_back(uint32_t bytes)
 	return power;
 }
 
+/* x to the power of 8 * bytes.  Datagrams of a row have the same size, so the last power is kept. */
+static uint32_t crc_ahead(uint32_t bytes)
+{
+	static _Thread_local uint32_t last_bytes, last_power = CRC_ONE;
+	uint32_t power = CRC_ONE, factor = CRC_ONE >> 8;
+
+	if (bytes == last_bytes)
+		return last_power;
+	last_bytes = bytes;
+	for (; bytes; bytes >>= 1) {
+		if (bytes & 1)
+			power = crc_multiply(power, factor);
+		factor = crc_multiply(factor, factor);
+	}
+	last_power = power;
+	return power;
+}
+
 static uint32_t crc_of_frame(const uint8_t *end)
 {
 	const uint8_t *at = end - ICRC_OCTETS;
@@ -141,6 +161,23 @@ static bool identification_is_other(const uint8_t *ip, const uint8_t *end)
 
 	/* The first of the four is the lowest. */
 	return !(bytes >> 16 & ~DONT_FRAGMENT);
+}
+
+void roce_datagram_number(uint8_t *frame, uint32_t bytes, uint16_t identification)
+{
+	uint8_t *ip = frame + ETHERNET_OCTETS, *crc = frame + bytes - ICRC_OCTETS;
+	uint32_t number = (uint32_t)ip[IPV4_ID] << 8 | ip[IPV4_ID + 1];
+	uint32_t covered = bytes - ETHERNET_OCTETS - ICRC_OCTETS, other, difference;
+
+	if (number == identification)
+		return;
+	other = number ^ identification;
+	/* The first byte is the lowest. */
+	difference = crc_multiply(other >> 8 | (other & 0xff) << 8, crc_ahead(covered - IPV4_ID));
+	word_put(ip + IPV4_ID, identification);
+	ipv4_sum(ip);
+	for (unsigned i = 0; i < ICRC_OCTETS; i++)
+		crc[i] ^= (uint8_t)(difference >> 8 * i);
 }
 
 enum roce_verdict roce_datagram_decode(const uint8_t *frame, uint32_t bytes,

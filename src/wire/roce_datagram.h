@@ -21,6 +21,7 @@
 struct roce_datagram {
 	union ib_gid sgid, dgid; /* both of IPv4, or none */
 	uint16_t sport;
+	uint16_t identification; /* the likely one */
 	uint8_t traffic_class, hop_limit;
 	uint8_t dmac[6]; /* for the frame; it may be anything */
 };
@@ -33,6 +34,11 @@ uint32_t roce_routing_octets(const struct path *path);
  * begins; it ends where the datagram ends.
  */
 uint8_t *roce_datagram_frame(const struct roce_datagram *d, uint8_t *payload, uint32_t bytes);
+/*
+ * Gives a frame of IPv4 that roce_encode has made another identification, and the CRC that it has
+ * with it.  The kernel numbers datagrams that it is to cut out of one (UDP_SEGMENT) from 0 on.
+ */
+void roce_datagram_number(uint8_t *frame, uint32_t bytes, uint16_t identification);
 /*
  * As roce_decode, for a frame that roce_datagram_frame has made: the CRC is right if there is an
  * identification with which the sender has made it, whether or not it forbade fragments.  Of frames

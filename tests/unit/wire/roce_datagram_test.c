@@ -133,6 +133,29 @@ static void any_identification_is_found(void)
 	}
 }
 
+/* A number gives the frame that a sender would have made who had known it. */
+static void numbers_are_given(void)
+{
+	static const uint32_t sizes[] = {0, 8, 1023, 4096, 8};
+	static struct sent s, other;
+
+	for (unsigned i = 0; i < array_size(sizes); i++) {
+		static const uint16_t numbers[] = {1, 63, 0x8001, 0xffff, 0};
+
+		send_made(&s, true, sizes[i]);
+		for (unsigned k = 0; k < array_size(numbers); k++) {
+			send_made(&other, true, sizes[i]);
+			words_set(&other, numbers[k], 0x4000);
+			roce_datagram_number(s.frame, s.bytes, numbers[k]);
+			/* The checksum of IP is none of words_set's. */
+			memcpy(other.frame + 24, s.frame + 24, 2);
+			CHECK(s.bytes == other.bytes && !memcmp(s.frame, other.frame, s.bytes));
+			right(&s, sizes[i]);
+		}
+		CHECK(roce_decode(s.frame, s.bytes, &(struct roce_packet){0}) == ROCE_TAKEN);
+	}
+}
+
 static void spoiled_is_found(void)
 {
 	static struct sent s;
@@ -177,6 +200,7 @@ int main(void)
 {
 	headers_come_back();
 	any_identification_is_found();
+	numbers_are_given();
 	spoiled_is_found();
 	short_ones_are_refused();
 	return 0;
