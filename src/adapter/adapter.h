@@ -58,8 +58,9 @@ struct adapter_attr {
 	struct wire *wire;
 	struct domains *domains;  /* NULL: the device has its own */
 	struct adapter_port port; /* the one port, whose number is 1 */
-	/* Returns the first number of a chunk of that kind, or negative errno if none is left.  Any
-	 * thread may call it; it may ask the daemon and wait. */
+	/* Returns a number of a new chunk of that kind, from which on the adapter uses the chunk's
+	 * numbers, or negative errno if no chunk is left.  Any thread may call it; it may ask the daemon
+	 * and wait. */
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
 	/* Report signature errors as devices do, and not as the manual says (sig/sig.h). */
 	bool sig_report_hardware;

@@ -93,6 +93,7 @@ static int number_grow(struct number_space *s, const struct adapter_attr *attr,
 {
 	int64_t first = attr->number_chunk(attr->user, kind);
 	uint64_t index = (uint64_t)first >> REGISTRY_CHUNK_SHIFT;
+	uint32_t begin = (uint32_t)first % NUMBER_CHUNK;
 	uint32_t capacity = s->capacity + NUMBER_CHUNK;
 	_Atomic(void *) *chunk;
 	uint32_t *ring;
@@ -111,7 +112,7 @@ static int number_grow(struct number_space *s, const struct adapter_attr *attr,
 	for (uint32_t i = 0; i < s->count; i++)
 		ring[i] = s->free[(s->head + i) % s->capacity];
 	for (uint32_t i = 0; i < NUMBER_CHUNK; i++)
-		ring[s->count + i] = (uint32_t)first + i;
+		ring[s->count + i] = (uint32_t)first - begin + (begin + i) % NUMBER_CHUNK;
 	free(s->free);
 	s->free = ring;
 	s->capacity = capacity;
@@ -190,7 +191,7 @@ static int reserve_grow(struct adapter *a)
 		free(c);
 		return (int)first;
 	}
-	c->first = (uint32_t)first;
+	c->first = (uint32_t)first - (uint32_t)first % NUMBER_CHUNK;
 	c->next = a->reserve.chunks;
 	a->reserve.chunks = c;
 	return 0;

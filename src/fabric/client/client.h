@@ -86,7 +86,8 @@ uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32
 struct msg_tie;
 int fabric_carry(struct fabric_client *c, const struct msg_tie *tie) must_check;
 
-/* Returns the first number of a fresh chunk of 1024, or a negative errno. */
+/* Returns a number of a new chunk of 1024, from which on its numbers are to be used and behind the last
+ * of which the first ones follow; or a negative errno. */
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
 
 /*

@@ -124,6 +124,8 @@ struct fabric {
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* the first number that is given out; any value */
+	/* Numbers are given out so that nobody can guess them, because packets come from outside. */
+	bool numbers_random;
 	struct function_file *functions;
 };
 
@@ -210,7 +212,7 @@ void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS]);
  * just created.
  */
 int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
-/* Returns the first number of a chunk, or a negative errno. */
+/* Returns a number of a new chunk, from which on its numbers are to be used, or a negative errno. */
 int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind) must_check;
 /* Sum of the port's counter over its processes, with what the daemon itself counts there. */
 uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/memory_file.h"
@@ -55,16 +56,41 @@ static void number_put(struct numbers *n, uint32_t chunk)
 	n->fifo[(n->head + n->count++) % REGISTRY_CHUNKS] = (uint16_t)chunk;
 }
 
+static uint32_t number_random(void)
+{
+	uint32_t random;
+
+	/* Short reads are for larger ones; what is not ready yet is so once, when a machine starts. */
+	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		;
+	return random;
+}
+
+/* Brings any of the chunks to the head of the list. */
+static void numbers_cut(struct numbers *n)
+{
+	uint16_t *head = &n->fifo[n->head];
+	uint16_t *other = &n->fifo[(n->head + number_random() % n->count) % REGISTRY_CHUNKS];
+	uint16_t chunk = *other;
+
+	*other = *head;
+	*head = chunk;
+}
+
 int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 {
 	struct numbers *n;
-	uint32_t chunk;
+	uint32_t chunk, begin = 0;
 
 	if (kind >= NUMBER_KINDS)
 		return -EINVAL;
 	n = &f->numbers[kind];
 	if (!n->count)
 		return -ENOSPC;
+	if (f->numbers_random) {
+		numbers_cut(n);
+		begin = number_random() % (1u << REGISTRY_CHUNK_SHIFT);
+	}
 	chunk = n->fifo[n->head];
 	n->head = (n->head + 1) % REGISTRY_CHUNKS;
 	n->count--;
@@ -72,7 +98,7 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 	if (kind == NUMBER_QPN)
 		atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], (uint16_t)(slot + 1),
 				      memory_order_release);
-	return (int64_t)chunk << REGISTRY_CHUNK_SHIFT;
+	return (int64_t)chunk << REGISTRY_CHUNK_SHIFT | begin;
 }
 
 static void numbers_release(struct fabric *f, uint32_t slot)

@@ -78,6 +78,7 @@ static int network_take(struct server *s, const struct msg_tie *tie)
 		port_note(s, tie->row, IB_EVENT_GID_CHANGE);
 	}
 	mtu_set(f, tie->row, tie->mtu);
+	f->numbers_random = true;
 	return 0;
 }
 
