@@ -98,7 +98,7 @@ _softhca()
 		mapfile -t COMPREPLY < <(compgen -W "$(_softhca_devices "$tool" "${fabric[@]}")" -- "$cur")
 	elif [[ $command == "fabric tie" ]]; then
 		compopt -o nospace 2>/dev/null
-		mapfile -t COMPREPLY < <(compgen -W "udp udp= peers= tap= port= in= out= pace= loop=" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "udp udp= peers= gso= tap= port= in= out= pace= loop=" -- "$cur")
 	elif [[ $command == "fabric link" ]] && ((${#arguments[@]} == 0)); then
 		mapfile -t COMPREPLY < <(compgen -W "down up" -- "$cur")
 	elif [[ $command == "fabric node" ]] && ((${#arguments[@]} == 0)); then

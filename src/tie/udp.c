@@ -460,10 +460,14 @@ static const struct tie_end_ops end_udp_ops = {
 	.is_up = end_udp_is_up,
 };
 
-void end_udp_init(struct end_udp *e, const struct udp_socket *u)
+void end_udp_init(struct end_udp *e, const struct udp_socket *u, bool single)
 {
 	memset(e, 0, sizeof(*e));
 	e->end.ops = &end_udp_ops;
 	e->end.gid = u->gid;
 	e->socket = *u;
+	e->single = single;
+	if (single)
+		(void)strncat(e->socket.text, " gso=off",
+			      sizeof(e->socket.text) - strlen(e->socket.text) - 1);
 }

@@ -110,12 +110,13 @@ struct end_udp {
 	const char *warning; /* what has gone wrong since the last flush; or NULL */
 	const char *warned;  /* what was told last */
 	uint64_t warned_ns;
-	bool single; /* the kernel does not cut datagrams */
+	bool single; /* no rows of packets leave as one datagram */
 	/* IPv4 addresses of softhca's own kind, which take any identification. */
 	_Atomic(uint64_t) ours[UDP_OURS];
 	struct udp_arrivals in; /* for the thread that takes */
 	struct udp_batch out;	/* for the one that sends */
 };
 
-/* Takes the socket over. */
-void end_udp_init(struct end_udp *e, const struct udp_socket *u);
+/* Takes the socket over.  single: each packet leaves as a datagram of its own, as those that look at
+ * interfaces (tcpdump) expect it. */
+void end_udp_init(struct end_udp *e, const struct udp_socket *u, bool single);

@@ -126,12 +126,13 @@ static const struct command commands[] = {
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
 	{"fabric tie",
-	 "[--fabric NAME] [HOST/]HCA[:PORT] udp[=ADDRESS] [peers=CIDR,...] | tap=INTERFACE | "
+	 "[--fabric NAME] [HOST/]HCA[:PORT] udp[=ADDRESS] [peers=CIDR,...] [gso=off] | tap=INTERFACE | "
 	 "port=[HOST/]HCA[:PORT] | [in=FILE] [out=FILE] [pace=original|top|RATE] [loop=N]",
 	 "Ties an Ethernet port to something else than the segment that all ports share:\n"
 	 "udp: other machines, by RoCE v2 over UDP port 4791 of an address of this machine (the\n"
 	 "first one, unless it is named), which is the port's GID meanwhile; needs no privilege.\n"
 	 "peers: whose packets are taken; the network of the address, unless it is said.\n"
+	 "gso: off sends each packet by itself, for those who look at the interface.\n"
 	 "tap: a TAP interface of this machine; made if there is none.\n"
 	 "port: another port, as by a cable.\n"
 	 "in, out: pcap files, for the frames that come in and for those that programs send.\n"

@@ -23,7 +23,7 @@
 struct tie_spec {
 	const char *tap; /* each of these may be NULL */
 	bool udp;
-	const char *address, *peers;
+	const char *address, *peers, *gso;
 	const char *port;
 	const char *in, *out;
 	const char *pace_text, *loop_text;
@@ -120,7 +120,7 @@ static bool word_take(struct tie_spec *t, const char *argument)
 	} words[] = {
 		{"tap=", &t->tap},     {"port=", &t->port},	 {"in=", &t->in},
 		{"out=", &t->out},     {"pace=", &t->pace_text}, {"loop=", &t->loop_text},
-		{"udp=", &t->address}, {"peers=", &t->peers},
+		{"udp=", &t->address}, {"peers=", &t->peers},	 {"gso=", &t->gso},
 	};
 	if (!strcmp(argument, "udp")) {
 		t->udp = true;
@@ -174,12 +174,15 @@ static bool tie_spec_read(const struct session *s, int argc, char **argv, struct
 	out->udp |= out->address != NULL;
 	kinds = !!out->tap + !!out->port + out->udp + (out->in || out->out);
 	if (kinds != 1 || (!out->in && (out->pace_text || out->loop_text)) ||
-	    (!out->udp && out->peers)) {
-		tool_error(
-			s->command,
-			"a port is tied to a tap, a port, udp (peers is of it), or files (in, out; "
-			"pace and loop are of in); see %s --help",
-			s->command);
+	    (!out->udp && (out->peers || out->gso))) {
+		tool_error(s->command,
+			   "a port is tied to a tap, a port, udp (peers and gso are of it), or "
+			   "files (in, out; pace and loop are of in); see %s --help",
+			   s->command);
+		return false;
+	}
+	if (out->gso && strcmp(out->gso, "on") != 0 && strcmp(out->gso, "off") != 0) {
+		tool_error(s->command, "gso is on or off, not '%s'", out->gso);
 		return false;
 	}
 	if (!pace_read(out)) {
@@ -285,7 +288,7 @@ static bool udp_prepare(struct tying *t)
 		tool_error(t->s->command, "%s", error);
 		return false;
 	}
-	end_udp_init(&t->udp, &u);
+	end_udp_init(&t->udp, &u, t->spec.gso && !strcmp(t->spec.gso, "off"));
 	t->end = &t->udp.end;
 	return true;
 }

@@ -481,7 +481,7 @@ def bad_words(build):
                 text = ties.tie(one, PORT, *words, status=125)
                 expect(reason in text and len(text.splitlines()) == 1, f"{words}: {text}")
             for words in (("peers=10.9.0.0/24",), ("udp", "tap=t"), ("udp=10.9.0.1", "udp=10.9.0.1"), ("udp=",),
-                          ("udp", "in=f"), ("tap=t", "peers=10.9.0.0/24")):
+                          ("udp", "in=f"), ("tap=t", "peers=10.9.0.0/24"), ("tap=t", "gso=off"), ("udp", "gso=maybe")):
                 ties.tie(one, PORT, *words, status=2)
             ip("link", "set", "va", "mtu", "351")
             expect("takes packets of 351 bytes" in ties.tie(one, PORT, "udp=10.9.0.1", status=125), "a small MTU")
