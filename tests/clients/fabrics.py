@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import tempfile
 import time
 
-from harness import expect, within
+from harness import Skip, expect, within
 
 
 def fabrics_listed(session):
@@ -349,45 +351,106 @@ def fabrics_apart(session):
     session.expect_clean()
 
 
-def completed(session, *words):
-    """What bash offers for the last word."""
-    script = pathlib.Path(__file__).resolve().parents[2] / "completion/softhca.bash"
-    result = session.call("bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); '
-                          "COMP_CWORD=$(($# - 1)); _softhca; printf '%s\\n' \"${COMPREPLY[@]}\"",
-                          "bash", str(script), session.softhca, *words)
+COMPLETIONS = pathlib.Path(__file__).resolve().parents[2] / "completion"
+
+# Bash: the function alone, as bash calls it.
+BASH = """source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _softhca
+printf '%s\\n' "${COMPREPLY[@]}" """
+
+# Zsh: its line editor completes $LINE once, at a terminal of script(1), and writes what it would offer to $FOUND.
+ZSHRC = """fpath=($ZDOTDIR $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {
+	local -a found
+	builtin compadd -O found "$@"
+	print -rl -- $found >>$FOUND
+	builtin compadd "$@"
+}
+zle-line-init() {
+	BUFFER=$LINE CURSOR=$#LINE
+	zle complete-word
+	exit
+}
+zle -N zle-line-init
+"""
+
+
+def bash_completed(session, *words):
+    result = session.call("bash", "-c", BASH, "bash", str(COMPLETIONS / "softhca.bash"), session.softhca, *words)
     expect(result.status == 0 and not result.err, result.text())
-    return sorted(result.out.split())
+    return result.out
 
 
-def completion(session):
-    """Bash completes commands, options, values, fabrics, hosts, devices; and starts no fabric."""
+def zsh_completed(session, *words):
+    if not shutil.which("zsh"):
+        raise Skip("no zsh")
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        place = pathlib.Path(directory)
+        (place / ".zshrc").write_text(ZSHRC)
+        (place / "_softhca").write_text((COMPLETIONS / "softhca.zsh").read_text())
+        found = place / "found"
+        found.touch()
+        session.call("script", "-qec", "zsh -i", "/dev/null", env={
+            **session.env, "ZDOTDIR": directory, "TERM": "xterm", "FOUND": str(found), "LINE": " ".join((session.softhca, *words))})
+        return found.read_text()
+
+
+def fish_completed(session, *words):
+    if not shutil.which("fish"):
+        raise Skip("no fish")
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        result = session.call("fish", "-c", "source $argv[1]; complete -C $argv[2]", str(COMPLETIONS / "softhca.fish"),
+                              " ".join((session.softhca, *words)), env={**session.env, "HOME": directory})
+    expect(result.status == 0 and not result.err, result.text())
+    # A description may follow.
+    return "\n".join(line.split("\t")[0] for line in result.out.splitlines())
+
+
+def completion(session, shell):
+    """A shell completes commands, options, values, fabrics, hosts, devices; and starts no fabric."""
+    def completed(*words):
+        return sorted(set(shell(session, *words).split()))
+
     commands = set(re.findall(r"^  softhca ([a-z]+)", session.tool("--help").out, re.MULTILINE))
-    expect(set(completed(session, "")) == commands | {"--help", "--version"}, "commands")
-    expect(completed(session, "fabric", "po") == ["port"], "the fabric's commands")
-    expect(completed(session, "fabric", "show", "") == ["dot", "svg", "text"], "forms of a picture")
-    expect(completed(session, "run", "--me") == ["--memory"], "options")
-    expect(completed(session, "run", "--memory", "") == ["auto", "kernel", "packets"], "ways")
-    expect(completed(session, "env", "--model", "connectx-6") == ["connectx-6", "connectx-6dx"],
+    expect(set(completed("")) == commands | {"--help", "--version"}, "commands")
+    expect(completed("fabric", "po") == ["port"], "the fabric's commands")
+    expect(completed("fabric", "show", "") == ["dot", "svg", "text"], "forms of a picture")
+    expect(completed("run", "--me") == ["--memory"], "options")
+    expect(completed("run", "--memory", "") == ["auto", "kernel", "packets"], "ways")
+    expect(completed("env", "--model", "connectx-6") == ["connectx-6", "connectx-6dx"],
            "models")
-    expect("sleep" in completed(session, "run", "--memory", "auto", "slee") and
-           "sleep" in completed(session, "run", "--", "slee"), "programs")
-    expect(completed(session, "run", "--host", "") == [], "hosts of no fabric")
-    expect(completed(session, "no-such-command", "--") == [], "an unknown command")
+    expect("sleep" in completed("run", "--memory", "auto", "slee") and
+           "sleep" in completed("run", "--", "slee"), "programs")
+    expect(completed("run", "--host", "") == [], "hosts of no fabric")
+    expect(completed("no-such-command", "--") == [], "an unknown command")
     session.expect_clean()
     session.tool("fabric", "up", "--fabric", "three", "--hosts", "3")
     try:
-        expect(completed(session, "devices", "--fabric", "") == ["three"], "fabrics")
-        expect(completed(session, "run", "--fabric", "three", "--host", "") ==
+        expect(completed("devices", "--fabric", "") == ["three"], "fabrics")
+        expect(completed("run", "--fabric", "three", "--host", "") ==
                ["host1", "host2", "host3"], "hosts")
         port = ("fabric", "port", "--fabric", "three")
-        expect(completed(session, *port, "host2/") == ["host2/mlx5_0", "host2/mlx5_1"], "devices")
-        expect(completed(session, *port, "mlx5_0", "") == ["down", "up"], "what to do with it")
+        expect(completed(*port, "host2/") == ["host2/mlx5_0", "host2/mlx5_1"], "devices")
+        expect(completed(*port, "mlx5_0", "") == ["down", "up"], "what to do with it")
         tie = ("fabric", "tie", "--fabric", "three", "mlx5_1")
-        expect(completed(session, *tie, "p") == ["pace=", "port="], "what to tie it to")
+        expect(completed(*tie, "p") == ["pace=", "port="], "what to tie it to")
     finally:
         session.tool("fabric", "down", "--fabric", "three")
 
 
+def completion_of_bash(session):
+    completion(session, bash_completed)
+
+
+def completion_of_zsh(session):
+    completion(session, zsh_completed)
+
+
+def completion_of_fish(session):
+    completion(session, fish_completed)
+
+
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, coming_and_going, last_and_next, env_undone, link_types, device_names, device_names_wrong, netdevs, fabrics_apart, completion)]
+        list_and_down_all, coming_and_going, last_and_next, env_undone, link_types, device_names, device_names_wrong, netdevs,
+        fabrics_apart, completion_of_bash, completion_of_zsh, completion_of_fish)]
