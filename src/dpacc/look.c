@@ -68,10 +68,11 @@ void home_find(struct home *home)
 	if (home_read(home, text_of("%s/dpacc.dirs", own)) ||
 	    home_try(home, text_of("%s/../../flexio/include", own),
 		     text_of("%s/../../flexio/lib", own)) ||
-	    home_try(home, text_of("%s/../include", own), text_of("%s/../lib/softhca/dpa", own)))
+	    home_try(home, text_of("%s/../lib/softhca/dpa/include", own),
+		     text_of("%s/../lib/softhca/dpa", own)))
 		return;
-	give_up("no %s in %s/../include: the headers of the device are not installed with this "
-		"tool",
+	give_up("no %s in %s/../lib/softhca/dpa/include: the headers of the device are not "
+		"installed with this tool",
 		WITNESS, own);
 }
 

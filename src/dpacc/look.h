@@ -19,7 +19,8 @@ struct home {
 /* Looks, from the directory DIR of the running executable on, at
  *   DIR/dpacc.dirs                            a build tree: the file's lines say it
  *   DIR/../../flexio/{include,lib}            /opt/mellanox/doca/tools/dpacc
- *   DIR/../include, DIR/../lib/softhca/dpa    an installation
+ *   DIR/../lib/softhca/dpa{/include,}         an installation: include has links to these headers, and none of the
+ *                                             host's, which the device must not see
  * Ends the program with a message if the headers are nowhere. */
 void home_find(struct home *home);
 /* Returns the device library of that mode, or ends the program with a message. */

@@ -327,10 +327,10 @@ def places(place):
     """Installed, in NVIDIA's layout, or reached by a link: what dpacc needs lies beside it."""
     sum_of(place, "rpc")
     library = place.build / "src/dpa/device"
-    for tool, include, lib in (("usr/bin", "usr/include", "usr/lib/softhca/dpa"),
+    for tool, include, lib in (("usr/bin", "usr/lib/softhca/dpa/include", "usr/lib/softhca/dpa"),
                                ("opt/doca/tools", "opt/flexio/include", "opt/flexio/lib")):
         for folder in (tool, include, lib):
-            (place.directory / folder).mkdir(parents=True)
+            (place.directory / folder).mkdir(parents=True, exist_ok=True)
         for name in ("dpacc", "dpa-clang"):
             shutil.copy(place.build / name, place.directory / tool)
         here = place.directory / tool / "dpacc"
@@ -339,8 +339,8 @@ def places(place):
         (place.directory / include).rmdir()
         (place.directory / include).symlink_to(ROOT / "include")
         place.bad(here, *words, said=["device library is not installed"])
-        (place.directory / lib).rmdir()
-        (place.directory / lib).symlink_to(library)
+        for mode in ("checked", "unchecked"):
+            (place.directory / lib / mode).symlink_to(library / mode)
         (place.directory / "link").symlink_to(here)
         place.good("./link", *words)
         (place.directory / "link").unlink()

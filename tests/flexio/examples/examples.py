@@ -200,7 +200,11 @@ def made(session, names):
         root = pathlib.Path(place) / "root"
         good(session, "meson", "install", "-C", session.build, "--destdir", root, "--no-rebuild", "--quiet")
         found = sorted(root.rglob("libflexio.pc"))
-        programs = next(root.rglob("dpacc")).parent
+        programs = next(root.rglob("bin/dpacc")).parent
+        # Headers of the host lie beside ours, as in /usr/include; the device has others.
+        for header in ("stdint.h", "string.h"):
+            (programs.parent / "include" / header).write_text(
+                f"#ifdef __riscv\n#error the header of the host\n#endif\n#include_next <{header}>\n")
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
