@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,7 @@
 #define MAX_PHDRS	 512u
 #define MAX_INTERPRETERS 4 /* the kernel's limit for nested scripts (execve(2)) */
 #define SHEBANG_BYTES	 256
+#define REFUSAL_BYTES	 256
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
@@ -112,32 +114,121 @@ static bool notes_name_go(int fd, const Elf64_Phdr *ph)
 	return false;
 }
 
-/* Returns why the dynamic linker would not load our library into this ELF file, or NULL, and sets *go
- * if it is a Go program. */
-static const char *elf_refusal(int fd, bool *go)
+/* Why the dynamic linker would not load our library into a program, and what its user can do. */
+struct refusal {
+	char why[REFUSAL_BYTES];
+	const char *remedy; /* NULL: it would */
+	bool foreign;	    /* the program's dynamic linker cannot load it either way */
+};
+
+#define OR_FILES_ALONE ", or with --view=mount if it only reads the devices' files"
+
+static void printf_like(3, 4) refuse(struct refusal *r, const char *remedy, const char *fmt, ...)
 {
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->why, sizeof(r->why), fmt, ap);
+	va_end(ap);
+	r->remedy = remedy;
+}
+
+static const char *machine_name(uint16_t machine)
+{
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} machines[] = {
+		{EM_X86_64, "x86-64"}, {EM_386, "x86"},	    {EM_AARCH64, "aarch64"},
+		{EM_ARM, "arm"},       {EM_RISCV, "riscv"}, {EM_PPC64, "ppc64"},
+		{EM_S390, "s390x"},    {EM_MIPS, "mips"},   {EM_LOONGARCH, "loongarch"},
+	};
+
+	for (size_t i = 0; i < array_size(machines); i++)
+		if (machines[i].machine == machine)
+			return machines[i].name;
+	return "another machine";
+}
+
+/* Looks at the program's own dynamic linker, whose name tells which C library it belongs to. */
+static void interpreter_look(int fd, const Elf64_Phdr *ph, struct refusal *r)
+{
+	static const struct {
+		const char *linker, *library;
+	} libraries[] = {
+		{"ld-musl-", "musl"},
+		{"ld-uClibc", "uClibc"},
+		{"ld64-uClibc", "uClibc"},
+		{"linker64", "Bionic"},
+	};
+	char path[REFUSAL_BYTES / 2] = "";
+	size_t size = ph->p_filesz < sizeof(path) ? ph->p_filesz : sizeof(path) - 1;
+
+	if (pread(fd, path, size, (off_t)ph->p_offset) != (ssize_t)size)
+		return;
+	path[size] = '\0';
+	for (size_t i = 0; i < array_size(libraries); i++) {
+		if (strncmp(text_file_name(path), libraries[i].linker,
+			    strlen(libraries[i].linker)) != 0)
+			continue;
+		refuse(r, "start a build of it for the GNU C library" OR_FILES_ALONE,
+		       "it is of another C library, %s (its dynamic linker is %s)",
+		       libraries[i].library, path);
+		r->foreign = true;
+	}
+}
+
+/* Tells whether the ELF file is of this machine. */
+static bool elf_is_ours(const Elf64_Ehdr *eh, struct refusal *r)
+{
+	static const char remedy[] = "start a build of it for this machine";
+
+	if (eh->e_ident[EI_CLASS] != ELFCLASS64)
+		refuse(r, remedy, "it is not a 64-bit program");
+#ifdef OUR_MACHINE
+	else if (eh->e_ident[EI_DATA] != ELFDATA2LSB || eh->e_machine != OUR_MACHINE)
+		refuse(r, remedy, "it is for another kind of machine (%s, and this is %s)",
+		       eh->e_ident[EI_DATA] == ELFDATA2LSB ? machine_name(eh->e_machine)
+							   : "big-endian",
+		       machine_name(OUR_MACHINE));
+#endif
+	return !r->remedy;
+}
+
+/* Looks whether the dynamic linker would load our library into this ELF file, and sets *go if it is
+ * a Go program. */
+static void elf_look(int fd, struct refusal *r, bool *go)
+{
+	static const char damaged[] = "the file is damaged";
 	bool interpreted = false;
 	Elf64_Ehdr eh;
 
-	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh))
-		return "its ELF header is cut short";
-	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
-		return "it is not a 64-bit program";
-#ifdef OUR_MACHINE
-	if (eh.e_machine != OUR_MACHINE)
-		return "it is for another kind of machine";
-#endif
-	if (eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum > MAX_PHDRS)
-		return "its program headers make no sense";
+	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh)) {
+		refuse(r, damaged, "its ELF header is cut short");
+		return;
+	}
+	if (!elf_is_ours(&eh, r))
+		return;
+	if (eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum > MAX_PHDRS) {
+		refuse(r, damaged, "its program headers make no sense");
+		return;
+	}
 	for (uint32_t i = 0; i < eh.e_phnum; i++) {
 		Elf64_Phdr ph;
 
-		if (pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) != sizeof(ph))
-			return "its program headers are cut short";
+		if (pread(fd, &ph, sizeof(ph), (off_t)(eh.e_phoff + i * sizeof(ph))) !=
+		    sizeof(ph)) {
+			refuse(r, damaged, "its program headers are cut short");
+			return;
+		}
+		if (ph.p_type == PT_INTERP)
+			interpreter_look(fd, &ph, r);
 		interpreted |= ph.p_type == PT_INTERP;
 		*go |= ph.p_type == PT_NOTE && notes_name_go(fd, &ph);
 	}
-	return interpreted ? NULL : "it is statically linked";
+	if (!interpreted)
+		refuse(r, "link it with shared libraries" OR_FILES_ALONE,
+		       "it is statically linked");
 }
 
 /* Gives the interpreter of a #! line; false if there is none. */
@@ -155,43 +246,47 @@ static bool program_interpreter(int fd, char *path, size_t size)
 	return *start && text_copy(path, size, start);
 }
 
-static const char *program_refusal(const char *program, bool *go)
+/* Looks whether the dynamic linker would load our library into what runs the program. */
+static void program_look(const char *program, struct refusal *r, bool *go)
 {
 	char path[TOOL_PATH_BYTES];
-	const char *why = NULL;
-	bool script;
+	bool script = true;
 
 	if (!text_copy(path, sizeof(path), program))
-		return NULL;
-	for (int depth = 0; depth <= MAX_INTERPRETERS; depth++) {
+		return;
+	for (int depth = 0; script && depth <= MAX_INTERPRETERS; depth++) {
 		char magic[SELFMAG] = {0};
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 		/* The file is executable but not readable, so we cannot tell and let it try. */
 		if (fd < 0)
-			return NULL;
+			return;
 		script = false;
 		if (pread(fd, magic, sizeof(magic), 0) < 2) {
-			why = NULL; /* execvp hands it to the shell */
+			/* execvp hands it to the shell */
 		} else if (!memcmp(magic, "#!", 2)) {
 			script = program_interpreter(fd, path, sizeof(path));
 		} else if (!memcmp(magic, ELFMAG, SELFMAG)) {
-			why = changes_rights(fd) ? "it is setuid, setgid or has capabilities"
-						 : elf_refusal(fd, go);
+			elf_look(fd, r, go);
+			if (!r->remedy && changes_rights(fd))
+				refuse(r,
+				       "start a copy of it, which has no rights of its "
+				       "own" OR_FILES_ALONE,
+				       "it is setuid, setgid or has capabilities");
 		}
 		close(fd);
-		if (!script)
-			return why;
 	}
-	return NULL;
 }
 
-/* Finds what execvp(3) would run, and whether we can serve it.  0 or an exit status. */
-static int program_find(const struct session *s, const char *name, char *path, size_t size)
+/*
+ * Finds what execvp(3) would run, and whether we can serve it; *foreign: not with the library.  0 or an exit status.
+ */
+static int program_find(const struct session *s, const char *name, char *path, size_t size,
+			bool *foreign)
 {
-	bool go = false;
-	const char *why;
 	int error = program_search(name, path, size);
+	struct refusal r = {0};
+	bool go = false;
 
 	if (error == ENOENT || error == ENOTDIR) {
 		tool_error(s->command, "%s: no such program", name);
@@ -201,15 +296,13 @@ static int program_find(const struct session *s, const char *name, char *path, s
 		tool_error(s->command, "%s: %s", name, strerror(error));
 		return EXIT_CANNOT_RUN;
 	}
+	program_look(path, &r, &go);
+	*foreign = r.foreign;
 	/* What is mounted everybody sees. */
 	if (s->mount)
 		return 0;
-	why = program_refusal(path, &go);
-	if (why) {
-		tool_error(s->command,
-			   "%s cannot be given devices: %s; --view=mount shows it their files in "
-			   "/sys and /dev",
-			   path, why);
+	if (r.remedy) {
+		tool_error(s->command, "%s cannot be given devices: %s; %s", path, r.why, r.remedy);
 		return EXIT_CANNOT_RUN;
 	}
 	if (go)
@@ -506,12 +599,29 @@ static bool environment_set(const struct session *s, const char *host, const cha
 	return set;
 }
 
+/* As execvp, which hands to the shell what the kernel cannot run, also a program for another machine. */
+static void program_execute(const char *path, char **argv)
+{
+	char magic[SELFMAG] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!pread(fd, magic, sizeof(magic), 0);
+		close(fd);
+	}
+	if (!memcmp(magic, ELFMAG, SELFMAG))
+		execv(path, argv);
+	else
+		execvp(path, argv);
+}
+
 int command_run(struct session *s, int argc, char **argv)
 {
 	char path[TOOL_PATH_BYTES];
 	struct msg_host_reply host;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
+	bool foreign = false;
 	int sock, status;
 	char *preload;
 
@@ -519,9 +629,9 @@ int command_run(struct session *s, int argc, char **argv)
 		tool_error(s->command, "run what? See softhca run --help");
 		return EXIT_USAGE;
 	}
-	status = program_find(s, argv[0], path, sizeof(path));
+	status = program_find(s, argv[0], path, sizeof(path), &foreign);
 	if (!status && s->gdb)
-		status = program_find(s, "gdb", path, sizeof(path));
+		status = program_find(s, "gdb", path, sizeof(path), &foreign);
 	if (status)
 		return status;
 	preload = preload_value(s);
@@ -547,7 +657,10 @@ int command_run(struct session *s, int argc, char **argv)
 	status = s->mount ? mount_view_enter(s, host.name) : 0;
 	if (status)
 		goto close_sock;
-	execvp(path, argv);
+	/* The library is of the GNU C library; perhaps an outer softhca run has set the variable. */
+	if (foreign)
+		unsetenv(PRELOAD);
+	program_execute(path, argv);
 	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
 	tool_error(s->command, "%s: %s", path, strerror(errno));
 close_sock:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The tool itself: it must be invisible to the program and leave nothing behind."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -213,15 +215,90 @@ def not_executable(session):
     expect(result.status == 126, f"status {result.status}")
 
 
-def static_program(session):
-    if not shutil.which("gcc"):
-        raise Skip("no gcc")
-    with tempfile.TemporaryDirectory() as directory:
-        program = os.path.join(directory, "static")
-        built = subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", program], text=True,
-                               input="int main(void) { return 0; }\n", capture_output=True)
+@contextlib.contextmanager
+def compiled(*command):
+    """A program that ends with 0 if it sees the device, by this compiler."""
+    if not shutil.which(command[0]):
+        raise Skip(f"no {command[0]}")
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        program = os.path.join(directory, "program")
+        built = subprocess.run([*command, "-x", "c", "-", "-o", program], text=True, capture_output=True,
+                               input='#include <unistd.h>\nint main(void) { return -access("/sys/class/infiniband/mlx5_0", F_OK); }\n')
         expect(built.returncode == 0, built.stderr)
-        complains(session.run(program), "static")
+        yield pathlib.Path(program)
+
+
+def refused(session, program, *words):
+    """Before it starts, with the reason and what to do."""
+    result = session.run(str(program))
+    complains(result, str(program), "cannot be given devices", *words)
+    expect(result.status == 126, f"status {result.status}")
+
+
+def static_program(session):
+    with compiled("gcc", "-static") as program:
+        refused(session, program, "it is statically linked", "link it with shared libraries", "--view=mount")
+    # Debian has it in two forms.
+    busybox = shutil.which("busybox")
+    if busybox and b"/ld-linux" not in pathlib.Path(busybox).read_bytes():
+        refused(session, busybox, "it is statically linked")
+
+
+def program_of_another_library(session):
+    """Of musl: refused.  With the files mounted it starts, without the library, also where an outer softhca run set that."""
+    with compiled("musl-gcc") as program:
+        refused(session, program, "musl", "/lib/ld-musl-", "a build of it for the GNU C library", "--view=mount")
+        if os.path.exists("/dev/fuse") and (session.build / "softhca-view").exists():
+            for outer in ([], [session.softhca, "run", "--"]):
+                result = session.call(*outer, session.softhca, "run", "--view", "mount", "--", str(program))
+                expect(result.status == 0 and not result.text(), result.text())
+    with compiled("musl-gcc", "-static") as program:
+        refused(session, program, "it is statically linked")
+
+
+def program_for_another_machine(session):
+    """Made by a cross compiler if there is one, and by another byte or two in the header."""
+    if shutil.which("aarch64-linux-gnu-gcc"):
+        with compiled("aarch64-linux-gnu-gcc", "-nostdlib", "-Wl,-e,main", "-Wl,--unresolved-symbols=ignore-all") as program:
+            refused(session, program, "another kind of machine (aarch64, and this is x86-64)", "a build of it for this machine")
+    with compiled("gcc") as program:
+        header = program.read_bytes()
+        for at, value, words in ((18, 183, "(aarch64, and this is"), (18, 243, "(riscv, and this is"), (18, 200, "(another machine, and"),
+                                 (5, 2, "(big-endian, and"), (4, 1, "not a 64-bit program"), (54, 1, "program headers make no sense")):
+            program.write_bytes(header[:at] + bytes([value]) + header[at + 1:])
+            refused(session, program, words)
+        program.write_bytes(header[:40])
+        refused(session, program, "ELF header is cut short", "the file is damaged")
+        # Not to the shell, which takes for a script what the kernel refuses.
+        program.write_bytes(header[:18] + bytes([183]) + header[19:])
+        if os.path.exists("/dev/fuse") and (session.build / "softhca-view").exists() and \
+                not os.path.exists("/proc/sys/fs/binfmt_misc/qemu-aarch64"):
+            complains(session.tool("run", "--view", "mount", "--", str(program)), "Exec format error")
+
+
+def program_with_rights(session):
+    """Set-user-ID of another user, set-group-ID, or with capabilities; a copy has devices."""
+    if os.geteuid() != 0:
+        raise Skip("only root can make such programs")
+    with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
+        os.chmod(directory, 0o755)
+        program = pathlib.Path(directory, "devices")
+        for owner, group, mode in ((65534, 0, 0o4755), (0, 65534, 0o2755)):
+            shutil.copyfile(shutil.which("ibv_devices"), program)
+            os.chown(program, owner, group)
+            program.chmod(mode)
+            refused(session, program, "it is setuid, setgid or has capabilities", "start a copy", "--view=mount")
+        os.chown(program, 0, 0)
+        program.chmod(0o755)
+        # CAP_NET_RAW, permitted and effective (linux/capability.h: VFS_CAP_REVISION_2)
+        os.setxattr(program, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+        with public_copy(session.build) as build:
+            complains(session.call("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(build / "softhca"), "run", "--",
+                                   str(program)), "has capabilities")
+        copy = pathlib.Path(directory, "copy")
+        shutil.copyfile(program, copy)
+        copy.chmod(0o755)
+        expect("mlx5_1" in session.run_ok(str(copy)).out, "no device in the copy")
 
 
 def script(session):
@@ -469,7 +546,8 @@ def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
         exit_status, models, next_model, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_way, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
-        missing_program, not_executable, static_program, script, help_and_version,
+        missing_program, not_executable, static_program, program_of_another_library, program_for_another_machine,
+        program_with_rights, script, help_and_version,
         manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
         devices, fabric_up_status_down, fabrics_are_separate,
         concurrent_runs, concurrent_traffic, program_killed, peer_killed,
