@@ -3,9 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -493,6 +497,54 @@ static int fabric_sweep(const struct session *s)
 	return 0;
 }
 
+/* Sends SIGTERM to the process that accepted the connection, which ends a daemon of any version.  0 or a negative errno. */
+static int daemon_terminate(int sock)
+{
+	struct pollfd p = {.fd = sock};
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int pidfd, ret = 0;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return -errno;
+	/* 0: it is in another PID namespace */
+	if (peer.pid <= 0)
+		return -ESRCH;
+	pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	/* As long as the connection stands, the number is still that process's. */
+	if (poll(&p, 1, 0) || syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0))
+		ret = -ESRCH;
+	close(pidfd);
+	return ret;
+}
+
+/* Takes down a fabric whose daemon is of another version and understands no request of ours. */
+static int fabric_down_foreign(struct session *s)
+{
+	int sock = link_connect(s->dir), ret = sock;
+	char byte;
+
+	if (sock >= 0) {
+		ret = daemon_terminate(sock);
+		/* It closes the connection when its files are removed. */
+		if (!ret && recv(sock, &byte, sizeof(byte), 0) < 0 && errno != ECONNRESET)
+			ret = -errno;
+		close(sock);
+	}
+	if (ret < 0) {
+		tool_error(s->command,
+			   "the softhcad that serves the fabric in %s is of another version, and "
+			   "cannot be "
+			   "ended from here (%s): use the softhca that it came with",
+			   s->dir, strerror(-ret));
+		return EXIT_OURS;
+	}
+	printf("fabric %s is down\n", s->fabric);
+	return 0;
+}
+
 static int fabric_down(struct session *s)
 {
 	int fds[MSG_MAX_FDS];
@@ -502,6 +554,8 @@ static int fabric_down(struct session *s)
 	sock = link_open(s->dir, NULL, &m, MSG_SHUTDOWN, fds);
 	if (sock == -ECONNREFUSED)
 		return fabric_sweep(s);
+	if (sock == -EPROTO)
+		return fabric_down_foreign(s);
 	if (sock < 0) {
 		session_link_error(s, sock);
 		return EXIT_OURS;

@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[0], "--version")) {
-		printf("softhca %s\n", SOFTHCA_VERSION);
+		version_print();
 		return 0;
 	}
 	for (size_t i = 0; i < array_size(commands); i++) {

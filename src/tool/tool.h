@@ -148,6 +148,9 @@ void json_raw(struct json *j, const char *key, const char *value);
 void json_line(struct json *j);
 void json_bool(struct json *j, const char *key, bool value);
 
+/* Prints the tool's version and those of the libraries that programs use. */
+void version_print(void);
+
 /* The subcommands. */
 int command_run(struct session *s, int argc, char **argv);
 int command_env(struct session *s, int argc, char **argv);

@@ -317,6 +317,77 @@ def help_and_version(session):
         expect(result.status == 0 and result.out, f"{arguments}: {result.text()}")
 
 
+def version_of_libraries(session):
+    """--version names rdma-core's release, as its package does, and what is missing."""
+    if not shutil.which("dpkg-query"):
+        raise Skip("no dpkg-query")
+    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "ibverbs-providers"], capture_output=True, text=True).stdout
+    release = re.match(r"\d+", package)
+    if not release:
+        raise Skip("ibverbs-providers is not installed as a package")
+    lines = session.tool("--version").out.splitlines()
+    expect(len(lines) == 3 and lines[0].startswith("softhca "), lines)
+    for name, line in zip(("libibverbs", "libmlx5"), lines[1:]):
+        expect(line.startswith(f"{name}.so.1: of rdma-core {release.group()}, /"), line)
+        expect(os.path.exists(line.split(", ")[1]), line)
+    library = lines[2].split(", ")[1]
+    result = session.call("unshare", "-rm", "sh", "-c", 'mount --bind /dev/null "$1" && exec "$2" --version', "sh", library,
+                          session.softhca)
+    if "unshare" in result.err or "mount" in result.err:
+        raise Skip(result.err)
+    expect(result.status == 0 and "libmlx5.so.1: not found" in result.out and "ibverbs-providers" in result.out and
+           "libibverbs.so.1: of rdma-core" in result.out, result.text())
+
+
+@contextlib.contextmanager
+def foreign_daemon(session, delta):
+    """A fabric whose softhcad speaks another version of the protocol (other_version.c)."""
+    library = session.build / "tests/clients/other_version.so"
+    directory = session.fabrics_directory() / "foreign"
+    directory.parent.mkdir(mode=0o700, exist_ok=True)
+    told, tells = os.pipe()
+    daemon = subprocess.Popen([str(session.build / "softhcad"), "--dir", str(directory), "--stay", "--ready-fd", str(tells)],
+                              pass_fds=[tells], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={**session.env, "LD_PRELOAD": str(library), "OTHER_VERSION": str(delta)})
+    os.close(tells)
+    try:
+        with os.fdopen(told, "rb") as verdict:
+            expect(verdict.read(4) == bytes(4), "the daemon does not serve")
+        yield daemon, directory
+    finally:
+        daemon.kill()
+        daemon.communicate()
+
+
+def other_version(session, delta, word):
+    """One line says so: of the tool, and of a program whose environment is of another softhca; the fabric can be taken down."""
+    words = (f"is served by a softhcad of {word} version", "softhca fabric down --fabric foreign")
+    with foreign_daemon(session, delta) as (daemon, directory):
+        for command in (["run", "--fabric", "foreign", "--", "true"], ["env", "--fabric", "foreign"],
+                        ["status", "--fabric", "foreign"], ["devices", "--fabric", "foreign"],
+                        ["fabric", "up", "--fabric", "foreign"], ["run", "--fabric", "foreign", "--host", "host2", "--", "true"]):
+            complains(session.tool(*command), str(directory), *words)
+        program = session.call("ibv_devinfo", env={
+            **session.env, "LD_PRELOAD": str(session.build / "libsofthca-preload.so"), "SOFTHCA_DIR": str(directory), "SOFTHCA_HOST": "host1",
+            "SOFTHCA_DAEMON": str(session.build / "softhcad")})
+        said = [line for line in program.err.splitlines() if "softhca" in line]
+        expect(program.status > 0 and len(said) == 1 and all(text in said[0] for text in words), program.text())
+        listed = session.tool("fabric", "list")
+        expect(listed.status == 0 and "foreign" in listed.out and words[0] in listed.out, listed.text())
+        expect(daemon.poll() is None, "the daemon has ended by this")
+        down = session.tool("fabric", "down", "--fabric", "foreign")
+        expect(down.status == 0 and "fabric foreign is down" in down.out, down.text())
+        expect(daemon.wait(LEAVE_LIMIT) == 0 and not directory.exists(), f"status {daemon.returncode}, or files are left")
+
+
+def daemon_of_a_newer_version(session):
+    other_version(session, 1, "a newer")
+
+
+def daemon_of_an_older_version(session):
+    other_version(session, -1, "an older")
+
+
 def manual_options(page):
     """The options of each subcommand in the SYNOPSIS of a page in mdoc(7)."""
     options, command = {}, None
@@ -346,7 +417,7 @@ def manual_page_is_up_to_date(session):
         expect(manual[command] == options, f"{command}: {manual[command]}, help: {options}")
         every |= options
     described = {"--" + name for name in re.findall(r"^\.It Fl Fl ([\w-]+)", page, re.MULTILINE)}
-    expect(described == every | {"--help"}, f"described: {described}, in help texts: {every}")
+    expect(described == every | {"--help", "--version"}, f"described: {described}, in help texts: {every}")
     variables = set(re.findall(r"^\| `(SOFTHCA_\w+)`",
                                (source / "docs/environment.md").read_text(), re.MULTILINE))
     named = set(re.findall(r"^\.It Ev (SOFTHCA_\w+)", page, re.MULTILINE))
@@ -547,7 +618,7 @@ def cases():
         exit_status, models, next_model, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_way, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
         missing_program, not_executable, static_program, program_of_another_library, program_for_another_machine,
-        program_with_rights, script, help_and_version,
+        program_with_rights, version_of_libraries, daemon_of_a_newer_version, daemon_of_an_older_version, script, help_and_version,
         manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
         devices, fabric_up_status_down, fabrics_are_separate,
         concurrent_runs, concurrent_traffic, program_killed, peer_killed,

@@ -271,7 +271,7 @@ int link_raise(int fd)
 	return high;
 }
 
-static int sock_connect(const char *dir)
+int link_connect(const char *dir)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct timeval limit = {.tv_sec = FABRIC_TIMEOUT_MS / 1000};
@@ -327,7 +327,7 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 	int sock, ret;
 
 	do {
-		sock = sock_connect(dir);
+		sock = link_connect(dir);
 		/*
 		 * A daemon is coming up or leaving, and will serve or be gone in a moment.  Another
 		 * one would only find that out, and twenty programs that start at once would start

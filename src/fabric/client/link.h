@@ -5,12 +5,15 @@
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 
+/* Connects to the daemon of 'dir', of whatever version.  The descriptor, or a negative errno:
+ * -ECONNREFUSED no daemon lives, -ETIMEDOUT one does not take the connection. */
+int link_connect(const char *dir) must_check;
 /*
  * Connects to the daemon of 'dir' and makes a first request, whose reply replaces it in *m.  If
  * 'daemon' is given, starts a missing daemon.  Waits for one that is just coming up or leaving.
  * Returns the connected descriptor, or negative errno: -ECONNREFUSED no daemon lives, -ETIMEDOUT
- * one does and has not answered in time, -EPROTO another version, -EPERM not ours, or the status of
- * the reply.
+ * one does and has not answered in time, -EPROTO another version, which is then m->head.version,
+ * -EPERM not ours, or the status of the reply.
  */
 int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type type,
 	      int fds[MSG_MAX_FDS]) must_check;

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "fabric/client/link.h"
+#include "fabric/protocol.h"
 #include "fabric/rundir.h"
 
 /* Gives the part of 'dir' that ends before the last 'up' components. */
@@ -118,6 +121,23 @@ void trouble_error_text(int error, char *buf, size_t size)
 			 strerror(-error), (unsigned long)(lim.rlim_cur >> 20));
 }
 
+/* Which version the daemon has that refused us for its version; asks it once more. */
+static const char *daemon_version(const char *dir)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int sock = link_open(dir, NULL, &m, MSG_INFO, fds);
+
+	if (sock >= 0) {
+		msg_close_fds(fds);
+		close(sock);
+	}
+	/* The messages are the same, and what they hand over is not. */
+	if (sock != -EPROTO || m.head.version == MSG_VERSION)
+		return "another";
+	return m.head.version < MSG_VERSION ? "an older" : "a newer";
+}
+
 static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
 {
 	char error[TROUBLE_BYTES / 2];
@@ -138,9 +158,9 @@ static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
 		break;
 	case -EPROTO:
 		snprintf(buf, size,
-			 "the fabric in %s is served by a softhcad of another version; take it "
-			 "down with the softhca that it came with",
-			 t->dir);
+			 "the fabric in %s is served by a softhcad of %s version; use the softhca "
+			 "that it came with, or take it down: softhca fabric down --fabric %s",
+			 t->dir, daemon_version(t->dir), text_file_name(t->dir));
 		break;
 	case -ETIMEDOUT:
 		snprintf(buf, size, "the daemon of the fabric in %s does not answer", t->dir);
