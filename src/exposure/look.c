@@ -42,6 +42,14 @@ static _Noreturn void guarded_child(void (*work)(void *arg), void *arg, int out,
 		syscall(SYS_exit_group, syscall(SYS_write, out, &end, 1) == 1 ? 0 : 1);
 }
 
+/* As poll(2), without the C library, and by the system call that every machine has. */
+static long pipe_poll(struct pollfd *p, int milliseconds)
+{
+	struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+
+	return syscall(SYS_ppoll, p, 1, &limit, NULL, 0);
+}
+
 /* Tells whether the child comes to the end before the time is over. */
 static bool guarded_wait(int in, int milliseconds)
 {
@@ -52,7 +60,7 @@ static bool guarded_wait(int in, int milliseconds)
 	for (;;) {
 		uint64_t now = clock_ns();
 		int left = now < until ? (int)((until - now) / 1000000u) + 1 : 0;
-		long n = syscall(SYS_poll, &p, 1, left);
+		long n = pipe_poll(&p, left);
 
 		if (n > 0)
 			return syscall(SYS_read, in, &end, 1) == 1;
@@ -86,7 +94,7 @@ static void guarded_end(pid_t pid, int in, bool done)
 	syscall(SYS_kill, pid, SIGKILL);
 	if (!done)
 		do
-			n = syscall(SYS_poll, &p, 1, GUARDED_END_MS);
+			n = pipe_poll(&p, GUARDED_END_MS);
 		while (n < 0 && errno == EINTR);
 	syscall(SYS_wait4, pid, NULL, __WALL | (n > 0 ? 0 : WNOHANG), NULL);
 }
