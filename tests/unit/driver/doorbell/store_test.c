@@ -5,7 +5,9 @@
  */
 #include "driver/doorbell/store.h"
 
+#if defined(__x86_64__)
 #include <cpuid.h>
+#endif
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
