@@ -24,7 +24,15 @@ RUNS = [("tag_lat", 8, 200), ("tag_bw", 4096, 500), ("tag_bw", 1 << 20, 20),
         ("ucp_put_lat", 8, 100), ("ucp_get", 65536, 50), ("ucp_fadd", 8, 50)]
 
 
+def needs_ib(session):
+    """Debian's 1.23 of sid has modules for GPUs and none for InfiniBand."""
+    modules = re.search(r'#define uct_MODULES\s+"(.*)"', session.call("ucx_info", "-b").out)
+    if modules and "ib" not in modules.group(1).split(":"):
+        raise Skip(f"this UCX was built without InfiniBand (its modules are {modules.group(1)})")
+
+
 def offered(session):
+    needs_ib(session)
     result = session.tool("run", *MODEL, "--", "ucx_info", "-d")
     expect(result.status == 0, f"status {result.status}\n{result.text()}")
     found = set(re.findall(r"Transport: (\w+)\n#\s+Device: (\S+)", result.out))
@@ -34,6 +42,7 @@ def offered(session):
 
 def perftest_pair(session, argv, run_options):
     """Two of them, each with a terminal as standard input: from 1.18 on ucx_perftest ends without one."""
+    needs_ib(session)
     ours, theirs = os.openpty()
     try:
         return session.pair(argv, argv, run_options=run_options, stdin=theirs)
@@ -92,6 +101,7 @@ def ranks(transport, size, count):
         for program in ("mpicc", "mpirun"):
             if not shutil.which(program):
                 raise Skip(f"{program} is not there")
+        needs_ib(session)
         with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
             program = f"{directory}/pingpong"
             subprocess.run(["mpicc", "-O2", "-o", program, str(PINGPONG)], check=True)
