@@ -62,7 +62,7 @@ function __softhca_arguments
             __softhca_has_value "$line" $word; and set option $word
         else
             set -a found $word
-            test "$words[1]" = run; and set ended yes
+            contains -- "$words[1]" run trace; and set ended yes
         end
     end
     string join \n -- $found "$option"
@@ -100,6 +100,8 @@ end
 # What may follow an option.
 function __softhca_values
     switch $argv[1]
+        case -e
+            string join \n wqe doorbell packet mad dpa decision all
         case --fabric
             __softhca_fabrics
         case --host
@@ -131,7 +133,7 @@ function __softhca_complete
         __softhca_values $option
         return
     else if string match -q -- '-*' (commandline -ct)
-        test "$command" = run -a (count $arguments) -gt 0
+        contains -- "$command" run trace; and test (count $arguments) -gt 0
         and return
         set -l line (__softhca_line); or return
         string match -ar -- '--[a-z][a-z-]*' $line
@@ -157,7 +159,7 @@ end
 # Where a program is to be named, or its own completion knows better.
 function __softhca_at_program
     set -l arguments (__softhca_arguments)
-    if test "$(__softhca_command)" != run -o -n "$arguments[-1]"
+    if not contains -- "$(__softhca_command)" run trace; or test -n "$arguments[-1]"
         return 1
     end
     test (count $arguments) -gt 1; or not string match -q -- '-*' (commandline -ct)

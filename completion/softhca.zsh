@@ -72,16 +72,18 @@ _softhca() {
 			((i++))
 			break
 		elif [[ $words[i] != -* ]]; then
-			[[ $command == run ]] && break
+			[[ $command == (run|trace) ]] && break
 			arguments+=($words[i])
 		elif _softhca_has_value $words[i]; then
 			[[ $words[i] == --fabric ]] && fabric=(--fabric $words[i+1])
 			((++i == CURRENT)) && break
 		fi
 	done
-	if [[ $prev == -* ]] && ((i == CURRENT)) && _softhca_has_value $prev; then
+	if [[ $command == trace && $prev == -e ]]; then
+		_softhca_words "wqe doorbell packet mad dpa decision all"
+	elif [[ $prev == -* ]] && ((i == CURRENT)) && _softhca_has_value $prev; then
 		_softhca_words "$(_softhca_values $prev)" || [[ $prev == --(fabric|host|model) ]] || _files
-	elif [[ $command == run && $cur != -* ]] || ((i < CURRENT)); then
+	elif [[ $command == (run|trace) && $cur != -* ]] || ((i < CURRENT)); then
 		# The program, whose own completion knows better.
 		shift $((i - 1)) words
 		((CURRENT -= i - 1))

@@ -421,6 +421,8 @@ def completion(session, shell):
            "models")
     expect("sleep" in completed("run", "--memory", "auto", "slee") and
            "sleep" in completed("run", "--", "slee"), "programs")
+    expect(completed("trace", "-e", "d") == ["decision", "doorbell", "dpa"], "kinds of events")
+    expect("sleep" in completed("trace", "-e", "all", "slee"), "programs to trace")
     expect(completed("run", "--host", "") == [], "hosts of no fabric")
     expect(completed("no-such-command", "--") == [], "an unknown command")
     session.expect_clean()
