@@ -139,6 +139,17 @@ static inline uint32_t fault_draw(const struct fault_rule *r, enum fault_draw wh
 	return (uint32_t)((z >> 32) * limit >> 32);
 }
 
+/* True if there is a rule of that kind. */
+static inline bool fault_rules_have(const struct fault_rules *rules, enum fault_kind kind)
+{
+	uint32_t rows = atomic_load_explicit(&rules->n, memory_order_acquire);
+
+	for (uint32_t row = 0; row < rows && row < FAULT_RULES; row++)
+		if (rules->rule[row].set && rules->rule[row].kind == kind)
+			return true;
+	return false;
+}
+
 /* Something meets the rule, which concerns it: counts that, and says whether the rule chooses it by
  * its order. */
 static inline bool fault_view_meets(struct fault_view *v, uint32_t row, struct fault_counts *counts)

@@ -31,12 +31,13 @@ struct fault_flow {
 	uint32_t first, last;	   /* PSNs */
 	uint32_t again;		   /* how many PSNs have come that were not new */
 	struct fault_held *behind; /* goes on after the next packet of the flow */
+	struct fault_held *latest; /* the last one that waits; those that come later go on later */
 };
 
 struct fault_held {
 	struct fault_held *next, *prev;
 	uint64_t due_ns;
-	struct fault_flow *flow; /* in whose 'behind' it may be */
+	struct fault_flow *flow; /* in whose 'behind' or 'latest' it may be */
 	bool twice;
 	struct pkt pkt;
 	struct path path;
@@ -163,6 +164,11 @@ static bool port_has_room(const struct fault_port *f, const struct pkt *p)
 	return f->held_bytes + sizeof(struct fault_held) + p->payload_len <= HELD_BYTES_MAX;
 }
 
+static uint64_t link_octets(const struct pkt *p, bool ethernet)
+{
+	return pkt_is_frame(p) ? p->payload_len + ETHERNET_FCS : pkt_wire_octets(p, ethernet);
+}
+
 /* Adds what one rule says.  True: the rule does something. */
 static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, uint64_t packet,
 		       bool ethernet, struct verdict *v)
@@ -188,7 +194,7 @@ static bool rule_apply(struct fault_port *f, uint32_t row, const struct pkt *p, 
 		wait += fault_draw(r, FAULT_DRAW_JITTER, packet, r->jitter_us) * 1000ull;
 	if (r->rate_mbps) {
 		f->free_ns[row] = max_u64(f->free_ns[row], now) +
-				  pkt_wire_octets(p, ethernet) * 8000 / r->rate_mbps;
+				  link_octets(p, ethernet) * 8000 / r->rate_mbps;
 		wait += f->free_ns[row] - now;
 	}
 	if (wait)
@@ -269,6 +275,19 @@ static void held_expect(struct wire *w)
 		client->wake_at(client->user, w->faults.first->due_ns);
 }
 
+/* Whether packets wait.  Under the lock. */
+static void port_holds(struct wire *w, bool any)
+{
+	struct slot *s = w->process->slot;
+
+	if (atomic_exchange(&w->faults.holds, any) == any)
+		return;
+	if (any)
+		atomic_fetch_add(&s->observers, 1);
+	else
+		atomic_fetch_sub(&s->observers, 1);
+}
+
 /* Puts it behind those that go on at the same time or before.  Under the lock. */
 static void held_insert(struct wire *w, struct fault_held *h)
 {
@@ -282,6 +301,7 @@ static void held_insert(struct wire *w, struct fault_held *h)
 	*(before ? &before->next : &f->first) = h;
 	*(h->next ? &h->next->prev : &f->last) = h;
 	f->held_bytes += held_bytes(h);
+	port_holds(w, true);
 	if (f->first == h)
 		held_expect(w);
 }
@@ -307,19 +327,37 @@ static struct fault_held *held_take(struct wire *w, uint64_t now)
 			h->flow->behind = NULL;
 	} else {
 		h = NULL;
+		f->delivering = false;
+		port_holds(w, f->first);
 		held_expect(w);
 	}
 	spin_unlock(&f->lock);
 	return h;
 }
 
-/* Lets it go on.  Call it in a reader's section. */
+/* Lets it go on.  Those of its flow that come meanwhile have to wait.  Call it in a reader's section. */
 static void held_pass(struct wire *w, struct fault_held *h)
 {
 	(void)wire_pass(w, &h->pkt);
 	if (h->twice)
 		(void)wire_pass(w, &h->pkt);
+	spin_lock(&w->faults.lock);
+	if (h->flow->latest == h)
+		h->flow->latest = NULL;
+	spin_unlock(&w->faults.lock);
 	free(h);
+}
+
+/* One thread at a time delivers, so that packets keep their order. */
+static bool delivery_begin(struct fault_port *f)
+{
+	bool begins;
+
+	spin_lock(&f->lock);
+	begins = !f->delivering;
+	f->delivering = true;
+	spin_unlock(&f->lock);
+	return begins;
 }
 
 void wire_deliver_late(struct wire *w)
@@ -327,6 +365,8 @@ void wire_deliver_late(struct wire *w)
 	uint64_t now = clock_ns();
 	struct fault_held *h;
 
+	if (!delivery_begin(&w->faults))
+		return;
 	hazard_enter();
 	while ((h = held_take(w, now))) {
 		held_pass(w, h);
@@ -389,8 +429,13 @@ static bool port_keep(struct wire *w, struct fault_held *h, const struct verdict
 		h->due_ns = v->overtaken ? max_u64(v->due_ns, clock_ns()) + REORDER_NS : v->due_ns;
 		h->flow = flow_of(f, &h->pkt);
 		/* One at a time is overtaken. */
-		if (v->overtaken && !h->flow->behind)
+		if (v->overtaken && !h->flow->behind) {
 			h->flow->behind = h;
+		} else {
+			if (h->flow->latest)
+				h->due_ns = max_u64(h->due_ns, h->flow->latest->due_ns);
+			h->flow->latest = h;
+		}
 		held_insert(w, h);
 	}
 	spin_unlock(&f->lock);
@@ -441,7 +486,8 @@ static void flow_overtake(struct wire *w, struct fault_flow *flow, struct verdic
 	}
 }
 
-/* Asks the rules, and takes out what goes on behind this packet.  False: there are no rules. */
+/* Asks the rules, and takes out what goes on behind this packet.  False: there are
+ * neither rules nor packets that wait. */
 static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
 		      struct fault_held **behind)
 {
@@ -451,13 +497,15 @@ static bool port_asks(struct wire *w, const struct pkt *p, struct verdict *v,
 
 	spin_lock(&f->lock);
 	rules_refresh(w);
-	ready = f->view.n;
+	ready = f->view.n || atomic_load_explicit(&f->holds, memory_order_relaxed);
 	if (ready) {
 		flow = flow_of(f, p);
 		*v = packet_judge(w, p, flow);
-		if (!v->lost && flow->behind) {
+		/* A delay that ends or becomes shorter lets nobody overtake. */
+		if (!v->lost && flow->latest)
+			v->due_ns = max_u64(v->due_ns, flow->latest->due_ns);
+		if (!v->lost && flow->behind)
 			flow_overtake(w, flow, v, behind);
-		}
 	}
 	spin_unlock(&f->lock);
 	return ready;
@@ -493,8 +541,8 @@ bool fault_takes(struct wire *w, const struct pkt *p)
 static bool rule_concerns_request(const struct wire *w, const struct fault_rule *r,
 				  const struct fault_request *q)
 {
-	return r->set && r->kind == FAULT_REQUESTS && (!r->ops || r->ops >> q->op & 1) &&
-	       (!r->qpn || r->qpn == q->qpn) &&
+	return r->set && r->kind == FAULT_REQUESTS &&
+	       (!r->ops || (!q->frame && r->ops >> q->op & 1)) && (!r->qpn || r->qpn == q->qpn) &&
 	       (!r->from_row_plus_1 || r->from_row_plus_1 == w->port_row + 1) &&
 	       (!r->from_host_plus_1 || is_host(w, w->port_row, r->from_host_plus_1)) &&
 	       (!r->to_row_plus_1 || r->to_row_plus_1 == q->dst_port + 1) &&
@@ -522,4 +570,9 @@ bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t 
 	}
 	spin_unlock(&f->lock);
 	return fails;
+}
+
+bool fault_of_links(const struct wire *w)
+{
+	return fault_rules_have(&w->process->attr.registry->faults, FAULT_PACKETS);
 }

@@ -36,6 +36,10 @@ struct fault_port {
 	struct fault_flow *flows;
 	struct fault_held *first, *last; /* packets that wait, by the time at which they go on */
 	uint64_t held_bytes;
+	bool delivering; /* a thread delivers packets that are due */
+	/* There are packets that wait.  The process counts as observed meanwhile, so that later ones
+	 * come here, too, when the rules have gone. */
+	_Atomic(bool) holds;
 };
 
 /*
@@ -43,17 +47,21 @@ struct fault_port {
  * A packet that comes twice is delivered once within the call.  Call it in a reader's section.
  */
 bool fault_takes(struct wire *w, const struct pkt *p) must_check __attribute__((cold));
+
 /* A work request that is about to begin. */
 struct fault_request {
 	uint32_t qpn;
 	uint32_t dst_port; /* row; SUBNET_NONE: not known */
 	uint8_t op;	   /* enum bth_op of its only packet, if one is enough */
+	bool frame;	   /* it sends a frame, which has no operation */
 	bool reliable;
 };
 
 /* True if the request is to fail on demand, with that syndrome; vendor_err 0: the usual one. */
 bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
 			 uint8_t *vendor_err) must_check __attribute__((cold));
+/* True if links have faults. */
+bool fault_of_links(const struct wire *w) must_check __attribute__((cold));
 /* Frees what the port holds. */
 void fault_port_release(struct fault_port *f);
 
@@ -62,4 +70,13 @@ static inline bool fault_any(const struct slot *s)
 {
 	return unlikely(atomic_load_explicit(&s->observers, memory_order_relaxed) &
 			SLOT_HAS_FAULTS);
+}
+
+/* True if a packet that comes to the port has to be looked at. */
+static inline bool fault_awaits(const struct slot *s, const struct fault_port *f)
+{
+	uint32_t observers = atomic_load_explicit(&s->observers, memory_order_relaxed);
+
+	return unlikely(observers) && (observers & SLOT_HAS_FAULTS ||
+				       atomic_load_explicit(&f->holds, memory_order_relaxed));
 }

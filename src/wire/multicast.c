@@ -116,8 +116,8 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
 		return false;
 	/* A carrier is no end of a packet's way, and has no timer for late ones. */
-	if (fault_any(w->process->slot) && !w->process->attr.carries && is_for_port(w, p) &&
-	    fault_takes(w, p))
+	if (fault_awaits(w->process->slot, &w->faults) && !w->process->attr.carries &&
+	    is_for_port(w, p) && fault_takes(w, p))
 		return true;
 	return multicast_pass(w, p);
 }

@@ -347,7 +347,7 @@ bool wire_pass(struct wire *w, const struct pkt *p)
 /* Hands a packet that has come to the wire's client and counts it, if no fault is in its way.  Call it in a reader's section. */
 static bool wire_deliver(struct wire *w, const struct pkt *p)
 {
-	if (fault_any(w->process->slot) && fault_takes(w, p))
+	if (fault_awaits(w->process->slot, &w->faults) && fault_takes(w, p))
 		return true;
 	return wire_pass(w, p);
 }

@@ -169,12 +169,39 @@ def status(device):
             argv = ("ib_write_bw", "-d", DEVICES[device], "-n", "20", "-t", "1", "-F")
             result = session.pair(argv, argv, client_options=("--explain", "--trace", "send.injected"))[1]
             expect("Failed status 11" in result.text() and "syndrom 0x77" in result.text() and result.status, result.text())
-            expect("because softhca inject says so" in result.err and "send.injected qpn=" in result.err, result.text())
+            expect("IBV_WC_REM_OP_ERR: softhca inject says so" in result.err and "send.injected qpn=" in result.err and
+                   "NAK" not in result.err, result.text())
             expect(injected(session) == [1], inject(session).out)
             # It has happened in that process; in another one it happens anew, until it is taken away.
             inject(session, "none")
             both_ended_well(session.pair(argv, argv))
     return case
+
+
+def status_of_silence(session):
+    """A request that seems to have had no answer: nobody says that links lose packets, which they do not."""
+    with standing(session):
+        inject(session, "status=12", "opcode=write", "number=7")
+        argv = ("ib_write_bw", "-d", "mlx5_0", "-n", "20", "-t", "1", "-F")
+        result = session.pair(argv, argv, client_options=("--explain",))[1]
+        expect("Failed status 12" in result.text() and "softhca inject says so" in result.err and
+               "impair" not in result.err and "retry_cnt" not in result.err, result.text())
+
+
+def status_by_destination(session):
+    """Datagrams and frames fail, too; datagrams by where they go."""
+    lossy = (str(session.build / "tests/clients/lossy"), "mlx5_0", "ud", "100")
+    with standing(session):
+        inject(session, "status=4", "number=5", "to=host2")
+        expect(session.run(*lossy).status == 0 and injected(session) == [0], inject(session).out)
+        inject(session, "status=4", "number=5", "to=host1/mlx5_0")
+        result = session.run(*lossy)
+        expect(result.status and "local protection error" in result.text(), result.text())
+        inject(session, "none")
+        inject(session, "status=4", "number=3")
+        frames = session.run("raw_ethernet_bw", "--client", "-d", "mlx5_1", "-n", "100", "-F", "-B", "02:00:00:00:00:01",
+                             "-E", "02:00:00:00:00:02", limit=60)
+        expect(frames.status and "Failed status 4" in frames.text(), frames.text())
 
 
 def status_of_datagrams(session):
@@ -285,7 +312,9 @@ def cases():
     yield "faults: refusals", refusals
     for device in DEVICES:
         yield f"inject: status {device}", status(device)
+    yield "inject: status of silence", status_of_silence
     yield "inject: status of datagrams", status_of_datagrams
+    yield "inject: status by destination", status_by_destination
     yield "inject: reg_mr", call("reg_mr", "ENOMEM", 1, "Cannot allocate memory")
     yield "inject: create_qp", call("create_qp", "ENOMEM", 2, "ibv_create_qp: Cannot allocate memory")
     yield "inject: create_cq", call("create_cq", "EINVAL", 2, "Invalid argument")

@@ -33,6 +33,7 @@ struct send_op {
 	bool executed;	    /* an atomic that was executed, see requester.executed */
 	bool asked;	    /* a READ or atomic of which a packet has gone */
 	bool offered;	    /* a READ whose peer may write the answer to its places */
+	bool injected;	    /* it fails on demand (wire/fault.h) */
 	_Atomic(bool) done; /* ended; it retires after the older requests */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
 	uint8_t vendor_err; /* 0: the usual one of the syndrome */

@@ -7,6 +7,7 @@
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/responder_state.h"
+#include "wire/fault.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static const char *loss_reason(const struct qp *qp)
 {
 	const char *missing = qp_way_missing(qp->adapter, &qp->path, qp->attr.dest_qpn);
 
-	if (missing || !(atomic_load(qp->adapter->observers) & SLOT_HAS_FAULTS))
+	if (missing || !fault_of_links(qp->adapter->wire))
 		return missing;
 	return "links lose or change packets on purpose (softhca fabric impair lists how)";
 }
@@ -80,6 +81,8 @@ static const char *not_ready_reason(const struct qp *qp)
 
 static const char *failure_reason(const struct qp *qp, const struct send_op *op, uint8_t syndrome)
 {
+	if (op->injected)
+		return "softhca inject says so; it was not sent";
 	switch (syndrome) {
 	case CQE_SYN_LOCAL_LENGTH:
 		return length_reason(qp, op);

@@ -650,6 +650,27 @@ static bool resend_asked(struct qp *qp)
 	       atomic_exchange(&qp->comp.resend, false);
 }
 
+/* The port that a request goes to; SUBNET_NONE: nobody knows, or it is a frame. */
+static uint32_t request_port(const struct qp *qp, const struct send_wqe *w)
+{
+	struct path path;
+
+	if (qp->bth == BTH_RAW)
+		return SUBNET_NONE;
+	/* A DC initiator turns to another target only when the request is sent. */
+	if (qp->bth != BTH_UD && qp->bth != BTH_DC)
+		return qp->path.dst_port;
+	path_from_av(qp->adapter, &w->av, &path);
+	return path.dst_port;
+}
+
+static uint8_t request_bth_op(const struct wqe_props *p, const struct send_wqe *w)
+{
+	if (p->atomic)
+		return atomic_bth_op(w->opcode);
+	return p->read ? BTH_READ_REQUEST : send_wqe_bth_op(p, true, true);
+}
+
 /* True if the request is to fail on demand; then it is bad from now on. */
 static __attribute__((cold, noinline)) bool request_fails(struct qp *qp, struct send_wqe *w,
 							  uint8_t *vendor_err)
@@ -657,28 +678,26 @@ static __attribute__((cold, noinline)) bool request_fails(struct qp *qp, struct 
 	const struct wqe_props *p = wqe_props(w->opcode);
 	struct fault_request q = {
 		.qpn = qp->qpn,
-		.dst_port = qp->bth == BTH_UD ? SUBNET_NONE : qp->path.dst_port,
+		.frame = qp->bth == BTH_RAW,
 		.reliable = qp_is_reliable(qp),
 	};
 
-	if (w->bad || p->local || qp->bth == BTH_RAW)
+	if (w->bad || p->local)
 		return false;
-	q.op = p->atomic ? atomic_bth_op(w->opcode)
-	       : p->read ? BTH_READ_REQUEST
-			 : send_wqe_bth_op(p, true, true);
+	q.dst_port = request_port(qp, w);
+	if (!q.frame)
+		q.op = request_bth_op(p, w);
 	if (!fault_request_fails(qp->adapter->wire, &q, &w->bad, vendor_err))
 		return false;
 	trace(send, injected, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode),
 	      cqe_syndrome_name(w->bad));
-	if (explaining())
-		qp_explain(qp, "%s completes with %s, because softhca inject says so",
-			   wqe_opcode_name(w->opcode), qp_wc_name(w->bad));
 	return true;
 }
 
 static enum step requester_step(struct qp *qp, struct send_wqe *w)
 {
 	uint8_t vendor_err = 0;
+	bool injected = false;
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	uint32_t npkts;
 
@@ -710,12 +729,13 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
 			return STEP_IDLE;
 		if (unlikely(bypass_observed(qp)) &&
-		    fault_any(&qp->adapter->slots[qp->adapter->slot]) &&
-		    request_fails(qp, w, &vendor_err))
-			npkts = 0;
-		send_op_append(qp, w, npkts);
-		if (unlikely(vendor_err))
+		    fault_any(&qp->adapter->slots[qp->adapter->slot]))
+			injected = request_fails(qp, w, &vendor_err);
+		send_op_append(qp, w, injected ? 0 : npkts);
+		if (unlikely(injected)) {
+			qp_send_op(qp, qp->req.cur)->injected = true;
 			qp_send_op(qp, qp->req.cur)->vendor_err = vendor_err;
+		}
 	} else {
 		/* a retransmission, or the rest of a request that the wire could not take */
 		const struct send_op *op = qp_send_op(qp, qp->req.cur);

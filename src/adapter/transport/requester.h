@@ -37,6 +37,7 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 	op->vendor_err = 0;
 	op->asked = false;
 	op->offered = false;
+	op->injected = false;
 	op->first_psn = qp->req.psn;
 	op->npkts = npkts;
 	op->len = len;

@@ -98,8 +98,11 @@ static void rule_set(const struct fault_rule *rule)
 	rules->rule[0].set = rule ? ++set : 0;
 	atomic_store(&rules->n, rule ? 1 : 0);
 	atomic_fetch_add(&rules->sequence, 2);
-	for (uint32_t slot = 0; slot < 2; slot++)
-		atomic_store(&fabric->slots[slot].observers, rule ? SLOT_HAS_FAULTS : 0);
+	for (uint32_t slot = 0; slot < 2; slot++) {
+		atomic_fetch_and(&fabric->slots[slot].observers, ~SLOT_HAS_FAULTS);
+		if (rule)
+			atomic_fetch_or(&fabric->slots[slot].observers, SLOT_HAS_FAULTS);
+	}
 	memset(&fabric->slots[1].faults, 0, sizeof(fabric->slots[1].faults));
 	memset(&got, 0, sizeof(got));
 }
@@ -251,23 +254,51 @@ static void test_delay(void)
 		CHECK(got.psn[i] == i);
 }
 
-/* All come, each in its time; some overtake others. */
+static void check_order(uint32_t n)
+{
+	CHECK(got.n == n);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(got.psn[i] == i);
+}
+
+/* All come, none before its time, and none overtakes another. */
 static void test_jitter(void)
 {
 	const struct fault_rule rule = {.jitter_us = 3000, .seed = 3};
-	bool came[64] = {0}, in_order = true;
 
 	rule_set(&rule);
 	for (uint32_t i = 0; i < 64; i++)
 		send_psn(i);
 	wait_late();
-	CHECK(got.n == 64);
-	for (uint32_t i = 0; i < 64; i++) {
-		CHECK(got.psn[i] < 64 && !came[got.psn[i]]);
-		came[got.psn[i]] = true;
-		in_order &= !i || got.psn[i] > got.psn[i - 1];
+	check_order(64);
+}
+
+/* A delay that becomes shorter, or ends, lets nobody overtake those that wait. */
+static void test_delay_ends(void)
+{
+	const struct fault_rule rule = {.delay_us = 5000}, shorter = {.delay_us = 1};
+	const struct fault_rule *then[] = {NULL, &shorter};
+
+	for (uint32_t how = 0; how < array_size(then); how++) {
+		uint64_t deadline;
+
+		rule_set(&rule);
+		for (uint32_t i = 0; i < 4; i++)
+			send_psn(i);
+		deadline = got.deadline;
+		rule_set(then[how]);
+		for (uint32_t i = 4; i < 8; i++)
+			send_psn(i);
+		CHECK(!got.n);
+		got.deadline = got.deadline ? got.deadline : deadline;
+		wait_late();
+		check_order(8);
+		/* Nothing waits, so nobody looks any more. */
+		rule_set(NULL);
+		CHECK(!atomic_load(&fabric->slots[1].observers));
+		send_psn(8);
+		CHECK(got.n == 1);
 	}
-	CHECK(!in_order);
 }
 
 static void test_reorder(void)
@@ -352,9 +383,10 @@ static void test_full(void)
 	for (uint32_t i = 0; i < n; i++)
 		send_psn(i);
 	CHECK(!got.n && got.deadline);
+	/* One that the rule does not concern waits behind them, and is lost as well. */
 	rule_set(NULL);
 	send_psn(n);
-	CHECK(got.n == 1);
+	CHECK(!got.n);
 }
 
 int main(void)
@@ -377,9 +409,10 @@ int main(void)
 	test_delay();
 	test_jitter();
 	test_reorder();
+	test_delay_ends();
 	test_rate();
-	test_full();
 	test_requests();
+	test_full();
 	test_process_down(&a);
 	test_process_down(&b);
 	return 0;
