@@ -524,6 +524,19 @@ void qp_destroy(struct qp *qp);
 int64_t qpn_reserve(struct adapter *a) must_check;
 void qpn_unreserve(struct adapter *a, uint32_t first);
 
+/* ---- faults on demand ---- */
+
+struct fault_counts;
+struct fault_view;
+
+/*
+ * Makes happen to the queues of the device what the view's rule in that row says (registry/fault.h);
+ * counts in the view and in counts.  A device that fails takes its queue pairs with it.  Call it inside
+ * hazard_enter, and from one thread at a time for a view.
+ */
+void adapter_inject(struct adapter *a, struct fault_view *view, uint32_t row,
+		    struct fault_counts *counts);
+
 /* ---- multicast ---- */
 
 /*

@@ -77,6 +77,9 @@ TRACE_POINT(packet, lost, "the wire does not carry a packet", (HEX, qpn), (HEX, 
 	    (HEX, psn), (NAME, why))
 TRACE_POINT(send, injected, "a request fails on demand", (HEX, qpn), (HEX, peer), (NAME, opcode),
 	    (NAME, syndrome))
+TRACE_POINT(recv, injected, "a receive fails on demand", (HEX, qpn), (NUM, index), (NAME, syndrome))
+TRACE_POINT(object, injected, "something happens to an object on demand", (NAME, object),
+	    (HEX, number), (NAME, what))
 TRACE_POINT(packet, fault, "a fault on demand takes a packet away", (HEX, qpn), (NAME, op),
 	    (HEX, psn), (HEX, peer), (NAME, fault))
 

@@ -49,9 +49,11 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 	[MSG_SET_PORT] = {[MSG_REQUEST] = {BODY(msg_set_port), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_LINK] = {[MSG_REQUEST] = {BODY(msg_link), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_NODE] = {[MSG_REQUEST] = {BODY(msg_node), 0}, [MSG_REPLY] = {EMPTY, 0}},
-	[MSG_IMPAIR] = {[MSG_REQUEST] = {BODY(msg_impair), 0}, [MSG_REPLY] = {EMPTY, 0}},
-	[MSG_FAULT] =
-		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_fault_reply), 0}},
+	[MSG_IMPAIR] =
+		{[MSG_REQUEST] = {BODY(msg_impair), 0}, [MSG_REPLY] = {BODY(msg_impair_reply), 0}},
+	[MSG_FAULT] = {[MSG_REQUEST] = {BODY(msg_index), 0},
+		       [MSG_REPLY] = {BODY(msg_fault_reply), 0},
+		       [MSG_NOTE] = {BODY(msg_index), 0}},
 	[MSG_TIE] = {[MSG_REQUEST] = {BODY(msg_tie), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_UNTIE] = {[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_TIED] =

@@ -73,10 +73,11 @@ enum msg_type {
 	MSG_LINK,     /* pull a cable of the subnet or put it back */
 	MSG_NODE,     /* take a node out of the subnet or put it back */
 	MSG_IMPAIR,   /* set faults of links, for MADs or for packets */
-	MSG_FAULT,    /* read a rule for packets, and what it has done */
-	MSG_TIE,      /* tie an Ethernet port, or say that its carrier's link changed */
-	MSG_UNTIE,    /* bring it back to the segment that all share */
-	MSG_TIED,     /* read what it is tied to */
+	MSG_FAULT, /* read a rule, and what it has done; as a notification: there is a new one for
+			 objects */
+	MSG_TIE,   /* tie an Ethernet port, or say that its carrier's link changed */
+	MSG_UNTIE, /* bring it back to the segment that all share */
+	MSG_TIED,  /* read what it is tied to */
 	/* Capture packets of ports, until the connection ends; as a notification: a ring for them,
 	 * to the process that writes it and to the one that reads it. */
 	MSG_CAPTURE,
@@ -182,7 +183,8 @@ struct msg_node {
 enum impair_what {
 	IMPAIR_MADS = 1,
 	IMPAIR_DATA = 2,
-	IMPAIR_CLEAR = 4 /* forget all of these first */
+	IMPAIR_CLEAR = 4, /* forget all of these first */
+	IMPAIR_MINE = 8	  /* forget the rule when this connection ends; not for MADs */
 };
 
 struct msg_impair {
@@ -192,6 +194,12 @@ struct msg_impair {
 	/* For MADs loss, duplicates, delay and jitter of it.  seed: 0: go on; else MADs forget what
 	 * was set, and begin with this.  The daemon fills the link in. */
 	struct fault_rule rule;
+};
+
+/* Where the rule is: a row, and the number that the rule has there; 0: nothing was set. */
+struct msg_impair_reply {
+	uint32_t row;
+	uint32_t set;
 };
 
 /* Row of a rule; -ENOENT behind the last one. */
@@ -327,6 +335,7 @@ struct msg {
 		struct msg_link link;
 		struct msg_node node;
 		struct msg_impair impair;
+		struct msg_impair_reply impair_reply;
 		struct msg_fault_reply fault_reply;
 		struct msg_tie tie;
 		struct msg_tied_reply tied_reply;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Faults on demand: what happens to packets of queue pairs and to frames on their way (softhca fabric
- * impair), and which requests and calls fail (softhca inject).  MADs have faults of their own in the
- * daemon (fabric/daemon/mad/impair.h).
+ * impair), which requests, receives and calls fail, and what happens to objects of a device (softhca
+ * inject).  MADs have faults of their own in the daemon (fabric/daemon/mad/impair.h).
  *
- * The daemon writes the rules.  The port at which a packet ends applies those for packets, and the port
- * of a request those for requests (wire/fault.h); the process those for calls
- * (driver/uverbs/core/inject.h).
+ * The daemon writes the rules.  The port at which a packet ends applies those for packets and for
+ * receives, and the port of a request those for requests (wire/fault.h); the process those for calls
+ * (driver/uverbs/core/inject.h) and, when the daemon tells it that there is a new one, those for
+ * objects (adapter_inject).
  */
 #pragma once
 
@@ -14,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "prm/ib.h"
 
 #define FAULT_RULES 32u
 #define FAULT_ALL   1000000u /* all of a share in parts per million */
@@ -24,6 +27,19 @@ enum fault_kind {
 	FAULT_PACKETS,
 	FAULT_REQUESTS, /* work requests of send queues */
 	FAULT_CALLS,	/* calls of verbs that reach the driver */
+	FAULT_RECEIVES, /* receives, when a message comes for them */
+	FAULT_OBJECTS,	/* what there is when the rule is set */
+	FAULT_KINDS,
+};
+
+/* What a rule of FAULT_OBJECTS happens to. */
+enum fault_object {
+	FAULT_QUEUE_PAIR,
+	FAULT_COMPLETION_QUEUE,
+	FAULT_SHARED_RECEIVE_QUEUE,
+	FAULT_PORT,
+	FAULT_DEVICE,
+	FAULT_OBJECT_TYPES,
 };
 
 /* A rule concerns a packet, request or call if all that it names fits. */
@@ -34,7 +50,8 @@ struct fault_rule {
 	uint32_t from_row_plus_1;  /* the port that sends; 0: any */
 	uint32_t from_host_plus_1; /* the host that sends; 0: any */
 	uint32_t to_row_plus_1, to_host_plus_1;
-	uint32_t qpn; /* of the queue pair that sends or receives; 0: any */
+	/* Of the queue pair that sends or receives; of FAULT_OBJECTS: of the queue; 0: any. */
+	uint32_t qpn;
 	uint32_t ops; /* 1 << enum bth_op each; 0: any, and frames */
 	/* Which of these packets, counted from 1 in each process and port; count 0: all. */
 	uint32_t first, count;
@@ -43,13 +60,18 @@ struct fault_rule {
 	uint32_t delay_us, jitter_us;
 	uint32_t rate_mbps; /* 0: as fast as it comes */
 	uint32_t seed;
-	/* FAULT_REQUESTS and FAULT_CALLS: the share that fails; 0: all that first and count choose. */
+	/* Not of packets: the share that fails; 0: all that first and count choose. */
 	uint32_t some_ppm;
 	uint32_t reliable_only; /* requests of reliable transports: only they can fail so */
 	uint32_t syndrome,
 		vendor_err; /* of a request's completion (enum cqe_syndrome); 0: the usual */
 	int32_t error;	    /* of a call: a positive errno */
-	char call[FAULT_CALL_BYTES]; /* its name, as fault_call_is compares it */
+	char call[FAULT_CALL_BYTES]; /* its name, as call_is of inject.c compares it */
+	uint32_t object;	     /* enum fault_object */
+	/* What happens to the object: the event (enum ib_event) with what leads to it, or, for queue
+	 * pairs, the error state without one. */
+	uint32_t event_plus_1;
+	uint32_t error_state;
 };
 
 struct fault_rules {
@@ -148,6 +170,13 @@ static inline bool fault_rules_have(const struct fault_rules *rules, enum fault_
 		if (rules->rule[row].set && rules->rule[row].kind == kind)
 			return true;
 	return false;
+}
+
+/* True if ports of that kind raise the event on a card. */
+static inline bool fault_port_raises(bool ethernet, enum ib_event event)
+{
+	return !ethernet || event == IB_EVENT_PORT_ACTIVE || event == IB_EVENT_PORT_ERR ||
+	       event == IB_EVENT_GID_CHANGE;
 }
 
 /* Something meets the rule, which concerns it: counts that, and says whether the rule chooses it by

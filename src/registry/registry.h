@@ -164,7 +164,8 @@ enum slot_driver { SLOT_ENGINE, SLOT_PROGRAM, SLOT_NOBODY };
 #define SLOT_WAITS_AT_FIFO 0x40000000u
 #define SLOT_WAITS_AT_WORD 0x80000000u
 
-/* In slot.observers: there are faults for packets (registry/fault.h).  The daemon sets it. */
+/* In slot.observers: there are faults that do not concern objects alone (registry/fault.h).  The daemon
+ * sets it. */
 #define SLOT_HAS_FAULTS 0x80000000u
 
 /* What a carrier counts: frames. */

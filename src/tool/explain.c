@@ -45,12 +45,16 @@ static const struct {
 	{CQE_SYN_REM_ABORTED, 16},
 };
 
+#define STATUS_PREFIX "IBV_WC_"
+
 bool status_read(const char *text, uint8_t *syndrome)
 {
 	for (size_t i = 0; i < array_size(status_of); i++) {
 		const struct topic *t = &topics_status.topics[status_of[i].status];
 
-		if (strcasecmp(text, t->name) != 0 && strcmp(text, t->number) != 0)
+		if (strcasecmp(text, t->name) != 0 &&
+		    strcasecmp(text, t->name + strlen(STATUS_PREFIX)) != 0 &&
+		    strcmp(text, t->number) != 0)
 			continue;
 		*syndrome = status_of[i].syndrome;
 		return true;

@@ -161,15 +161,30 @@ static const struct command commands[] = {
 	 "'loss=0' alone ends all.  Without arguments: lists the faults and what they have done.",
 	 OPT_FABRIC | OPT_JSON, command_fabric_impair},
 	{"inject",
-	 "[--fabric NAME] [--json] [none | status=NAME | call=NAME error=NAME] [WHICH=VALUE...]",
-	 "Lets send requests or calls of programs fail, the next one if nothing else is said.\n"
-	 "status: the request completes with it (IBV_WC_RETRY_EXC_ERR or 12; vendor_err=NUMBER),\n"
-	 "and is not sent. call: a verb that reaches the driver, as reg_mr, create_qp, modify_qp,\n"
-	 "create_cq; error: ENOMEM, EAGAIN, ...\n"
+	 "[--fabric NAME] [--json] [none | status=NAME | receive=NAME | call=NAME error=NAME | "
+	 "event=NAME | state=error] [WHICH=VALUE...]",
+	 "Lets requests, receives or calls of programs fail, the next one if nothing else is said, "
+	 "or\n"
+	 "makes something happen now to what programs have.\n"
+	 "status: a send request completes with it (IBV_WC_RETRY_EXC_ERR or 12; "
+	 "vendor_err=NUMBER),\n"
+	 "and is not sent; a frame, too, but no request without a packet (bind, local "
+	 "invalidate).\n"
+	 "receive: a receive completes with IBV_WC_LOC_LEN_ERR or IBV_WC_LOC_PROT_ERR.\n"
+	 "call: a verb that reaches the driver, as reg_mr, create_qp, modify_qp, create_cq; "
+	 "error:\n"
+	 "ENOMEM, EAGAIN, ...\n"
+	 "event: QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR (with the error state), COMM_EST; CQ_ERR "
+	 "(with\n"
+	 "the overrun); SRQ_LIMIT_REACHED; PORT_ERR, PORT_ACTIVE, GID_CHANGE, LID_CHANGE,\n"
+	 "PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER; DEVICE_FATAL (all queue pairs fail).\n"
+	 "state: queue pairs are in the error state, without an event.\n"
 	 "WHICH: number=N[-M] or percent=P (with seed=NUMBER) of those in each process, and "
 	 "device\n"
-	 "for requests; from=HOST[/HCA[:PORT]]; of requests also to=HOST[/HCA[:PORT]], qp=NUMBER,\n"
-	 "opcode=NAME,... as in softhca fabric impair.\n"
+	 "for requests; from=HOST[/HCA[:PORT]], where requests come from and objects are; of\n"
+	 "requests and receives also to=HOST[/HCA[:PORT]] and opcode=NAME,... as in softhca "
+	 "fabric\n"
+	 "impair; qp=NUMBER; of CQ_ERR cq=NUMBER, of SRQ_LIMIT_REACHED srq=NUMBER.\n"
 	 "'none' ends all.  Without arguments: lists them and what they have done.",
 	 OPT_FABRIC | OPT_JSON, command_inject},
 	{"explain", "[CODE]",

@@ -388,7 +388,7 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	int status;
 
 	snprintf(command, sizeof(command), "softhca %s", c->name);
-	s->command = command;
+	s->command = s->help = command;
 	status = options_read(s, c, argc, argv);
 	if (status >= 0)
 		return status;

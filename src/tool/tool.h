@@ -41,6 +41,7 @@ struct top_options {
 /* Options common to the subcommands, and where things are. */
 struct session {
 	const char *command; /* "softhca run", for messages */
+	const char *help;    /* the command whose --help says more */
 	const char *fabric;
 	const char *host;  /* NULL: none was given */
 	bool fabric_given; /* --fabric gave it */

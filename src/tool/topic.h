@@ -23,7 +23,7 @@ struct topic_kind {
 	size_t count;
 };
 
-/* Finds the status of a completion by its name or number.  False: there is none. */
+/* Finds the status of a completion by its name, with or without IBV_WC_, or number.  False: there is none. */
 bool status_read(const char *text, uint8_t *syndrome);
 /* The name of the status that a syndrome (enum cqe_syndrome) becomes; "?": there is none. */
 const char *status_name(uint8_t syndrome);

@@ -94,13 +94,13 @@ static bool is_host(const struct wire *w, uint32_t row, uint32_t host_plus_1)
 	return row < s->nports && subnet_node_of(s, row)->host + 1 == host_plus_1;
 }
 
-static bool rule_concerns(const struct wire *w, const struct fault_rule *r, const struct pkt *p)
+static bool rule_concerns(const struct wire *w, const struct fault_rule *r, enum fault_kind kind,
+			  const struct pkt *p)
 {
 	uint32_t from = p->path->src_port;
 	bool frame = pkt_is_frame(p);
 
-	return r->set && r->kind == FAULT_PACKETS &&
-	       (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
+	return r->set && r->kind == kind && (!r->ops || (!frame && r->ops >> pkt_op(p) & 1)) &&
 	       (!r->qpn || (!frame && (r->qpn == p->sqpn || r->qpn == p->dqpn))) &&
 	       (!r->from_row_plus_1 || r->from_row_plus_1 == from + 1) &&
 	       (!r->from_host_plus_1 || is_host(w, from, r->from_host_plus_1)) &&
@@ -216,7 +216,7 @@ static struct verdict packet_judge(struct wire *w, const struct pkt *p, struct f
 	for (uint32_t row = 0; row < f->view.n && !v.lost; row++) {
 		const struct fault_rule *r = &f->view.rule[row];
 
-		if (!rule_concerns(w, r, p))
+		if (!rule_concerns(w, r, FAULT_PACKETS, p))
 			continue;
 		if (!fault_view_meets(&f->view, row, &s->faults[row]))
 			continue;
@@ -567,6 +567,28 @@ bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t 
 		fails = true;
 		*syndrome = (uint8_t)r->syndrome;
 		*vendor_err = (uint8_t)r->vendor_err;
+	}
+	spin_unlock(&f->lock);
+	return fails;
+}
+
+/* ---- receives ---- */
+
+bool fault_receive_fails(struct wire *w, const struct pkt *p, uint8_t *syndrome)
+{
+	struct fault_port *f = &w->faults;
+	bool fails = false;
+
+	spin_lock(&f->lock);
+	rules_refresh(w);
+	for (uint32_t row = 0; row < f->view.n && !fails; row++) {
+		const struct fault_rule *r = &f->view.rule[row];
+
+		if (!rule_concerns(w, r, FAULT_RECEIVES, p) ||
+		    !fault_view_fails(&f->view, row, &w->process->slot->faults[row]))
+			continue;
+		fails = true;
+		*syndrome = (uint8_t)r->syndrome;
 	}
 	spin_unlock(&f->lock);
 	return fails;

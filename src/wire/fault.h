@@ -60,6 +60,10 @@ struct fault_request {
 /* True if the request is to fail on demand, with that syndrome; vendor_err 0: the usual one. */
 bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
 			 uint8_t *vendor_err) must_check __attribute__((cold));
+/* True if the receive that has been taken for the message, which begins with this packet, is to fail
+ * on demand with that syndrome. */
+bool fault_receive_fails(struct wire *w, const struct pkt *p, uint8_t *syndrome) must_check
+	__attribute__((cold));
 /* True if links have faults. */
 bool fault_of_links(const struct wire *w) must_check __attribute__((cold));
 /* Frees what the port holds. */

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Faults of links on demand (softhca fabric impair), under programs that know nothing of them."""
 import json
+import os
 import re
+import signal
+import subprocess
 
 from harness import expect
 from pairs import both_ended_well
@@ -243,13 +246,119 @@ def call_of_child(session):
         expect(result.status and "no device" in result.text() and injected(session) == [1], result.text())
 
 
+class watched:
+    """tests/clients/injected.c, which says what happens to its queues."""
+
+    def __init__(self, session, device, *trace):
+        self.session = session
+        self.process = session.background(str(session.build / "tests/clients/injected"), device, stdin=subprocess.PIPE,
+                                          run_options=("--explain", "--trace", "object.*,recv.injected"))
+
+    def __enter__(self):
+        numbers = re.match("qps (0x[0-9a-f]+) (0x[0-9a-f]+)\n", self.process.stdout.readline())
+        expect(numbers, "it does not begin")
+        self.qps = numbers.groups()
+        return self
+
+    def lines(self, *wanted):
+        got = [self.process.stdout.readline().rstrip("\n") for _ in wanted]
+        expect(got == list(wanted), (got, wanted))
+
+    def message(self, *wanted):
+        """What the ends of a message complete with."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.lines(*(f"{end}: {status}" for end, status in zip(("send", "receive"), wanted)))
+
+    def __exit__(self, kind, *_):
+        self.process.stdin.close()
+        self.process.stdin = None
+        self.result = self.session.finish(self.process)
+        expect(kind or not self.result.status, self.result.text())
+
+
+FLUSHED = "Work Request Flushed Error"
+RTS, ERR = 3, 6
+
+
+def event(device, words, *lines, after=None, number=1):
+    """The event comes, with what leads to it on a card; and nothing else does."""
+    def case(session):
+        with standing(session):
+            with watched(session, DEVICES[device]) as program:
+                inject(session, *(word.format(*program.qps) for word in words))
+                program.lines(*lines)
+                if after:
+                    program.message(*after)
+            expect(injected(session) == [number], inject(session).out)
+            traced = re.findall(r"object\.injected", program.result.err)
+            expect(len(traced) == number, program.result.err)
+            # A program that comes later meets nothing.
+            with watched(session, DEVICES[device]) as program:
+                program.message("success", "success")
+            expect(injected(session) == [number], inject(session).out)
+    return case
+
+
+def events_of_one_host(session):
+    """Objects of another host or device are left alone, as are those that cannot have the event."""
+    with standing(session):
+        with watched(session, "mlx5_0") as program:
+            for words in (("event=QP_FATAL", "from=host2"), ("event=QP_FATAL", "from=host1/mlx5_1"),
+                          ("event=DEVICE_FATAL", "from=host1/mlx5_1"), ("event=CQ_ERR", "cq=0xfffff0"),
+                          ("event=COMM_EST",), ("event=SRQ_LIMIT_REACHED", "srq=0xfffff0"), ("state=error", "qp=7")):
+                inject(session, *words)
+            inject(session, "event=SM_CHANGE", "from=host1/mlx5_0")
+            program.lines("SM change port", f"states {RTS} {RTS}")
+            program.message("success", "success")
+        # The other device of the process has failed, and no queue of it.
+        expect(sum(injected(session)) == 2, inject(session).out)
+
+
+def receive_status(device, name, sender, receiver):
+    """A receive fails with the second message; the sender hears of it as from a card."""
+    def case(session):
+        with standing(session):
+            inject(session, f"receive={name}", "number=2", "opcode=send")
+            with watched(session, DEVICES[device]) as program:
+                program.message("success", "success")
+                program.message(sender, receiver)
+                program.lines("last WQE reached qp 1", f"states {ERR} {ERR}")
+            text = program.result.err
+            expect(f"completes with IBV_WC_{name}, because softhca inject says so" in text and "too short" not in text and
+                   "recv.injected qpn=" in text, text)
+            expect(injected(session) == [1], inject(session).out)
+            expect(f"receive completes with IBV_WC_{name} opcode=send number=2: 1 of 2 receives\n" == inject(session).out,
+                   inject(session).out)
+    return case
+
+
+def events_of_bystanders(session):
+    """A process that is stopped does not delay the others; it hears when it goes on."""
+    with standing(session):
+        with watched(session, "mlx5_0") as stopped, watched(session, "mlx5_0") as program:
+            os.killpg(stopped.process.pid, signal.SIGSTOP)
+            inject(session, "event=GID_CHANGE", "from=host1/mlx5_0")
+            program.lines("GID table change port", f"states {RTS} {RTS}")
+            os.killpg(stopped.process.pid, signal.SIGCONT)
+            stopped.lines("GID table change port", f"states {RTS} {RTS}")
+
+
 def inject_refusals(session):
     with standing(session):
         for words, said in ((("status=5",), "a card completes no send request with IBV_WC_WR_FLUSH_ERR"),
                             (("status=fine",), "'fine' is no status of a completion"),
                             (("call=reg_mr",), "go together"),
-                            (("error=EIO",), "a status= or a call="),
-                            (("status=12", "call=reg_mr", "error=EIO"), "a status= or a call="),
+                            (("error=EIO",), "it takes one of"),
+                            (("status=12", "call=reg_mr", "error=EIO"), "it takes one of"),
+                            (("receive=12",), "only with IBV_WC_LOC_LEN_ERR"),
+                            (("event=SQ_DRAINED",), "there are QP_FATAL, QP_REQ_ERR"),
+                            (("event=LID_CHANGE", "from=host1/mlx5_1"), "an Ethernet port of a card raises no"),
+                            (("event=PORT_ERR", "qp=5"), "not one of a queue pair"),
+                            (("event=QP_FATAL", "cq=5"), "cq= goes with event=CQ_ERR"),
+                            (("event=QP_FATAL", "to=host1"), "has no opcode or destination"),
+                            (("state=ready",), "'state=ready' has no value that is allowed: error"),
+                            (("event=QP_FATAL", "vendor_err=1"), "only a status= has a vendor_err"),
                             (("call=reg_mr", "error=EFUN"), "'error=EFUN' has no value"),
                             (("call=reg_mr", "error=EIO", "qp=5"), "a call has no opcode"),
                             (("status=12", "packet=3"), "nothing that can be injected"),
@@ -321,4 +430,26 @@ def cases():
     yield "inject: modify_qp", call("modify_qp", "EIO", 3, "", transport="rc")
     yield "inject: create_ah", call("create_ah", "ETIMEDOUT", 1, "ibv_create_ah: ", device="mlx5_1")
     yield "inject: calls of a child", call_of_child
+    for device in DEVICES:
+        yield f"inject: QP fatal {device}", event(
+            device, ("event=IBV_EVENT_QP_FATAL", "qp={0}"), "local work queue catastrophic error qp 0", f"states {ERR} {RTS}",
+            after=(FLUSHED, "nothing"))
+        yield f"inject: CQ overrun {device}", event(
+            device, ("event=CQ_ERR", "number=1"), "CQ error cq 0", f"states {RTS} {RTS}", after=("nothing", "success"))
+        yield f"inject: SRQ limit {device}", event(
+            device, ("event=srq_limit_reached",), "SRQ limit reached srq", f"states {RTS} {RTS}", after=("success", "success"))
+        yield f"inject: error state {device}", event(
+            device, ("state=error", "qp={1}"), "last WQE reached qp 1", f"states {RTS} {ERR}",
+            after=("transport retry counter exceeded", "nothing"))
+        yield f"inject: port error {device}", event(
+            device, ("event=PORT_ERR", f"from=host1/{DEVICES[device]}"), "port error port", f"states {RTS} {RTS}",
+            after=("success", "success"))
+        for name, sender, receiver in (("LOC_LEN_ERR", "remote invalid request error", "local length error"),
+                                       ("LOC_PROT_ERR", "remote operation error", "local protection error")):
+            yield f"inject: receive {name} {device}", receive_status(device, name, sender, receiver)
+    yield "inject: device fatal", event(
+        "ib", ("event=DEVICE_FATAL", "from=host1/mlx5_0"), "last WQE reached qp 1", f"states {ERR} {ERR}",
+        "local catastrophic error device", f"states {ERR} {ERR}", after=(FLUSHED, "nothing"))
+    yield "inject: events of one host", events_of_one_host
+    yield "inject: events of bystanders", events_of_bystanders
     yield "inject: refusals", inject_refusals

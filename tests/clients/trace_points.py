@@ -377,6 +377,17 @@ def faults_on_demand(session):
                              run_options=("--trace", "send.injected"))
         expect(failed.status != 0, failed.text())
         Told(failed.err).expect("send.injected", opcode="SEND_IMM", syndrome="RETRY_EXC")
+        session.tool("inject", "none")
+        expect(session.tool("inject", "receive=LOC_LEN_ERR", "number=9").status == 0, "inject")
+        failed = session.run(str(session.build / "tests/clients/lossy"), "mlx5_0", "rc", "50",
+                             run_options=("--trace", "recv.injected"))
+        Told(failed.err).expect("recv.injected", syndrome="LOCAL_LENGTH")
+        program = session.background("stdbuf", "-oL", "ibv_asyncwatch", "-d", "mlx5_0", run_options=("--trace", "object.injected"))
+        program.stdout.readline()
+        expect(session.tool("inject", "event=GID_CHANGE").status == 0, "inject")
+        program.stdout.readline()
+        os.killpg(program.pid, signal.SIGTERM)
+        Told(session.finish(program).err).expect("object.injected", object="port", what="GID_CHANGE")
     finally:
         session.tool("fabric", "down")
 

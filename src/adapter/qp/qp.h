@@ -198,6 +198,7 @@ struct responder {
 	/* We have taken recv and not completed it.  If no message is in progress, the next message
 	 * uses it. */
 	bool have_recv;
+	bool injected; /* the receive that has been taken fails on demand (wire/fault.h) */
 	struct recv_wqe recv;
 	uint32_t recv_srqn; /* XRC: the queue that recv comes from */
 	/*

@@ -435,17 +435,36 @@ static __attribute__((cold)) void cq_explain_overrun(const struct cq *cq)
 		     cq_users_text(cq, users, sizeof(users)));
 }
 
+/* From now on the queue takes nothing. */
+static void cq_fail(struct cq *cq)
+{
+	cq->overrun = true;
+	if (cq->attr.async)
+		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
+}
+
 static void cq_overrun(struct cq *cq)
 {
 	if (cq->overrun)
 		return;
-	cq->overrun = true;
 	trace(cq, overrun, cq->cqn, cq->attr.entries);
 	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
 	if (explaining())
 		cq_explain_overrun(cq);
-	if (cq->attr.async)
-		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
+	cq_fail(cq);
+}
+
+void cqs_overrun(struct adapter *a, bool (*fn)(void *user, uint32_t cqn), void *user)
+{
+	spin_lock(&a->cqs.lock);
+	for (uint32_t row = 0; row < CQ_ROWS; row++)
+		for (struct cq_entry *e = a->cqs.row[row]; e; e = e->next) {
+			spin_lock(&e->cq->lock);
+			if (!e->cq->overrun && fn(user, e->cqn))
+				cq_fail(e->cq);
+			spin_unlock(&e->cq->lock);
+		}
+	spin_unlock(&a->cqs.lock);
 }
 
 /* An error CQE has other fields in place of the timestamp. */

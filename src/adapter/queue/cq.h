@@ -59,4 +59,7 @@ enum cq_wait_verdict cq_wait(struct adapter *a, uint32_t cqn, uint32_t index, st
 /* From now on the waiter hears nothing. */
 void cq_wait_end(struct adapter *a, struct cq_waiter *w);
 
+/* Puts those queues for which fn says so into the state after an overrun, with its event. */
+void cqs_overrun(struct adapter *a, bool (*fn)(void *user, uint32_t cqn), void *user);
+
 /* ---- for cq.c ---- */

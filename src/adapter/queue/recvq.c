@@ -235,13 +235,17 @@ static int ready_count(const struct srq *srq)
 
 /* Raises the event of the limit, which also disarms the limit (IBTA 10.2.9.3).  The caller holds
  * the lock. */
-static void check_limit(struct srq *srq, int ready)
+static void reach_limit(struct srq *srq)
 {
-	if (!srq->limit || ready >= (int)srq->limit)
-		return;
 	srq->limit = 0;
 	if (srq->attr.async)
 		srq->attr.async(srq->attr.user, IB_EVENT_SRQ_LIMIT_REACHED);
+}
+
+static void check_limit(struct srq *srq, int ready)
+{
+	if (srq->limit && ready < (int)srq->limit)
+		reach_limit(srq);
 }
 
 void srq_begin(struct srq *srq)
@@ -296,6 +300,14 @@ void srq_set_limit(struct srq *srq, uint32_t limit)
 	spin_unlock(&srq->lock);
 }
 
+void srq_reach_limit(struct srq *srq)
+{
+	spin_lock(&srq->lock);
+	if (srq->limit)
+		reach_limit(srq);
+	spin_unlock(&srq->lock);
+}
+
 uint32_t srq_limit(const struct srq *srq)
 {
 	return srq->limit;
@@ -312,11 +324,10 @@ int srq_destroy(struct srq *srq)
 		expose_srq_end(wire_expose(a->wire), srq->srqn);
 		expose_revoke(wire_expose(a->wire));
 	}
-	if (srq->attr.cq) {
-		/* Packets name the queue, so a responder may still use it. */
-		hazard_wait(srq, sizeof(*srq));
+	/* Packets of XRC name the queue, so a responder may still use it; so may a fault on demand. */
+	hazard_wait(srq, sizeof(*srq));
+	if (srq->attr.cq)
 		cq_release(srq->attr.cq, 0);
-	}
 	number_give(&a->srqs, srq->srqn);
 	expose_object_end(wire_expose(srq->adapter->wire), srq->row);
 	free(srq);

@@ -83,6 +83,8 @@ uint32_t srq_uidx(const struct srq *srq);
 /* XRC: the queue with that number in that domain, or NULL.  The caller is a reader. */
 struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
 struct cq *srq_cq(const struct srq *srq);
+/* Acts as if the queue had come below its limit, if it has one. */
+void srq_reach_limit(struct srq *srq);
 void srq_hold(struct srq *srq);
 void srq_release(struct srq *srq);
 

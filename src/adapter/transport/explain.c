@@ -285,6 +285,14 @@ static const char *invalid_reason(const struct qp *qp, const struct pkt *pkt)
 
 void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s)
 {
+	if (qp->resp.injected) {
+		qp_explain_received(qp, pkt,
+				    "the receive completes with %s, because softhca inject "
+				    "says so",
+				    s == RESP_ERR_LENGTH ? "IBV_WC_LOC_LEN_ERR"
+							 : "IBV_WC_LOC_PROT_ERR");
+		return;
+	}
 	switch (s) {
 	case RESP_ERR_PSN:
 		explain_psn(qp, pkt);

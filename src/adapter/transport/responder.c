@@ -9,6 +9,7 @@
  */
 #include "adapter/transport/responder.h"
 
+#include "adapter/bypass/bypass.h"
 #include "adapter/core/violation.h"
 #include "adapter/memory/mkey.h"
 #include "adapter/qp/qp_state.h"
@@ -21,6 +22,7 @@
 #include "prm/ib.h"
 #include "usermem/usermem.h"
 #include "wire/counter_shard.h"
+#include "wire/fault.h"
 #include "wire/payload.h"
 
 /* ---- answers of the responder: acknowledgements and refusals ---- */
@@ -371,11 +373,27 @@ static void resp_return_recv(struct qp *qp)
 	r->have_recv = false;
 }
 
-static enum resp_state resp_take_recv(struct qp *qp)
+/* How the receive that has been taken fails on demand; RESP_BEGIN: it does not. */
+static __attribute__((cold, noinline)) enum resp_state resp_inject(struct qp *qp,
+								   const struct pkt *pkt)
+{
+	uint8_t syndrome;
+
+	if (!fault_receive_fails(qp->adapter->wire, pkt, &syndrome))
+		return RESP_BEGIN;
+	qp->resp.injected = true;
+	trace(recv, injected, qp->qpn, qp->resp.recv.index, cqe_syndrome_name(syndrome));
+	return syndrome == CQE_SYN_LOCAL_LENGTH ? RESP_ERR_LENGTH : RESP_ERR_LOCAL_PROT;
+}
+
+static enum resp_state resp_take_recv(struct qp *qp, const struct pkt *pkt)
 {
 	resp_return_recv(qp);
 	switch (recv_take(qp)) {
 	case RECV_OK:
+		if (unlikely(bypass_observed(qp)) &&
+		    fault_any(&qp->adapter->slots[qp->adapter->slot]))
+			return resp_inject(qp, pkt);
 		return RESP_BEGIN;
 	case RECV_EMPTY:
 		return RESP_ERR_RNR;
@@ -598,7 +616,7 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	case RESP_CHECK_LENGTH:
 		return resp_check_length(qp, pkt);
 	case RESP_TAKE_RECV:
-		return resp_take_recv(qp);
+		return resp_take_recv(qp, pkt);
 	case RESP_BEGIN:
 		return resp_begin(qp, pkt);
 	case RESP_EXECUTE:
@@ -697,6 +715,7 @@ static void resp_note_refusal(struct qp *qp, const struct pkt *pkt, enum resp_st
 	      resp_state_name[s]);
 	if (explaining())
 		resp_explain(qp, pkt, s);
+	qp->resp.injected = false;
 }
 
 void responder_receive(struct qp *qp, const struct pkt *pkt)

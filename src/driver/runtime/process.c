@@ -21,6 +21,7 @@
 #include "adapter/adapter.h"
 #include "base/thread.h"
 #include "base/explain.h"
+#include "base/hazard.h"
 #include "base/log.h"
 #include "base/adaptive_spin.h"
 #include "base/trace.h"
@@ -51,6 +52,7 @@ static unsigned references;
 static _Atomic(struct process *) current;
 static _Atomic(port_listener *) listener;
 static void (*_Atomic function_listener)(void);
+static void (*_Atomic fault_listener)(struct process *p, uint32_t row);
 
 struct process *process_current(void)
 {
@@ -67,6 +69,11 @@ void process_on_port_event(port_listener *fn)
 void process_on_function_left(void (*fn)(void))
 {
 	atomic_store(&function_listener, fn);
+}
+
+void process_on_fault(void (*fn)(struct process *p, uint32_t row))
+{
+	atomic_store(&fault_listener, fn);
 }
 
 static void port_listener_tell(uint32_t port_row, enum ib_event event)
@@ -150,6 +157,20 @@ static void on_function(void *user)
 	(void)user;
 	if (fn)
 		fn();
+}
+
+static void on_fault(void *user, uint32_t row)
+{
+	void (*fn)(struct process * p, uint32_t row) = atomic_load(&fault_listener);
+	struct process *p;
+
+	(void)user;
+	hazard_enter();
+	/* There is none while it comes up or goes down. */
+	p = process_current();
+	if (fn && p)
+		fn(p, row);
+	hazard_leave();
 }
 
 static void on_port(void *user, uint32_t port_row, enum ib_event event)
@@ -287,6 +308,7 @@ static int process_connect(struct running *r)
 		.capture = on_capture,
 		.capture_end = on_capture_end,
 		.port = on_port,
+		.fault = on_fault,
 		.lost = on_lost,
 		.user = r,
 	};

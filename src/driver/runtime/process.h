@@ -76,6 +76,10 @@ bool process_owes(const struct process *p);
  * calls it. */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));
 
+/* From now on fn hears of new rules for faults of objects, by their row (registry/fault.h); the control
+ * thread calls it, as a reader (base/hazard.h) who keeps the process up. */
+void process_on_fault(void (*fn)(struct process *p, uint32_t row));
+
 /* From now on fn hears that a process with the memory of one of our host's emulated functions is gone;
  * the control thread calls it. */
 void process_on_function_left(void (*fn)(void));

@@ -14,6 +14,7 @@
 #include "base/memory_file.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
+#include "driver/uverbs/core/inject.h"
 #include "driver/uverbs/objects/objects.h"
 #include "exposure/object.h"
 #include "wire/wire.h"
@@ -58,6 +59,7 @@ int uverbs_file_open(const char *name, int flags)
 	if (ret < 0)
 		return ret;
 	process_on_port_event(uverbs_event_port);
+	process_on_fault(inject_objects);
 
 	ret = -ENOENT;
 	hca = file_find_hca(process, name);

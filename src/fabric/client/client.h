@@ -44,6 +44,9 @@ struct fabric_client_ops {
 	 * caller's; and no more of them.  NULL: our packets cannot be captured. */
 	void (*capture)(void *user, const struct msg_capture_ring *ring, int fd);
 	void (*capture_end)(void *user, uint32_t id);
+	/* The rule of that row (registry/fault.h) is new, and concerns objects of devices.  NULL: we
+	 * have none. */
+	void (*fault)(void *user, uint32_t row);
 	/* The daemon is gone: treat every port as down. */
 	void (*lost)(void *user);
 	void *user;

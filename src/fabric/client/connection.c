@@ -298,6 +298,10 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 		if (c->ops.capture_end)
 			c->ops.capture_end(c->ops.user, m->capture_end.id);
 		break;
+	case MSG_FAULT:
+		if (c->ops.fault && m->index.index < FAULT_RULES)
+			c->ops.fault(c->ops.user, m->index.index);
+		break;
 	case MSG_PORT:
 		if (m->port.row < c->segments.subnet.nports) {
 			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),

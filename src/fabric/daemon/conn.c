@@ -209,6 +209,7 @@ void conn_end(struct server *s, struct conn *c)
 	loop_bury(&s->fabric->loop, &c->grave);
 	s->nconns--;
 	captures_leave(s, c);
+	fault_owner_ended(s->fabric, c);
 	if (c->slot != CONN_NO_SLOT) {
 		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
 		s->by_slot[c->slot] = NULL;

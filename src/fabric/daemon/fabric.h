@@ -121,6 +121,7 @@ struct fabric {
 	uint32_t faults_set; /* how often a rule has been set */
 	/* By row of the rule: what processes that are gone have counted. */
 	uint64_t fault_seen[FAULT_RULES], fault_done[FAULT_RULES];
+	const void *fault_owner[FAULT_RULES]; /* the rule goes with it; NULL: it stays */
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* the first number that is given out; any value */
@@ -142,9 +143,17 @@ void functions_free(struct fabric *f);
 
 /* ---- fault.c: faults on demand ---- */
 
-/* Sets a rule in place of one that concerns the same packets, requests or calls; one that does nothing takes that away.
- * -EINVAL: it makes no sense; -ENOSPC: there are FAULT_RULES. */
-int fault_set(struct fabric *f, const struct fault_rule *rule) must_check;
+/*
+ * Sets a rule in place of one that concerns the same; one that does nothing takes that away.  owner:
+ * with whom the rule goes; NULL: it stays.  where: the row and the rule's number there, 0: none was
+ * set.  -EINVAL: it makes no sense; -ENOSPC: there are FAULT_RULES.
+ */
+int fault_set(struct fabric *f, const struct fault_rule *rule, const void *owner,
+	      struct msg_impair_reply *where) must_check;
+/* Takes away the rules that go with that owner. */
+void fault_owner_ended(struct fabric *f, const void *owner);
+/* True if processes have to look for faults in what they send, receive and call. */
+bool fault_observes(const struct fabric *f);
 /* Takes all rules for packets away, or all others. */
 void fault_clear(struct fabric *f, bool packets);
 /* Takes over what the process has counted, whose slot is about to be given up. */

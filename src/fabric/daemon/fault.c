@@ -19,6 +19,9 @@ static struct fault_rule fault_selectors(const struct fault_rule *r)
 		.ops = r->ops,
 		.first = r->first,
 		.count = r->count,
+		.object = r->object,
+		.event_plus_1 = r->event_plus_1,
+		.error_state = r->error_state,
 	};
 
 	memcpy(s.call, r->call, sizeof(s.call));
@@ -34,16 +37,26 @@ static bool fault_same(const struct fault_rule *a, const struct fault_rule *b)
 
 static bool fault_does(const struct fault_rule *r)
 {
-	if (r->kind != FAULT_PACKETS)
-		return r->kind == FAULT_REQUESTS ? r->syndrome != 0 : r->error != 0;
+	switch (r->kind) {
+	case FAULT_REQUESTS:
+	case FAULT_RECEIVES:
+		return r->syndrome;
+	case FAULT_CALLS:
+		return r->error;
+	case FAULT_OBJECTS:
+		return r->event_plus_1 || r->error_state;
+	default:
+		break;
+	}
 	return r->loss_ppm || r->corrupt_ppm || r->duplicate_ppm || r->reorder_ppm || r->delay_us ||
 	       r->jitter_us || r->rate_mbps;
 }
 
 static bool fault_is_whole(const struct fault_rule *r)
 {
-	return r->kind <= FAULT_CALLS && r->syndrome <= UINT8_MAX && r->vendor_err <= UINT8_MAX &&
-	       r->error >= 0 && r->some_ppm <= FAULT_ALL && !r->call[FAULT_CALL_BYTES - 1] &&
+	return r->kind < FAULT_KINDS && r->object < FAULT_OBJECT_TYPES &&
+	       r->syndrome <= UINT8_MAX && r->vendor_err <= UINT8_MAX && r->error >= 0 &&
+	       r->some_ppm <= FAULT_ALL && !r->call[FAULT_CALL_BYTES - 1] &&
 	       !r->call[0] == (r->kind != FAULT_CALLS) && r->loss_ppm <= FAULT_ALL &&
 	       r->corrupt_ppm <= FAULT_ALL && r->duplicate_ppm <= FAULT_ALL &&
 	       r->reorder_ppm <= FAULT_ALL && !r->first == !r->count;
@@ -62,8 +75,20 @@ static void fault_observe(struct fabric *f, bool any)
 	}
 }
 
+bool fault_observes(const struct fabric *f)
+{
+	const struct fault_rule *rule = f->registry->faults.rule;
+
+	/* What happens to objects happens at once. */
+	for (uint32_t i = 0; i < FAULT_RULES; i++)
+		if (rule[i].set && rule[i].kind != FAULT_OBJECTS)
+			return true;
+	return false;
+}
+
 /* Stores a rule in a row, or takes it away (NULL), and begins to count anew. */
-static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule *rule)
+static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule *rule,
+			const void *owner)
 {
 	static const struct fault_rule none;
 	struct fault_rules *rules = &f->registry->faults;
@@ -79,6 +104,7 @@ static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule 
 	atomic_store(&rules->n, n);
 	/* Before anybody counts for the new rule. */
 	f->fault_seen[row] = f->fault_done[row] = 0;
+	f->fault_owner[row] = owner;
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
 		if (f->rows[slot].state == SLOT_FREE)
 			continue;
@@ -86,10 +112,11 @@ static void fault_store(struct fabric *f, uint32_t row, const struct fault_rule 
 		atomic_store(&f->slots[slot].faults[row].done, 0);
 	}
 	atomic_fetch_add(&rules->sequence, 1);
-	fault_observe(f, n);
+	fault_observe(f, fault_observes(f));
 }
 
-int fault_set(struct fabric *f, const struct fault_rule *rule)
+int fault_set(struct fabric *f, const struct fault_rule *rule, const void *owner,
+	      struct msg_impair_reply *where)
 {
 	const struct fault_rules *rules = &f->registry->faults;
 	uint32_t unused = FAULT_RULES, same = FAULT_RULES;
@@ -106,9 +133,10 @@ int fault_set(struct fabric *f, const struct fault_rule *rule)
 		same = same == FAULT_RULES ? unused : same;
 		if (same == FAULT_RULES)
 			return -ENOSPC;
-		fault_store(f, same, rule);
+		fault_store(f, same, rule, owner);
+		*where = (struct msg_impair_reply){same, rules->rule[same].set};
 	} else if (same < FAULT_RULES) {
-		fault_store(f, same, NULL);
+		fault_store(f, same, NULL, NULL);
 	}
 	return 0;
 }
@@ -119,7 +147,14 @@ void fault_clear(struct fabric *f, bool packets)
 
 	for (uint32_t i = 0; i < FAULT_RULES; i++)
 		if (rule[i].set && (rule[i].kind == FAULT_PACKETS) == packets)
-			fault_store(f, i, NULL);
+			fault_store(f, i, NULL, NULL);
+}
+
+void fault_owner_ended(struct fabric *f, const void *owner)
+{
+	for (uint32_t i = 0; i < FAULT_RULES; i++)
+		if (f->fault_owner[i] == owner)
+			fault_store(f, i, NULL, NULL);
 }
 
 void fault_fold(struct fabric *f, uint32_t slot)

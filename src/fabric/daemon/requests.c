@@ -320,14 +320,26 @@ static int impair_mads(struct fabric *f, const struct fault_rule *rule, uint32_t
 	return ret;
 }
 
+/* Tells all processes that the rule of that row concerns objects. */
+static void fault_note(struct server *s, uint32_t row)
+{
+	struct msg note = {.index.index = row};
+
+	msg_prepare(&note, MSG_FAULT, MSG_NOTE, 0, 0);
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
+		if (s->by_slot[i])
+			conn_send(s, s->by_slot[i], &note, NULL, 0);
+}
+
 static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
 	struct msg_impair want = m->impair;
+	struct msg_impair_reply where = {0};
 	uint32_t row = SUBNET_NONE;
 	int ret = 0;
 
-	(void)c, (void)a;
+	(void)a;
 	want.node[sizeof(want.node) - 1] = '\0';
 	if (want.node[0])
 		ret = port_find(f, want.node, want.port, &row);
@@ -337,8 +349,11 @@ static int answer_impair(struct server *s, struct conn *c, struct msg *m, struct
 		if (want.what & IMPAIR_CLEAR)
 			fault_clear(f, want.rule.kind == FAULT_PACKETS);
 		want.rule.link_row_plus_1 = row + 1; /* SUBNET_NONE becomes 0 */
-		ret = fault_set(f, &want.rule);
+		ret = fault_set(f, &want.rule, want.what & IMPAIR_MINE ? c : NULL, &where);
+		if (!ret && where.set && want.rule.kind == FAULT_OBJECTS)
+			fault_note(s, where.row);
 	}
+	m->impair_reply = where;
 	return ret;
 }
 

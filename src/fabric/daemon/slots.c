@@ -167,7 +167,7 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 	s = &f->slots[i];
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
-	if (atomic_load(&f->registry->faults.n))
+	if (fault_observes(f))
 		atomic_store(&s->observers, SLOT_HAS_FAULTS);
 	atomic_store_explicit(&f->registry->slot_host_plus_1[i], host + 1, memory_order_release);
 	atomic_store_explicit(&s->alive, row->generation, memory_order_release);

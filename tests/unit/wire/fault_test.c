@@ -373,6 +373,28 @@ static void test_requests(void)
 	CHECK(failed[0] > 43 && failed[0] < 157 && failed[0] == failed[1] && sum[0] == sum[1]);
 }
 
+/* Receives fail by the packet that begins their message. */
+static void test_receives(void)
+{
+	const struct fault_rule rule = {.kind = FAULT_RECEIVES,
+					.syndrome = 4,
+					.first = 2,
+					.count = 1,
+					.from_row_plus_1 = 1,
+					.ops = 1u << BTH_SEND_ONLY};
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY, .path = &a.path};
+	uint8_t syndrome = 0;
+
+	rule_set(&rule);
+	CHECK(!fault_receive_fails(b.wire, &p, &syndrome));
+	p.opcode = BTH_RC | BTH_WRITE_ONLY_IMM;
+	CHECK(!fault_receive_fails(b.wire, &p, &syndrome) && seen() == 1);
+	p.opcode = BTH_RC | BTH_SEND_ONLY;
+	CHECK(fault_receive_fails(b.wire, &p, &syndrome) && syndrome == 4 && done() == 1);
+	CHECK(!fault_receive_fails(b.wire, &p, &syndrome) && seen() == 3);
+	CHECK(!fault_of_links(b.wire));
+}
+
 /* A port buffers so much and no more, and keeps nothing when it goes. */
 static void test_full(void)
 {
@@ -412,6 +434,7 @@ int main(void)
 	test_delay_ends();
 	test_rate();
 	test_requests();
+	test_receives();
 	test_full();
 	test_process_down(&a);
 	test_process_down(&b);

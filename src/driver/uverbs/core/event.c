@@ -572,6 +572,15 @@ void uverbs_event_port(uint32_t port_row, enum ib_event event)
 	pthread_mutex_unlock(&channels_lock);
 }
 
+void uverbs_event_device(uint32_t port_row, enum ib_event event)
+{
+	pthread_mutex_lock(&channels_lock);
+	for (struct uchannel *c = channels; c; c = c->next)
+		if (port_row == c->port_row)
+			uchannel_post_async(c, 0, event, NULL);
+	pthread_mutex_unlock(&channels_lock);
+}
+
 void uport_listen(struct uport_listener *l)
 {
 	pthread_mutex_lock(&channels_lock);

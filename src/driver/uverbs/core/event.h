@@ -73,6 +73,9 @@ void uchannel_drop_fd(int fd);
 /* A port of the fabric changed (process_on_port_event). */
 void uverbs_event_port(uint32_t port_row, enum ib_event event);
 
+/* The device with that row of port 1 as a whole has an event. */
+void uverbs_event_device(uint32_t port_row, enum ib_event event);
+
 /* Hears of port events in another way than through channels of kind UCHANNEL_ASYNC. */
 struct uport_listener {
 	struct uport_listener *next;

@@ -7,15 +7,20 @@
 
 #include "base/explain.h"
 #include "base/spin.h"
+#include "base/trace.h"
+#include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
 #include "registry/fault.h"
 #include "registry/registry.h"
 
-/* What the process knows of the rules, for all of its devices. */
+/* What the process knows of the rules for calls, for all of its devices. */
 static struct {
 	struct spin lock;
 	struct fault_view view;
 } calls;
+
+/* The same for objects; the control thread's own. */
+static struct fault_view objects;
 
 /* ---- names ---- */
 
@@ -84,6 +89,7 @@ static int calls_judge(const struct ufile *f, const char *name)
 void inject_fork_child(void)
 {
 	memset(&calls, 0, sizeof(calls));
+	memset(&objects, 0, sizeof(objects));
 }
 
 int inject_call(const struct ufile *f, const char *name)
@@ -100,4 +106,74 @@ int inject_call(const struct ufile *f, const char *name)
 	if (error && explaining())
 		(void)explain_reason("softhca inject says so");
 	return -error;
+}
+
+/* ---- objects ---- */
+
+static bool rule_concerns_hca(const struct fault_rule *r, const struct hca *h)
+{
+	return !r->from_host_plus_1 || r->from_host_plus_1 == h->node->host + 1;
+}
+
+static bool rule_concerns_port(const struct fault_rule *r, uint32_t port_row)
+{
+	return !r->from_row_plus_1 || r->from_row_plus_1 == port_row + 1;
+}
+
+static bool rule_injects(const char *object, uint32_t number, uint32_t row,
+			 struct fault_counts *counts)
+{
+	enum ib_event event = (enum ib_event)(objects.rule[row].event_plus_1 - 1);
+
+	if (!fault_view_fails(&objects, row, counts))
+		return false;
+	trace(object, injected, object, number, ib_event_name(event));
+	return true;
+}
+
+/* The device fails as a whole. */
+static void inject_device(struct hca *h, uint32_t row, struct fault_counts *counts)
+{
+	if (!rule_injects("device", h->index, row, counts))
+		return;
+	adapter_inject(h->adapter, &objects, row, counts);
+	uverbs_event_device(h->port_row, (enum ib_event)(objects.rule[row].event_plus_1 - 1));
+}
+
+/* The event of ports of a device. */
+static void inject_ports(const struct hca *h, uint32_t row, struct fault_counts *counts)
+{
+	const struct fault_rule *r = &objects.rule[row];
+	enum ib_event event = (enum ib_event)(r->event_plus_1 - 1);
+
+	for (uint32_t i = 0; i < h->node->nports; i++)
+		if (fault_port_raises(h->port->ethernet, event) &&
+		    rule_concerns_port(r, h->port_row + i) &&
+		    rule_injects("port", i + 1, row, counts))
+			uverbs_event_port(h->port_row + i, event);
+}
+
+void inject_objects(struct process *p, uint32_t row)
+{
+	struct fault_counts *counts = &p->slot->faults[row];
+	const struct fault_rule *r = &objects.rule[row];
+
+	/* A rule that has not changed has happened. */
+	if (!(fault_view_refresh(&objects, &p->registry->faults) >> row & 1) || !r->set ||
+	    r->kind != FAULT_OBJECTS)
+		return;
+	for (uint32_t i = 0; i < p->nhcas; i++) {
+		struct hca *h = &p->hcas[i];
+
+		if (!rule_concerns_hca(r, h))
+			continue;
+		if (r->object == FAULT_PORT)
+			inject_ports(h, row, counts);
+		else if (!rule_concerns_port(r, h->port_row))
+			continue;
+		else if (r->object == FAULT_DEVICE)
+			inject_device(h, row, counts);
+		else
+			adapter_inject(h->adapter, &objects, row, counts);
+	}
 }
