@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Faults on demand: softhca fabric impair for links, softhca inject for programs. */
+/* Faults on demand: softhca fabric impair for links, softhca inject for programs, softhca
+ * fabric faults for files of both. */
 #include <string.h>
 
 #include "fabric/client/link.h"
@@ -292,4 +293,23 @@ int command_inject(struct session *s, int argc, char **argv)
 	if (!argc)
 		return list_rules(s, false);
 	return inject_words_read(s, &w, argc, argv) ? rule_send(s, &w) : EXIT_USAGE;
+}
+
+int command_fabric_faults(struct session *s, int argc, char **argv)
+{
+	struct fault_player *p;
+	int status;
+
+	if (argc != 1) {
+		tool_error(s->command, "it takes a file of faults; see %s --help", s->help);
+		return EXIT_USAGE;
+	}
+	p = fault_player_open(s, argv[0], &status);
+	if (!p)
+		return status;
+	status = fault_player_begin(p);
+	if (!status)
+		status = fault_player_play(p, 0);
+	fault_player_close(p);
+	return status;
 }

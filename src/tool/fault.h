@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults on demand as users write them: the words of softhca fabric impair and softhca inject. */
+/* Faults on demand as users write them: the words of softhca fabric impair and softhca inject, which files
+ * of faults have, too. */
 #pragma once
+
+#include <signal.h>
+#include <sys/types.h>
 
 #include "tool/tool.h"
 #include "tool/view.h"
@@ -53,3 +57,25 @@ extern const struct fault_name fault_names[FAULT_NAMES];
 uint32_t fault_ops_called(const char *name, size_t n);
 /* "packets", "requests", ... that a rule of that kind concerns. */
 const char *fault_things(uint32_t kind);
+
+/* ---- files ---- */
+
+struct fault_player;
+
+/* The signals that the player takes; the program needs them as they were. */
+static const int fault_player_signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+/*
+ * Reads a file of faults (docs/faults.md) and finds what it names in the fabric, which is there.  NULL
+ * after an error line.
+ */
+struct fault_player *fault_player_open(const struct session *s, const char *path, int *status);
+/* Sets what is due at the beginning.  0, or an exit status after an error line. */
+int fault_player_begin(struct fault_player *p);
+/*
+ * Sets the rest in time, until the process ends (0: none) or the user ends it by a signal; passes signals
+ * on to the process.  Returns the exit status.
+ */
+int fault_player_play(struct fault_player *p, pid_t pid);
+/* Says what has happened, takes all of it away, and frees the player. */
+void fault_player_close(struct fault_player *p);

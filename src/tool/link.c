@@ -133,41 +133,53 @@ static bool port_state_of(const char *word, enum ib_port_state *state)
 	return false;
 }
 
-int command_fabric_port(struct session *s, int argc, char **argv)
+bool port_change_read(const struct session *s, int argc, char **argv, struct port_change *out)
+{
+	if (argc != 2) {
+		tool_error(s->command, "it takes a device and a state; see %s --help", s->help);
+		return false;
+	}
+	if (!port_name_read(s, argv[0], &out->name))
+		return false;
+	if (port_state_of(argv[1], &out->state))
+		return true;
+	tool_error(s->command, "a port can be taken down or up, not '%s'", argv[1]);
+	return false;
+}
+
+int port_change_make(const struct session *s, struct view *v, const struct port_change *c)
 {
 	struct msg_host_reply host;
-	enum ib_port_state state;
-	struct port_name name;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
-	struct view v;
 	uint32_t row;
 	int ret;
 
-	if (argc != 2) {
-		tool_error(s->command, "it takes a device and a state; see %s --help", s->command);
+	if (!port_name_find(s, v, &c->name, &host, &row))
+		return EXIT_OURS;
+	m.set_port = (struct msg_set_port){.row = row, .state = c->state};
+	ret = link_call(v->sock, &m, MSG_SET_PORT, fds);
+	if (ret)
+		session_link_error(s, ret);
+	return ret ? EXIT_OURS : 0;
+}
+
+int command_fabric_port(struct session *s, int argc, char **argv)
+{
+	struct port_change change;
+	struct msg_host_reply host;
+	struct view v;
+	uint32_t row;
+	int status;
+
+	if (!port_change_read(s, argc, argv, &change))
 		return EXIT_USAGE;
-	}
-	if (!port_name_read(s, argv[0], &name))
-		return EXIT_USAGE;
-	if (!port_state_of(argv[1], &state)) {
-		tool_error(s->command, "a port can be taken down or up, not '%s'", argv[1]);
-		return EXIT_USAGE;
-	}
 	if (!view_open(s, false, &v))
 		return EXIT_OURS;
-	if (!port_name_find(s, &v, &name, &host, &row)) {
-		view_close(&v);
-		return EXIT_OURS;
-	}
-	m.set_port = (struct msg_set_port){.row = row, .state = state};
-	ret = link_call(v.sock, &m, MSG_SET_PORT, fds);
+	status = port_change_make(s, &v, &change);
+	if (!status && port_name_find(s, &v, &change.name, &host, &row))
+		printf("%s/%s is %s\n", host.name,
+		       strchr(argv[0], '/') ? strchr(argv[0], '/') + 1 : argv[0], argv[1]);
 	view_close(&v);
-	if (ret) {
-		session_link_error(s, ret);
-		return EXIT_OURS;
-	}
-	printf("%s/%s is %s\n", host.name,
-	       strchr(argv[0], '/') ? strchr(argv[0], '/') + 1 : argv[0], argv[1]);
-	return 0;
+	return status;
 }

@@ -12,7 +12,7 @@ static const struct command commands[] = {
 	 "[--device-names NAME[,NAME...]] [--signature-reports manual|hardware] [--timing "
 	 "nominal|hardware] "
 	 "[--memory auto|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
-	 "[--view preload|mount] [--gdb] [--] PROGRAM [ARG...]",
+	 "[--faults FILE] [--view preload|mount] [--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
 	 "programs see only those of the same fabric. The default is 'default'.\n"
@@ -33,12 +33,13 @@ static const struct command commands[] = {
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
 	 "the points, 'qp.*,rnr.*' selects some.\n"
 	 "--explain: says in words why a request failed, was refused, repeated or dropped.\n"
+	 "--faults: plays a file of faults (as softhca fabric faults) while PROGRAM runs.\n"
 	 "--view: 'mount' mounts the devices' files over /sys and /dev of PROGRAM, for Go and\n"
 	 "static programs, which do not see those of the preload library.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
 	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_NAMES | OPT_REPORTS | OPT_TIMING |
-		 OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN | OPT_VIEW | OPT_GDB,
+		 OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN | OPT_FAULTS | OPT_VIEW | OPT_GDB,
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
@@ -160,6 +161,15 @@ static const struct command commands[] = {
 	 "--trace), packet=N[-M] (the N-th of these packets at each port).\n"
 	 "'loss=0' alone ends all.  Without arguments: lists the faults and what they have done.",
 	 OPT_FABRIC | OPT_JSON, command_fabric_impair},
+	{"fabric faults", "[--fabric NAME] FILE",
+	 "Plays a file of faults until Ctrl-C, then takes away what it has set.  The file is TOML, "
+	 "with\n"
+	 "a [[fault]] for each: impair, inject or port with the words of that command; at and "
+	 "until in\n"
+	 "seconds from the start on; why.  Says when each begins, has first happened and ends, and "
+	 "at\n"
+	 "last which have met nothing.",
+	 OPT_FABRIC, command_fabric_faults},
 	{"inject",
 	 "[--fabric NAME] [--json] [none | status=NAME | receive=NAME | call=NAME error=NAME | "
 	 "event=NAME | state=error] [WHICH=VALUE...]",
@@ -259,7 +269,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
 			printf("usage: softhca fabric "
-			       "up|down|list|status|show|port|tie|untie|link|node|impair "
+			       "up|down|list|status|show|port|tie|untie|link|node|impair|"
+			       "faults "
 			       "[OPTION...]\n");
 			return 0;
 		}
@@ -268,8 +279,8 @@ int main(int argc, char **argv)
 				   argv[1]);
 		else
 			tool_error("softhca fabric",
-				   "up, down, list, status, show, port, tie, untie, link, node or "
-				   "impair?  See softhca fabric --help");
+				   "up, down, list, status, show, port, tie, untie, link, node, "
+				   "impair or faults?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

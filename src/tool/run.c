@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * softhca run and softhca env.  run becomes the program itself, so process, terminal, signals and
- * exit status are the program's own.  Of run only an open connection to the daemon stays: the
+ * exit status are the program's own; with --faults it is the program's parent instead.  Of run only an open connection to the daemon stays: the
  * program and its children inherit it, and it holds the fabric until the last of them has ended.
  */
 #include <elf.h>
@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "fabric/client/link.h"
+#include "tool/fault.h"
 #include "tool/mount_view.h"
 #include "tool/tool.h"
 
@@ -615,6 +616,65 @@ static void program_execute(const char *path, char **argv)
 		execvp(path, argv);
 }
 
+/* Becomes the program; returns an exit status only if it cannot. */
+static int program_become(const struct session *s, int *sock, const char *host, const char *path,
+			  char **argv, bool foreign)
+{
+	int status;
+
+	*sock = link_raise(*sock);
+	status = s->mount ? mount_view_enter(s, host) : 0;
+	if (status)
+		return status;
+	/* The library is of the GNU C library; perhaps an outer softhca run has set the variable. */
+	if (foreign)
+		unsetenv(PRELOAD);
+	program_execute(path, argv);
+	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+	tool_error(s->command, "%s: %s", path, strerror(errno));
+	return status;
+}
+
+/* Starts the program, plays the file of faults while it runs, and returns its exit status. */
+static int program_run_beside_faults(const struct session *s, int *sock, const char *host,
+				     const char *path, char **argv, bool foreign)
+{
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	struct fault_player *player;
+	struct sigaction children;
+	sigset_t before, ours;
+	int status;
+	pid_t pid;
+
+	player = fault_player_open(s, s->faults, &status);
+	if (!player)
+		return status;
+	/* Before the program can end. */
+	sigemptyset(&ours);
+	for (size_t i = 0; i < array_size(fault_player_signals); i++)
+		sigaddset(&ours, fault_player_signals[i]);
+	(void)sigprocmask(SIG_BLOCK, &ours, &before);
+	status = fault_player_begin(player);
+	if (status)
+		goto close_player;
+	/* Who ignores this signal gets no status. */
+	(void)sigaction(SIGCHLD, &usual, &children);
+	pid = fork();
+	if (!pid) {
+		(void)sigaction(SIGCHLD, &children, NULL);
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
+		_exit(program_become(s, sock, host, path, argv, foreign));
+	}
+	status = EXIT_OURS;
+	if (pid < 0)
+		tool_error(s->command, "%s", strerror(errno));
+	else
+		status = fault_player_play(player, pid);
+close_player:
+	fault_player_close(player);
+	return status;
+}
+
 int command_run(struct session *s, int argc, char **argv)
 {
 	char path[TOOL_PATH_BYTES];
@@ -653,16 +713,10 @@ int command_run(struct session *s, int argc, char **argv)
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
 	}
-	sock = link_raise(sock);
-	status = s->mount ? mount_view_enter(s, host.name) : 0;
-	if (status)
-		goto close_sock;
-	/* The library is of the GNU C library; perhaps an outer softhca run has set the variable. */
-	if (foreign)
-		unsetenv(PRELOAD);
-	program_execute(path, argv);
-	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
-	tool_error(s->command, "%s: %s", path, strerror(errno));
+	if (s->faults)
+		status = program_run_beside_faults(s, &sock, host.name, path, argv, foreign);
+	else
+		status = program_become(s, &sock, host.name, path, argv, foreign);
 close_sock:
 	close(sock);
 free_preload:

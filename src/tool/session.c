@@ -247,6 +247,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
+		{"faults", required_argument, NULL, OPT_FAULTS},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
 		{"topology", required_argument, NULL, OPT_TOPOLOGY},
 		{"sm", required_argument, NULL, OPT_SM},
@@ -309,6 +310,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->trace = optarg;
 		else if (opt == OPT_EXPLAIN)
 			s->explain = true;
+		else if (opt == OPT_FAULTS)
+			s->faults = optarg;
 		else if (opt == OPT_HOSTS)
 			s->hosts = optarg;
 		else if (opt == OPT_TOPOLOGY)

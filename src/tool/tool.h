@@ -56,6 +56,7 @@ struct session {
 	const char *memory;   /* the way to the program's memory, or NULL */
 	const char *trace;    /* patterns of trace points, or NULL */
 	bool explain;	      /* say why requests fail */
+	const char *faults;   /* the file of faults that happen meanwhile, or NULL */
 	const char *hosts;    /* how many hosts the fabric is to have, or NULL */
 	uint32_t nhosts;      /* the same as a number */
 	const char *topology; /* the file to make the fabric from, or NULL */
@@ -103,6 +104,7 @@ enum session_option {
 	OPT_HTML = 2097152,
 	OPT_WATCH = 4194304,
 	OPT_TOP = 8388608, /* those of softhca top */
+	OPT_FAULTS = 268435456, /* above those of enum capture_option */
 };
 
 struct command {
@@ -163,6 +165,7 @@ int command_fabric_link(struct session *s, int argc, char **argv);
 int command_fabric_node(struct session *s, int argc, char **argv);
 int command_inject(struct session *s, int argc, char **argv);
 int command_fabric_impair(struct session *s, int argc, char **argv);
+int command_fabric_faults(struct session *s, int argc, char **argv);
 int command_fabric_show(struct session *s, int argc, char **argv);
 int command_fabric_tie(struct session *s, int argc, char **argv);
 int command_fabric_untie(struct session *s, int argc, char **argv);

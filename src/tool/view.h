@@ -57,6 +57,18 @@ bool port_name_read(const struct session *s, const char *text, struct port_name 
 bool port_name_find(const struct session *s, struct view *v, const struct port_name *name,
 		    struct msg_host_reply *host, uint32_t *row);
 
+/* ---- a port that goes down or comes up; in link.c ---- */
+
+struct port_change {
+	struct port_name name;
+	enum ib_port_state state;
+};
+
+/* Reads the words of softhca fabric port.  False after an error line. */
+bool port_change_read(const struct session *s, int argc, char **argv, struct port_change *out);
+/* Makes the change.  0, or an exit status after an error line. */
+int port_change_make(const struct session *s, struct view *v, const struct port_change *c);
+
 /* ---- what a port is tied to; in tie.c ---- */
 
 /* Prints a line behind that of the port, if the port is tied. */
