@@ -361,6 +361,32 @@ static int player_step(struct fault_player *p, uint64_t now_ns)
 	return status;
 }
 
+/* True if the entry is to happen to an object, and there has been none for it so far. */
+static bool entry_waits(const struct entry *e)
+{
+	return e->begun && !e->over && !e->hit && e->ruled && e->rule.m.rule.kind == FAULT_OBJECTS;
+}
+
+/*
+ * Tries entries again that wait for an object: what a program does until then takes long on a busy machine.
+ * True if there are any.
+ */
+static bool player_waits(struct fault_player *p)
+{
+	bool waits = false;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct entry *e = &p->entries[i];
+		const struct session s = entry_session(p, e);
+
+		if (!entry_waits(e))
+			continue;
+		waits = true;
+		(void)fault_words_send(&s, &p->view, &e->rule, &e->place);
+	}
+	return waits;
+}
+
 /* True if there is a rule that has not done anything yet. */
 static bool player_watches(const struct fault_player *p)
 {
@@ -447,6 +473,7 @@ static bool process_ended(pid_t pid, int *status)
 
 int fault_player_play(struct fault_player *p, pid_t pid)
 {
+	uint64_t now = elapsed_ns(p);
 	int status = 0, wrong = 0;
 	siginfo_t info;
 	sigset_t set;
@@ -461,12 +488,16 @@ int fault_player_play(struct fault_player *p, pid_t pid)
 
 		if (signal > 0 && signal != SIGCHLD && player_signal(&info, pid))
 			break;
+		entries_count(p);
+		/* The file's time stands still meanwhile. */
+		if (player_waits(p))
+			p->start_ns += elapsed_ns(p) - now;
+		now = elapsed_ns(p);
 		/* A program is not ended by a rule that fails late; the line has said so. */
 		if (!wrong)
-			wrong = player_step(p, elapsed_ns(p));
+			wrong = player_step(p, now);
 		if (wrong && !pid)
 			return wrong;
-		entries_count(p);
 	}
 	return status ? status : wrong;
 }

@@ -137,6 +137,18 @@ def until(session):
         expect(re.search(r"^[1-9]\d*\n10 came.*\n0\n", result.out) and not result.status, result.text())
 
 
+def waits(session):
+    """An event waits for a program that has the device open, and what comes later in the file waits with it."""
+    text = "[[fault]]\ninject = \"event=GID_CHANGE from=host1/mlx5_0\"\n[[fault]]\nat = 0.2\ninject = \"event=SM_CHANGE\"\n"
+    with standing(session), written(text) as path:
+        program = session.background("sh", "-c", "sleep 1; exec stdbuf -oL ibv_asyncwatch -d mlx5_0", run_options=("--faults", path))
+        lines = [program.stdout.readline() for _ in range(3)]
+        os.killpg(program.pid, signal.SIGTERM)
+        result = session.finish(program)
+        expect("IBV_EVENT_GID_CHANGE" in lines[1] and "IBV_EVENT_SM_CHANGE" in lines[2], (lines, result.err))
+        expect(result.err.count("1 of 1 objects") == 2 and result.err.count("from now on") == 2, result.err)
+
+
 WRONG = (
     ("[[fault]]\nimpair = \"lost=1\"\n", 2, "'lost=1' is no fault of a link: there are loss, corrupt"),
     ("[[fault]]\nimpair = \"loss=101\"\n", 2, "'loss=101' has no value that is allowed: 0 to 100"),
@@ -208,5 +220,6 @@ def cases():
     yield "fault files: fabric faults", command
     yield "fault files: killed", killed
     yield "fault files: until", until
+    yield "fault files: waits", waits
     yield "fault files: what is wrong", wrong_files
     yield "fault files: TOML", same_as_others

@@ -572,6 +572,17 @@ void uverbs_event_port(uint32_t port_row, enum ib_event event)
 	pthread_mutex_unlock(&channels_lock);
 }
 
+bool uverbs_event_is_heard(uint32_t port_row)
+{
+	bool heard = false;
+
+	pthread_mutex_lock(&channels_lock);
+	for (struct uchannel *c = channels; c && !heard; c = c->next)
+		heard = port_row - c->port_row < c->nports;
+	pthread_mutex_unlock(&channels_lock);
+	return heard;
+}
+
 void uverbs_event_device(uint32_t port_row, enum ib_event event)
 {
 	pthread_mutex_lock(&channels_lock);

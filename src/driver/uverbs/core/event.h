@@ -73,6 +73,8 @@ void uchannel_drop_fd(int fd);
 /* A port of the fabric changed (process_on_port_event). */
 void uverbs_event_port(uint32_t port_row, enum ib_event event);
 
+/* True if the program has a channel on which it hears of such events of the port. */
+bool uverbs_event_is_heard(uint32_t port_row) must_check;
 /* The device with that row of port 1 as a whole has an event. */
 void uverbs_event_device(uint32_t port_row, enum ib_event event);
 

@@ -134,7 +134,7 @@ static bool rule_injects(const char *object, uint32_t number, uint32_t row,
 /* The device fails as a whole. */
 static void inject_device(struct hca *h, uint32_t row, struct fault_counts *counts)
 {
-	if (!rule_injects("device", h->index, row, counts))
+	if (!uverbs_event_is_heard(h->port_row) || !rule_injects("device", h->index, row, counts))
 		return;
 	adapter_inject(h->adapter, &objects, row, counts);
 	uverbs_event_device(h->port_row, (enum ib_event)(objects.rule[row].event_plus_1 - 1));
@@ -149,6 +149,7 @@ static void inject_ports(const struct hca *h, uint32_t row, struct fault_counts 
 	for (uint32_t i = 0; i < h->node->nports; i++)
 		if (fault_port_raises(h->port->ethernet, event) &&
 		    rule_concerns_port(r, h->port_row + i) &&
+		    uverbs_event_is_heard(h->port_row + i) &&
 		    rule_injects("port", i + 1, row, counts))
 			uverbs_event_port(h->port_row + i, event);
 }
