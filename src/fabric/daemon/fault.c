@@ -55,11 +55,12 @@ static bool fault_does(const struct fault_rule *r)
 static bool fault_is_whole(const struct fault_rule *r)
 {
 	return r->kind < FAULT_KINDS && r->object < FAULT_OBJECT_TYPES &&
-	       r->syndrome <= UINT8_MAX && r->vendor_err <= UINT8_MAX && r->error >= 0 &&
-	       r->some_ppm <= FAULT_ALL && !r->call[FAULT_CALL_BYTES - 1] &&
-	       !r->call[0] == (r->kind != FAULT_CALLS) && r->loss_ppm <= FAULT_ALL &&
-	       r->corrupt_ppm <= FAULT_ALL && r->duplicate_ppm <= FAULT_ALL &&
-	       r->reorder_ppm <= FAULT_ALL && !r->first == !r->count;
+	       r->event_plus_1 <= IB_EVENT_WQ_FATAL + 1 && r->syndrome <= UINT8_MAX &&
+	       r->vendor_err <= UINT8_MAX && r->error >= 0 && r->some_ppm <= FAULT_ALL &&
+	       !r->call[FAULT_CALL_BYTES - 1] && !r->call[0] == (r->kind != FAULT_CALLS) &&
+	       r->loss_ppm <= FAULT_ALL && r->corrupt_ppm <= FAULT_ALL &&
+	       r->duplicate_ppm <= FAULT_ALL && r->reorder_ppm <= FAULT_ALL &&
+	       !r->first == !r->count;
 }
 
 /* From now on processes make packets of all that they send, or need not any more. */

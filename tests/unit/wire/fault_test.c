@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/hazard.h"
 #include "wire/fault.h"
 #include "wire/payload.h"
 #include "wire/pkt.h"
@@ -331,6 +332,28 @@ static void test_rate(void)
 	CHECK(got.n == 50 && clock_ns() - begin >= 50u * MTU * 80);
 }
 
+/* A frame takes its own octets and the FCS, and none of headers that it does not have. */
+static void test_rate_of_frames(void)
+{
+	const struct fault_rule rule = {.rate_mbps = 1};
+	const uint64_t takes = (MTU + ETHERNET_FCS) * 8000ull;
+	uint8_t bytes[MTU];
+	const struct run run = {bytes, sizeof(bytes)};
+	const struct pkt p = {
+		.opcode = BTH_RAW, .path = &a.path, .payload_len = MTU, .nruns = 1, .runs = &run};
+	uint64_t begin;
+
+	for (uint32_t i = 0; i < MTU; i++)
+		bytes[i] = (uint8_t)i;
+	rule_set(&rule);
+	begin = clock_ns();
+	hazard_enter();
+	CHECK(fault_takes(b.wire, &p));
+	hazard_leave();
+	CHECK(got.deadline >= begin + takes && got.deadline <= clock_ns() + takes);
+	wait_late();
+}
+
 /* Requests fail by their order, kind, transport and share; the share repeats. */
 static void test_requests(void)
 {
@@ -433,6 +456,7 @@ int main(void)
 	test_reorder();
 	test_delay_ends();
 	test_rate();
+	test_rate_of_frames();
 	test_requests();
 	test_receives();
 	test_full();
