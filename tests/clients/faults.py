@@ -292,7 +292,9 @@ def event(device, words, *lines, after=None, number=1):
                     program.message(*after)
             expect(injected(session) == [number], inject(session).out)
             traced = re.findall(r"object\.injected", program.result.err)
-            expect(len(traced) == number, program.result.err)
+            explained = re.findall(r"explain: .*(?:IBV_EVENT_\w+|the error state), because softhca inject says so",
+                                   program.result.err)
+            expect(len(traced) == len(explained) == number, program.result.err)
             # A program that comes later meets nothing.
             with watched(session, DEVICES[device]) as program:
                 program.message("success", "success")

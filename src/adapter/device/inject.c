@@ -10,12 +10,14 @@
 #include "adapter/qp/qp_state.h"
 #include "adapter/queue/cq.h"
 #include "adapter/queue/recvq.h"
+#include "base/explain.h"
 #include "base/trace.h"
 #include "registry/fault.h"
 
 #define BY_INJECTION "softhca-inject"
 
 struct injection {
+	struct adapter *adapter;
 	struct fault_view *view;
 	uint32_t row;
 	struct fault_counts *counts;
@@ -31,6 +33,19 @@ static enum ib_event event_of(const struct fault_rule *r)
 	return (enum ib_event)(r->event_plus_1 - 1);
 }
 
+static __attribute__((cold)) void rule_explain(const struct injection *i, const char *object,
+					       uint32_t number)
+{
+	const struct wire *wire = i->adapter->wire;
+	const struct fault_rule *r = rule_of(i);
+	char port[SUBNET_PORT_TEXT];
+
+	explain_line(number, "%s %s 0x%x: %s%s, because softhca inject says so",
+		     subnet_port_text(wire_subnet(wire), wire_port_row(wire), port), object, number,
+		     r->error_state ? "the error state" : "IBV_EVENT_",
+		     r->error_state ? "" : ib_event_name(event_of(r)));
+}
+
 /* True if it happens to the object of that number, which it concerns. */
 static bool rule_injects(const struct injection *i, const char *object, uint32_t number)
 {
@@ -40,6 +55,8 @@ static bool rule_injects(const struct injection *i, const char *object, uint32_t
 		return false;
 	trace(object, injected, object, number,
 	      r->error_state ? "error-state" : ib_event_name(event_of(r)));
+	if (explaining())
+		rule_explain(i, object, number);
 	return true;
 }
 
@@ -116,7 +133,7 @@ static bool cq_inject(void *user, uint32_t cqn)
 void adapter_inject(struct adapter *a, struct fault_view *view, uint32_t row,
 		    struct fault_counts *counts)
 {
-	struct injection i = {view, row, counts};
+	struct injection i = {a, view, row, counts};
 
 	switch (rule_of(&i)->object) {
 	case FAULT_QUEUE_PAIR:

@@ -128,6 +128,9 @@ static bool rule_injects(const char *object, uint32_t number, uint32_t row,
 	if (!fault_view_fails(&objects, row, counts))
 		return false;
 	trace(object, injected, object, number, ib_event_name(event));
+	if (explaining())
+		explain_line(event, "%s %u: IBV_EVENT_%s, because softhca inject says so", object,
+			     number, ib_event_name(event));
 	return true;
 }
 
