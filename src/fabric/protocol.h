@@ -21,7 +21,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 27u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 28u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */

@@ -127,7 +127,8 @@ static const struct command commands[] = {
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
 	{"fabric tie",
-	 "[--fabric NAME] [HOST/]HCA[:PORT] udp[=ADDRESS] [peers=CIDR,...] [gso=off] | tap=INTERFACE | "
+	 "[--fabric NAME] [HOST/]HCA[:PORT] udp[=ADDRESS] [peers=CIDR,...] [gso=off] | "
+	 "tap=INTERFACE | "
 	 "port=[HOST/]HCA[:PORT] | [in=FILE] [out=FILE] [pace=original|top|RATE] [loop=N]",
 	 "Ties an Ethernet port to something else than the segment that all ports share:\n"
 	 "udp: other machines, by RoCE v2 over UDP port 4791 of an address of this machine (the\n"

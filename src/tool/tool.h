@@ -103,7 +103,7 @@ enum session_option {
 	OPT_RECORD = 1048576, /* those of softhca trace */
 	OPT_HTML = 2097152,
 	OPT_WATCH = 4194304,
-	OPT_TOP = 8388608, /* those of softhca top */
+	OPT_TOP = 8388608,	/* those of softhca top */
 	OPT_FAULTS = 268435456, /* above those of enum capture_option */
 };
 
