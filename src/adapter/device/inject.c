@@ -64,13 +64,17 @@ static bool rule_injects(const struct injection *i, const char *object, uint32_t
 static void numbers_walk(struct number_space *s, void (*fn)(struct injection *i, void *object),
 			 struct injection *i)
 {
-	for (uint32_t chunk = s->first_chunk; chunk < s->end_chunk; chunk++)
+	for (uint32_t chunk = s->first_chunk; chunk < s->end_chunk; chunk++) {
+		/* It may be that of another process. */
+		if (!atomic_load_explicit(&s->chunk[chunk], memory_order_acquire))
+			continue;
 		for (uint32_t n = 0; n < NUMBER_CHUNK; n++) {
 			void *object = number_find(s, chunk * NUMBER_CHUNK + n);
 
 			if (object)
 				fn(i, object);
 		}
+	}
 }
 
 /* ---- queue pairs ---- */
