@@ -12,7 +12,7 @@
 #define PEER_BEHIND_NS 10000000000u
 
 /*
- * How long a peer outside of the fabric must have been silent until a request is given up, however
+ * How long a peer on another machine must have been silent until a request is given up, however
  * short the program's timeout is and however few its retries.  There is no looking whether such a
  * peer waits for a processor, and cards take as long (HARDWARE_TIMEOUT_MIN, 7 retries).
  */
@@ -146,12 +146,23 @@ static bool awaits_answer(struct qp *qp)
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 
-/* True if retries are used up, but a peer outside of the fabric has still time to answer. */
+/* True if the peer is on another machine.  What a file takes, and what the kernel has at the other end of a
+ * TAP, gives the port no MTU (tie/udp.h). */
+static bool peer_is_elsewhere(const struct qp *qp)
+{
+	const struct wire *w = qp->adapter->wire;
+
+	return unlikely(wire_leads_out(w, &qp->path)) &&
+	       atomic_load_explicit(&wire_subnet(w)->ports[wire_port_row(w)].mtu,
+				    memory_order_relaxed);
+}
+
+/* True if retries are used up, but a peer on another machine has still time to answer. */
 static bool outside_has_time(struct qp *qp)
 {
 	uint64_t now;
 
-	if (likely(!wire_leads_out(qp->adapter->wire, &qp->path)))
+	if (likely(!peer_is_elsewhere(qp)))
 		return false;
 	now = clock_ns();
 	if (!qp->comp.late.silent_since)
