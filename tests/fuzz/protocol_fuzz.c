@@ -73,8 +73,11 @@ static int connect_client(void)
 /* One round of the daemon's loop after the other, until it has nothing to do. */
 static void serve_messages(void)
 {
-	while (loop_round(&fabric.loop, 0) > 0 || fabric.loop.work)
+	/* After its last client the daemon would take nobody any more. */
+	do {
 		server.leave = false;
+		server.served = false;
+	} while (loop_round(&fabric.loop, 0) > 0 || fabric.loop.work);
 	server.leave = false;
 	server.stay = false;
 }
