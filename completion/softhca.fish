@@ -146,7 +146,7 @@ function __softhca_complete
         case 'fabric port/1' 'fabric link/0'
             string join \n down up
         case 'fabric tie/*'
-            string join \n tap= port= in= out= pace= loop=
+            string join \n udp udp= peers= gso= tap= port= in= out= pace= loop=
         case 'fabric node/0'
             string join \n remove add
         case 'fabric show/0'

@@ -94,7 +94,7 @@ _softhca() {
 		case $command/$#arguments in
 		"fabric port/0" | "fabric tie/0" | "fabric untie/0" | capture/*) _softhca_words "$(_softhca_devices)" ;;
 		"fabric port/1" | "fabric link/0") _softhca_words "down up" ;;
-		"fabric tie/"*) _softhca_words "tap= port= in= out= pace= loop=" -S '' ;;
+		"fabric tie/"*) _softhca_words "udp udp= peers= gso= tap= port= in= out= pace= loop=" -S '' ;;
 		"fabric node/0") _softhca_words "remove add" ;;
 		"fabric show/0") _softhca_words "text dot svg" ;;
 		status/0) _softhca_words "$(_softhca_processes)" ;;

@@ -435,7 +435,7 @@ def completion(session, shell):
         expect(completed(*port, "host2/") == ["host2/mlx5_0", "host2/mlx5_1"], "devices")
         expect(completed(*port, "mlx5_0", "") == ["down", "up"], "what to do with it")
         tie = ("fabric", "tie", "--fabric", "three", "mlx5_1")
-        expect(completed(*tie, "p") == ["pace=", "port="], "what to tie it to")
+        expect(completed(*tie, "p") == ["pace=", "peers=", "port="], "what to tie it to")
     finally:
         session.tool("fabric", "down", "--fabric", "three")
 
