@@ -101,10 +101,11 @@ static void qp_inject(struct injection *i, void *object)
 
 	if (!qp_can(qp, r) || !rule_injects(i, "queue-pair", qp->qpn))
 		return;
-	if (!r->error_state)
-		qp_async(qp, event_of(r));
+	/* Who hears of the event finds the queue pair in the state that has led to it. */
 	if (r->error_state || event_of(r) != IB_EVENT_COMM_EST)
 		qp_fail(qp, BY_INJECTION);
+	if (!r->error_state)
+		qp_async(qp, event_of(r));
 }
 
 /* The device has failed as a whole. */

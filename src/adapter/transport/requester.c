@@ -799,8 +799,8 @@ void requester_run(struct qp *qp)
 			/* nobody can read the ring, so no completion can name the request */
 			if (explaining())
 				explain_ring(qp);
-			qp_async(qp, IB_EVENT_QP_FATAL);
 			qp_fail(qp, "send-queue-unreadable");
+			qp_async(qp, IB_EVENT_QP_FATAL);
 		}
 		if (s > STEP_DONE && unlikely(atomic_load(&qp->comp.resend)))
 			s = STEP_NEXT;

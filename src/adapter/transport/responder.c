@@ -522,8 +522,9 @@ static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum ae
 		resp_nak(qp, code, pkt->psn);
 	r->in_message = false;
 	if (qp_is_reliable(qp)) {
-		qp_async(qp, event);
+		/* Who hears of the event finds the queue pair in the state that it tells of. */
 		qp_fail(qp, aeth_nak_name(code));
+		qp_async(qp, event);
 	}
 	return RESP_DONE;
 }
@@ -657,8 +658,9 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	case RESP_ERR_SENDER:
 		return resp_sender_failed(qp, pkt);
 	case RESP_ERR_RING:
+		s = resp_fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
 		qp_async(qp, IB_EVENT_QP_FATAL);
-		return resp_fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+		return s;
 	case RESP_ERR_INVALIDATE:
 		return resp_not_invalidated(qp);
 	case RESP_DONE:
