@@ -539,8 +539,10 @@ bool fault_takes(struct wire *w, const struct pkt *p)
 /* ---- requests ---- */
 
 static bool rule_concerns_request(const struct wire *w, const struct fault_rule *r,
-				  const struct fault_request *q)
+				  const void *request)
 {
+	const struct fault_request *q = request;
+
 	return r->set && r->kind == FAULT_REQUESTS &&
 	       (!r->ops || (!q->frame && r->ops >> q->op & 1)) && (!r->qpn || r->qpn == q->qpn) &&
 	       (!r->from_row_plus_1 || r->from_row_plus_1 == w->port_row + 1) &&
@@ -550,8 +552,12 @@ static bool rule_concerns_request(const struct wire *w, const struct fault_rule 
 	       (q->reliable || !(r->reliable_only));
 }
 
-bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
-			 uint8_t *vendor_err)
+/* The rule that makes this one fail, counted; false: there is none.  It concerns what 'concerns' says of
+ * the rule and 'what'. */
+static bool rule_fails(struct wire *w,
+		       bool (*concerns)(const struct wire *w, const struct fault_rule *r,
+					const void *what),
+		       const void *what, struct fault_rule *out)
 {
 	struct fault_port *f = &w->faults;
 	bool fails = false;
@@ -559,39 +565,43 @@ bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t 
 	spin_lock(&f->lock);
 	rules_refresh(w);
 	for (uint32_t row = 0; row < f->view.n && !fails; row++) {
-		const struct fault_rule *r = &f->view.rule[row];
-
-		if (!rule_concerns_request(w, r, q) ||
-		    !fault_view_fails(&f->view, row, &w->process->slot->faults[row]))
-			continue;
-		fails = true;
-		*syndrome = (uint8_t)r->syndrome;
-		*vendor_err = (uint8_t)r->vendor_err;
+		fails = concerns(w, &f->view.rule[row], what) &&
+			fault_view_fails(&f->view, row, &w->process->slot->faults[row]);
+		if (fails)
+			*out = f->view.rule[row];
 	}
 	spin_unlock(&f->lock);
 	return fails;
 }
 
+bool fault_request_fails(struct wire *w, const struct fault_request *q, uint8_t *syndrome,
+			 uint8_t *vendor_err)
+{
+	struct fault_rule rule;
+
+	if (!rule_fails(w, rule_concerns_request, q, &rule))
+		return false;
+	*syndrome = (uint8_t)rule.syndrome;
+	*vendor_err = (uint8_t)rule.vendor_err;
+	return true;
+}
+
 /* ---- receives ---- */
+
+static bool rule_concerns_receive(const struct wire *w, const struct fault_rule *r,
+				  const void *packet)
+{
+	return rule_concerns(w, r, FAULT_RECEIVES, packet);
+}
 
 bool fault_receive_fails(struct wire *w, const struct pkt *p, uint8_t *syndrome)
 {
-	struct fault_port *f = &w->faults;
-	bool fails = false;
+	struct fault_rule rule;
 
-	spin_lock(&f->lock);
-	rules_refresh(w);
-	for (uint32_t row = 0; row < f->view.n && !fails; row++) {
-		const struct fault_rule *r = &f->view.rule[row];
-
-		if (!rule_concerns(w, r, FAULT_RECEIVES, p) ||
-		    !fault_view_fails(&f->view, row, &w->process->slot->faults[row]))
-			continue;
-		fails = true;
-		*syndrome = (uint8_t)r->syndrome;
-	}
-	spin_unlock(&f->lock);
-	return fails;
+	if (!rule_fails(w, rule_concerns_receive, p, &rule))
+		return false;
+	*syndrome = (uint8_t)rule.syndrome;
+	return true;
 }
 
 bool fault_of_links(const struct wire *w)
