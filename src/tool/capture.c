@@ -205,21 +205,6 @@ static void file_end(struct capturing *c)
 	(void)fflush(c->out);
 }
 
-static bool file_open(struct capturing *c, const char *path)
-{
-	c->path = path;
-	c->out = strcmp(path, "-") ? fopen(path, "we") : stdout;
-	if (c->out && c->out == stdout && isatty(STDOUT_FILENO)) {
-		tool_error(c->s->command, "a capture is not for a terminal; give a file or a pipe");
-		return false;
-	}
-	if (!c->out)
-		tool_error(c->s->command, "%s: %s", path, strerror(errno));
-	else
-		(void)setvbuf(c->out, NULL, _IOFBF, 1u << 20);
-	return c->out;
-}
-
 /* ---- the arguments ---- */
 
 #define COUNT_MOST 268435456u
@@ -294,7 +279,9 @@ static void capture_close(struct capturing *c)
 
 static int capture_to(struct capturing *c, const char *path)
 {
-	if (!file_open(c, path))
+	c->path = path;
+	c->out = reader_output_open(c->s, path, "capture");
+	if (!c->out)
 		return EXIT_OURS;
 	reader_signals_take(1);
 	if (!file_begin(c) || !reader_join(&c->reader))

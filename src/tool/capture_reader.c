@@ -404,6 +404,21 @@ bool reader_number_option(const struct session *s, const char *option, const cha
 	return false;
 }
 
+FILE *reader_output_open(const struct session *s, const char *path, const char *what)
+{
+	FILE *out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+
+	if (out && out == stdout && isatty(STDOUT_FILENO)) {
+		tool_error(s->command, "a %s is not for a terminal; give a file or a pipe", what);
+		return NULL;
+	}
+	if (!out)
+		tool_error(s->command, "%s: %s", path, strerror(errno));
+	else
+		(void)setvbuf(out, NULL, _IOFBF, 1u << 20);
+	return out;
+}
+
 uint32_t reader_ring_bytes(uint32_t mib)
 {
 	uint32_t bytes = CAPTURE_RING_BYTES_MIN;

@@ -77,6 +77,9 @@ int reader_stop_signal(void);
 /* Takes "-s"-like numbers: text, which may be NULL, from 1 to max.  False after an error line. */
 bool reader_number_option(const struct session *s, const char *option, const char *text,
 			  uint32_t max, uint32_t *out) must_check;
+/* Opens what a command writes, '-' for standard output, which must be no terminal; what: the word for it.
+ * NULL after an error line. */
+FILE *reader_output_open(const struct session *s, const char *path, const char *what) must_check;
 /* The size of a ring for so many MiB: the next power of 2. */
 uint32_t reader_ring_bytes(uint32_t mib);
 

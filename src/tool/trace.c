@@ -165,21 +165,6 @@ static bool options_take(struct tracing *t, const struct capture_options *o)
 	return true;
 }
 
-static bool file_open(struct tracing *t, const char *path)
-{
-	t->path = path;
-	t->out = strcmp(path, "-") ? fopen(path, "we") : stdout;
-	if (t->out && t->out == stdout && isatty(STDOUT_FILENO)) {
-		tool_error(t->s->command, "a trace is not for a terminal; give a file or a pipe");
-		return false;
-	}
-	if (!t->out)
-		tool_error(t->s->command, "%s: %s", path, strerror(errno));
-	else
-		(void)setvbuf(t->out, NULL, _IOFBF, 1u << 20);
-	return t->out;
-}
-
 /* ---- the program ---- */
 
 static bool program_start(struct tracing *t, struct session *s, int argc, char **argv)
@@ -260,7 +245,9 @@ static int trace_to(struct tracing *t, struct session *s, int argc, char **argv)
 {
 	int status;
 
-	if (!file_open(t, s->capture.file))
+	t->path = s->capture.file;
+	t->out = reader_output_open(s, t->path, "trace");
+	if (!t->out)
 		return EXIT_OURS;
 	t->events = trace_events_open(t->out, &t->reader.view, clock_realtime_ns());
 	if (!t->events) {
