@@ -56,21 +56,11 @@ static void number_put(struct numbers *n, uint32_t chunk)
 	n->fifo[(n->head + n->count++) % REGISTRY_CHUNKS] = (uint16_t)chunk;
 }
 
-static uint32_t number_random(void)
-{
-	uint32_t random;
-
-	/* Short reads are for larger ones; what is not ready yet is so once, when a machine starts. */
-	while (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		;
-	return random;
-}
-
-/* Brings any of the chunks to the head of the list. */
-static void numbers_cut(struct numbers *n)
+/* Brings one of the chunks to the head of the list. */
+static void numbers_cut(struct numbers *n, uint32_t which)
 {
 	uint16_t *head = &n->fifo[n->head];
-	uint16_t *other = &n->fifo[(n->head + number_random() % n->count) % REGISTRY_CHUNKS];
+	uint16_t *other = &n->fifo[(n->head + which % n->count) % REGISTRY_CHUNKS];
 	uint16_t chunk = *other;
 
 	*other = *head;
@@ -88,8 +78,12 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 	if (!n->count)
 		return -ENOSPC;
 	if (f->numbers_random) {
-		numbers_cut(n);
-		begin = number_random() % (1u << REGISTRY_CHUNK_SHIFT);
+		uint32_t random[2];
+
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return -errno;
+		numbers_cut(n, random[0]);
+		begin = random[1] % (1u << REGISTRY_CHUNK_SHIFT);
 	}
 	chunk = n->fifo[n->head];
 	n->head = (n->head + 1) % REGISTRY_CHUNKS;
