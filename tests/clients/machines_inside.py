@@ -63,9 +63,9 @@ class Machine(Session):
 
 
 @contextlib.contextmanager
-def loopback_pair(build):
-    ip("link", "set", "lo", "up")
-    machines = [Machine(build, address) for address in ("127.18.0.2", "127.18.1.2")]
+def joined(machines):
+    """Their fabrics, up and tied to their addresses."""
+    machines = list(machines)
     try:
         for machine in machines:
             machine.up()
@@ -75,6 +75,13 @@ def loopback_pair(build):
     finally:
         for machine in machines:
             machine.close()
+
+
+@contextlib.contextmanager
+def loopback_pair(build):
+    ip("link", "set", "lo", "up")
+    with joined(Machine(build, address) for address in ("127.18.0.2", "127.18.1.2")) as machines:
+        yield machines
 
 
 @contextlib.contextmanager
@@ -101,17 +108,9 @@ def namespaces():
 
 @contextlib.contextmanager
 def namespace_pair(build, family="v4"):
-    with namespaces() as prefix:
-        machines = [Machine(build, NETWORK[family][0]), Machine(build, NETWORK[family][1], prefix)]
-        try:
-            for machine in machines:
-                machine.up()
-            yield machines
-            for machine in machines:
-                machine.down()
-        finally:
-            for machine in machines:
-                machine.close()
+    own, other = NETWORK[family][:2]
+    with namespaces() as prefix, joined((Machine(build, own), Machine(build, other, prefix))) as machines:
+        yield machines
 
 
 def pair(machines, *argv, to=None, good=True):
@@ -194,8 +193,9 @@ def loopback(build):
 
 @contextlib.contextmanager
 def captured(name, path):
-    """What dumpcap has of an interface."""
-    dump = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", name, "-w", str(path), "-f", "udp"],
+    """What dumpcap has of an interface, with times in microseconds; newer ones write nanoseconds."""
+    written = path.with_suffix(".dumped")
+    dump = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", name, "-w", str(written), "-f", "udp"],
                             stderr=subprocess.PIPE, text=True)
     lines = []
     for line in dump.stderr:
@@ -209,6 +209,8 @@ def captured(name, path):
     finally:
         dump.send_signal(signal.SIGINT)
         dump.communicate(timeout=30)
+    subprocess.run(["editcap", "-F", "pcap", str(written), str(path)], check=True)
+    written.unlink()
 
 
 def tshark(path, expression):
