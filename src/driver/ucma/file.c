@@ -247,7 +247,8 @@ static int event_await(struct ucma_call *c)
 		c->m = request;
 		ret = ucma_ask(&c->m);
 	} while (ret == -EAGAIN);
-	return ret;
+	/* The daemon knows no file that another thread has closed since the byte was taken. */
+	return ret == -EIO && syscall(SYS_fcntl, c->fd, F_GETFD) < 0 ? -EBADF : ret;
 }
 
 static int ucma_execute(struct ucma_call *c)
