@@ -178,6 +178,12 @@ def whole(session):
         expect_sound(session, captured.path, len(captured.file.frames))
 
 
+def rping(session, *words):
+    """A client on the second host."""
+    result = session.run("rping", "-c", *words, run_options=("--host", "host2"))
+    expect(connections.is_good(result), f"status {result.status} of rping: {result.text()}")
+
+
 def expect_mads(session, captured, counted, *wanted):
     nothing_lost(captured)
     expect(captured.file.packets() == counted, f"{captured.file.packets()} frames, {counted} counted")
@@ -240,9 +246,9 @@ def converted(session):
         server = session.background("rping", "-s", "-P", "-S", "999", "-a", "198.18.0.2")
         try:
             connections.listens(session, server)
-            session.run_ok("rping", "-c", "-C", "1", "-S", "999", "-a", "198.18.0.2", run_options=("--host", "host2"))
+            rping(session, "-C", "1", "-S", "999", "-a", "198.18.0.2")
             with capturing(session, "host1/mlx5_1", "-f", "transport=rc") as captured:
-                session.run_ok("rping", "-c", "-C", "20", "-S", "999", "-a", "198.18.0.2", run_options=("--host", "host2"))
+                rping(session, "-C", "20", "-S", "999", "-a", "198.18.0.2")
             expect(server.poll() is None, "the server has ended")
             nothing_lost(captured)
             came = [f for f in captured.file.frames if not f[1]]
@@ -333,7 +339,7 @@ def deaths(session):
         server = session.background("rping", "-s", "-P", "-a", "198.18.0.1")
 
         def client():
-            session.run_ok("rping", "-c", "-C", "5", "-a", "198.18.0.1", run_options=("--host", "host2"))
+            rping(session, "-C", "5", "-a", "198.18.0.1")
         try:
             connections.listens(session, server)
             for number in (signal.SIGKILL, signal.SIGSTOP):
