@@ -3,9 +3,9 @@
  * The driver keeps the handlers for SIGSEGV and SIGBUS, and its own handler stays outermost.  For
  * the same reason threads must not block the two: a blocked fault kills the process at once.  A
  * program loses nothing, because a fault cannot be held back anyway.  So every function of the C
- * library that sets a handler or a mask is here, but those that set the mask of a process to be
+ * library that sets a handler or a mask is here, or in system_call.c, but those that set the mask of a process to be
  * (posix_spawnattr_setsigmask): a process opens the two when it starts, whoever blocked them.  Out
- * of our reach are a bare system call and a handler that changes the mask to which it returns.  For a DPA the driver handles more
+ * of our reach are a system call without the C library and a handler that changes the mask to which it returns.  For a DPA the driver handles more
  * signals; those are faults of device code, which runs in threads of our own, so here they may be
  * blocked.
  */

@@ -27,6 +27,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -218,6 +219,13 @@ CALL(stack_new, F(int, name, p, NULL))
 CALL(stack_old, F(int, name, NULL, p))
 CALL(suspend_mask, F(int, name, p))
 CALL(attr_mask, F(int, name, &attr, p))
+CALL(syscall_mask_set, F(long, name, (long)SYS_rt_sigprocmask, (long)SIG_BLOCK, p, NULL, 8l))
+CALL(syscall_mask_old, F(long, name, (long)SYS_rt_sigprocmask, (long)SIG_BLOCK, NULL, p, 8l))
+CALL(syscall_action_set, F(long, name, (long)SYS_rt_sigaction, (long)SIGUSR1, p, NULL, 8l))
+CALL(syscall_action_old, F(long, name, (long)SYS_rt_sigaction, (long)SIGUSR1, NULL, p, 8l))
+CALL(syscall_fault_action_set, F(long, name, (long)SYS_rt_sigaction, (long)SIGSEGV, p, NULL, 8l))
+CALL(syscall_fault_action_old, F(long, name, (long)SYS_rt_sigaction, (long)SIGSEGV, NULL, p, 8l))
+CALL(syscall_select_mask, F(long, name, (long)SYS_pselect6, 0l, NULL, NULL, NULL, &at_once, p))
 CALL(context_to, F(int, name, p))
 CALL(context_from_to, F(int, name, &here, p))
 CALL(map_fixed, OPENED(F(char *, name, p, (size_t)PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
@@ -519,6 +527,13 @@ static const struct call calls[] = {
 	{"sigsuspend", suspend_mask},
 	{"__sigsuspend", suspend_mask},
 	{"pthread_attr_setsigmask_np", attr_mask},
+	{"syscall", syscall_mask_set},
+	{"syscall", syscall_mask_old},
+	{"syscall", syscall_action_set},
+	{"syscall", syscall_action_old},
+	{"syscall", syscall_fault_action_set},
+	{"syscall", syscall_fault_action_old},
+	{"syscall", syscall_select_mask},
 	{"setcontext", context_to},
 	{"swapcontext", context_from_to},
 	{"mmap", map_fixed},

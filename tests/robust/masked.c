@@ -98,6 +98,22 @@ static void by_sigset_hold(void)
 	ring_some();
 }
 
+static void by_system_call(void)
+{
+	uint64_t now = 0;
+
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &now, 8) || now)
+		device_die("rt_sigprocmask: %m");
+	ring_some();
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, 8) || now & FAULTS ||
+	    !(now & 1u << (SIGUSR1 - 1)))
+		device_die("the mask");
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 4) != -1 || errno != EINVAL ||
+	    syscall(SYS_rt_sigprocmask, SIG_BLOCK, 8, NULL, 8) != -1 || errno != EFAULT ||
+	    syscall(SYS_rt_sigprocmask, 77, &all, NULL, 8) != -1 || errno != EINVAL)
+		device_die("what is wrong");
+}
+
 static void *ringing_thread(void *unused)
 {
 	ring_some();
@@ -252,6 +268,40 @@ static void wait_epolling2(void)
 	epoll_pwait2(epoll_create1(0), &e, 1, NULL, &but_alarm);
 }
 
+static void wait_suspended_call(void)
+{
+	syscall(SYS_rt_sigsuspend, &but_alarm, 8);
+}
+
+static void wait_polling_call(void)
+{
+	syscall(SYS_ppoll, NULL, 0, NULL, &but_alarm, 8);
+}
+
+static void wait_selecting_call(void)
+{
+	const struct {
+		const void *mask;
+		size_t bytes;
+	} last = {&but_alarm, 8};
+
+	syscall(SYS_pselect6, 0, NULL, NULL, NULL, NULL, &last);
+}
+
+static void wait_epolling_call(void)
+{
+	struct epoll_event e;
+
+	syscall(SYS_epoll_pwait, epoll_create1(0), &e, 1, -1, &but_alarm, 8);
+}
+
+static void wait_epolling2_call(void)
+{
+	struct epoll_event e;
+
+	syscall(SYS_epoll_pwait2, epoll_create1(0), &e, 1, NULL, &but_alarm, 8);
+}
+
 #define WAITS(id)                 \
 	static void by_##id(void) \
 	{                         \
@@ -266,6 +316,11 @@ WAITS(wait_polling)
 WAITS(wait_selecting)
 WAITS(wait_epolling)
 WAITS(wait_epolling2)
+WAITS(wait_suspended_call)
+WAITS(wait_polling_call)
+WAITS(wait_selecting_call)
+WAITS(wait_epolling_call)
+WAITS(wait_epolling2_call)
 
 /* ---- handlers ---- */
 
@@ -307,6 +362,30 @@ static void by_sigaction(void)
 
 	if (sigaction(SIGSEGV, &action, NULL) || __sigaction(SIGBUS, &action, NULL))
 		device_die("sigaction: %m");
+	handled(false);
+}
+
+/* As the kernel has it. */
+struct action {
+	void (*handler)(int signum);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+
+static void by_action_call(void)
+{
+	struct action set = {.handler = on_fault, .mask = UINT64_MAX}, was = {.flags = 1};
+
+	if (syscall(SYS_rt_sigaction, SIGSEGV, &set, &was, 8) || was.handler || was.flags ||
+	    syscall(SYS_rt_sigaction, SIGBUS, &set, NULL, 8) ||
+	    syscall(SYS_rt_sigaction, SIGBUS, NULL, &was, 8) || was.handler != on_fault ||
+	    was.mask != UINT64_MAX)
+		device_die("rt_sigaction: %m");
+	if (syscall(SYS_rt_sigaction, SIGBUS, &set, NULL, 4) != -1 || errno != EINVAL ||
+	    syscall(SYS_rt_sigaction, SIGBUS, 8, NULL, 8) != -1 || errno != EFAULT ||
+	    syscall(SYS_rt_sigaction, SIGBUS, NULL, 8, 8) != -1 || errno != EFAULT)
+		device_die("what is wrong");
 	handled(false);
 }
 
@@ -369,8 +448,12 @@ static void blocked_and_executed(char **argv)
 {
 	char *again[] = {argv[0], argv[1], argv[2], (char[]){"again"}, NULL};
 
-	/* Not the C library's function, which would leave the two out. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 8);
+	/* The C library's own function: the program's would leave the two out. */
+	long (*bare)(long number, ...) =
+		(long (*)(long, ...))dlsym(dlopen("libc.so.6", RTLD_NOW), "syscall");
+
+	if (bare(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, 8))
+		device_die("rt_sigprocmask: %m");
 	execv(argv[0], again);
 	device_die("execv: %m");
 }
@@ -404,6 +487,7 @@ static const struct {
 	{"sighold", by_sighold, NULL},
 	{"sigset(SIG_HOLD)", by_sigset_hold, NULL},
 	{"pthread_attr_setsigmask_np", by_thread_attribute, NULL},
+	{"rt_sigprocmask by syscall", by_system_call, NULL},
 	{"swapcontext", by_swapcontext, NULL},
 	{"swapcontext, back twice", by_swapcontext_twice, NULL},
 	{"setcontext", by_setcontext, NULL},
@@ -417,9 +501,15 @@ static const struct {
 	{"pselect", by_wait_selecting, NULL},
 	{"epoll_pwait", by_wait_epolling, NULL},
 	{"epoll_pwait2", by_wait_epolling2, NULL},
+	{"rt_sigsuspend by syscall", by_wait_suspended_call, NULL},
+	{"ppoll by syscall", by_wait_polling_call, NULL},
+	{"pselect6 by syscall", by_wait_selecting_call, NULL},
+	{"epoll_pwait by syscall", by_wait_epolling_call, NULL},
+	{"epoll_pwait2 by syscall", by_wait_epolling2_call, NULL},
 	{"exec", by_early_thread, blocked_and_executed},
 	{"posix_spawnattr_setsigmask", by_early_thread, blocked_and_spawned},
 	{"sigaction", by_sigaction, NULL},
+	{"rt_sigaction by syscall", by_action_call, NULL},
 	{"signal", by_signal, NULL},
 	{"bsd_signal", by_bsd_signal, NULL},
 	{"ssignal", by_ssignal, NULL},

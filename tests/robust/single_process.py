@@ -16,8 +16,10 @@ TICK = 0.0101  # what rounding may show
 MASKS = ("sigprocmask", "pthread_sigmask", "sigblock", "sigsetmask", "sighold", "sigset(SIG_HOLD)",
          "pthread_attr_setsigmask_np", "swapcontext", "swapcontext, back twice", "setcontext",
          "siglongjmp", "sigsuspend", "__sigsuspend", "sigpause", "__xpg_sigpause", "__sigpause",
-         "ppoll", "pselect", "epoll_pwait", "epoll_pwait2", "exec", "posix_spawnattr_setsigmask")
-HANDLERS = ("sigaction", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal",
+         "ppoll", "pselect", "epoll_pwait", "epoll_pwait2", "rt_sigprocmask by syscall",
+         "rt_sigsuspend by syscall", "ppoll by syscall", "pselect6 by syscall", "epoll_pwait by syscall",
+         "epoll_pwait2 by syscall", "exec", "posix_spawnattr_setsigmask")
+HANDLERS = ("sigaction", "rt_sigaction by syscall", "signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal",
             "sigset", "sigignore", "siginterrupt")
 # The least that the kernel takes, the least that holds its frame, what Rust takes, and what has room for a device.
 ALTERNATE_STACKS = (2048, 4096, 8192, 262144)
