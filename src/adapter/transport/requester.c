@@ -226,6 +226,33 @@ static bool wait_for_window(struct qp *qp, uint32_t psn)
 	return wait;
 }
 
+static bool first_is_outstanding(const struct qp *qp)
+{
+	return qp->req.psn != (qp->attr.sq_psn & IB_PSN_MASK) &&
+	       atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != qp->req.cur;
+}
+
+/*
+ * A responder in RTR wants the first request in a packet (resp_is_established).  If those behind it went at
+ * once they would go in packets, too, and a queue that never drains, as ib_write_bw's, would never come to
+ * the bypass.  As wait_for_psns.
+ */
+static bool wait_for_first(struct qp *qp)
+{
+	bool wait;
+
+	if (!first_is_outstanding(qp)) {
+		qp->req.answered = qp->req.psn != (qp->attr.sq_psn & IB_PSN_MASK);
+		return false;
+	}
+	spin_lock(&qp->comp.lock);
+	wait = first_is_outstanding(qp);
+	if (wait)
+		wait_for(qp, QP_WAIT_PSNS);
+	spin_unlock(&qp->comp.lock);
+	return wait;
+}
+
 /*
  * True if the request may start.  It notes the condition before it tests it again, so a completer
  * that makes it true after the first test sees the note.
@@ -250,6 +277,9 @@ static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 	}
 	if (unlikely(wire_leads_out(qp->adapter->wire, &qp->path)) &&
 	    wait_for_window(qp, qp->req.psn))
+		return false;
+	if (unlikely(!qp->req.answered) && qp->req.direct && !qp->dci &&
+	    (p->write || p->read || p->atomic) && wait_for_first(qp))
 		return false;
 	return likely(psns_left(qp, npkts)) || !wait_for_psns(qp, npkts);
 }

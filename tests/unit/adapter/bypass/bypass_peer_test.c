@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/memory/mkey_indirect.h"
+#include "adapter/qp/qp.h"
 #include "base/hazard.h"
 #include "base/rseq.h"
 #include "check.h"
@@ -378,8 +379,31 @@ static void test_observed(enum key_way way)
 	}
 }
 
+/* A responder in RTR gets the first request in a packet.  Those that were posted behind it need none, although the
+ * queue does not drain meanwhile. */
+static void test_first_in_rtr(enum key_way way)
+{
+	struct exposed_pair *p = exposed_pair_up(way);
+	struct qp *to = p->to->qp.qp;
+
+	resp_lock(to);
+	atomic_store(&to->state, IB_QPS_RTR);
+	resp_close(to);
+	resp_unlock(to);
+	for (unsigned i = 0; i < 3; i++)
+		exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 2500);
+	CHECK(!device_cq_poll(&p->from.cq) && !p->to->qp.async[IB_EVENT_COMM_EST]);
+	exposed_pair_progress(p);
+	for (unsigned i = 0; i < 3; i++)
+		exposed_pair_sent(p, CQE_OP_REQ);
+	CHECK(p->to->qp.async[IB_EVENT_COMM_EST] == 1);
+	CHECK(atomic_load(&p->from.qp->req.tail) == 1);
+	exposed_pair_down(p);
+}
+
 static void test_all(enum key_way way)
 {
+	test_first_in_rtr(way);
 	test_initiator_alone(way);
 	test_counters(way);
 	test_message_by_packets(way);
