@@ -39,9 +39,10 @@
 #define USEC 1000u
 
 /* The engine looks for so long before it sleeps, which is as long as it takes to wake a thread twice,
- * or a fault of a program that rings by bare stores.  Where it takes its processor from the program
- * it does not look at all, unless the program rings so. */
-#define SPIN_NS	 (20 * USEC)
+ * or a fault of a program that rings by bare stores. */
+#define SPIN_NS (20 * USEC)
+/* With fewer processors a thread that rings by a store drives in the handler (drive_after_fault), because
+ * the engine would have to wait for a processor. */
 #define FEW_CPUS 4
 
 /* The engine naps for so long if a batch of frames has left a queue with few receives: whoever posts
@@ -147,7 +148,6 @@ static void engine_let_post(struct engine *e)
 static enum slot_driver engine_look(struct engine *e)
 {
 	uint64_t idle_since = clock_ns();
-	uint64_t spin_ns = e->few_cpus && !doorbell_any_direct() ? 0 : SPIN_NS;
 
 	while (engine_runs(e)) {
 		bool done = engine_progress(e);
@@ -164,7 +164,7 @@ static enum slot_driver engine_look(struct engine *e)
 			idle_since = now;
 		else if (program_waits(e))
 			return timer_is_near(e, now) ? SLOT_NOBODY : SLOT_PROGRAM;
-		else if (now - idle_since >= spin_ns)
+		else if (now - idle_since >= SPIN_NS)
 			break;
 		else
 			cpu_relax();
