@@ -24,20 +24,9 @@
 
 /* A thread has polled in vain so often since it last waited for an event: does it poll all the time? */
 #define POLLS_PER_NOTICE 64u
-/* It does if it does nothing else for this long from one poll to the next, on the average.  perftest polls
- * each 0.1 us; of 16 ranks of MPI on two processors each runs for 15 to 30 us, with its yields. */
-#define POLLS_APART_NS 100000u
-/* For so long after that no thread of the program is registered as a waiter, because the thread that
- * polls takes what comes; and other threads that wait count for so long after they found one
- * registered.  A few slices of the scheduler (3 ms each). */
-#define LATELY_NS 20000000u
-/* A thread that rings stays in the handler for so long, because a program that has sent something often
- * waits for the answer, and where processors are few the engine has none to receive it. */
-#define LINGER_NS 100000u
-/* A thread whose last wait was shorter than this looks for so long before it sleeps: the wake-up alone
- * takes 15 us and more (ibv_rc_pingpong -e). */
-#define LOOK_NS 50000u
-/* After a stay in vain the thread does not stay for one ring, then 3, and so on up to so many. */
+/* A thread that rings stays in the handler for TURN_NS, because a program that has sent something often waits
+ * for the answer, and where processors are few the engine has none to receive it.  After a stay in vain the
+ * thread does not stay for one ring, then 3, and so on up to so many. */
 #define RINGS_SKIPPED_MAX 63u
 /* A program that polls fewer times than this between two questions does not poll for others. */
 #define POLLS_OF_OTHERS 3u
@@ -133,7 +122,7 @@ static uint64_t ran_ns(const struct rusage *used)
  */
 static bool polls_all_the_time(uint64_t now)
 {
-	const uint64_t most = (uint64_t)POLLS_PER_NOTICE * POLLS_APART_NS;
+	const uint64_t most = (uint64_t)POLLS_PER_NOTICE * TURN_NS;
 	struct rusage last = in_vain.used;
 	uint64_t last_at = in_vain.at_ns;
 
@@ -197,10 +186,10 @@ bool drive_poll_for_it(struct process *p, uint32_t *polls)
 	return done;
 }
 
-/* Drives until something has been received that the program may wait for, or LINGER_NS are over. */
+/* Drives until something has been received that the program may wait for, or TURN_NS are over. */
 static bool await_answer(struct process *p)
 {
-	uint64_t until = clock_ns() + LINGER_NS;
+	uint64_t until = clock_ns() + TURN_NS;
 	bool done;
 
 	do {

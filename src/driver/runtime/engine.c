@@ -38,34 +38,21 @@
 
 #define USEC 1000u
 
-/* The engine looks for so long before it sleeps, which is as long as it takes to wake a thread twice,
- * or a fault of a program that rings by bare stores. */
-#define SPIN_NS (20 * USEC)
 /* With fewer processors a thread that rings by a store drives in the handler (drive_after_fault), because
  * the engine would have to wait for a processor. */
 #define FEW_CPUS 4
 
-/* The engine naps for so long if a batch of frames has left a queue with few receives: whoever posts
- * them, such as a handler of the DPA, may wait for this processor.  A handler takes a ring of 128 frames
- * in that time.  As long as each batch does so, a nap is twice as long as the one before it, up to
- * ENGINE_GUARD_MAX_NS; after so many naps nobody seems to post any. */
-#define POST_NS	  (50 * USEC)
+/* The engine naps if a batch of frames has left a queue with few receives: whoever posts them, such as a
+ * handler of the DPA, may wait for this processor.  As long as each batch does so, a nap is twice as long as
+ * the one before it, up to ENGINE_GUARD_MAX_NS; after so many naps nobody seems to post any. */
 #define POST_NAPS 16u
 
-/* The first nap of the guard; the next are longer, up to ENGINE_GUARD_MAX_NS.  A thread that has run
- * for so long without a poll does something else. */
-#define GUARD_MIN_NS (100 * USEC)
-/* The longest nap while the thread that polls waits for a processor: the guard would take it away.  Two
- * ticks of the kernel. */
+/* The longest nap of the guard while the thread that polls waits for a processor: the guard would take it
+ * away.  Two ticks of the kernel. */
 #define GUARD_TURNS_NS (8000 * USEC)
 /* After so many looks in a row that found nothing the engine sleeps. */
 #define GUARD_LOOKS 8u
-/* A program that polled, and then left work lying, is not relied on for so long: it may look for
- * its data in memory and poll only afterwards (ib_write_lat does). */
-#define DISTRUST_NS (100000 * USEC)
 
-/* The engine looks so often at links whose descriptors nobody can wait for. */
-#define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
 
 static bool engine_runs(struct engine *e)
@@ -131,7 +118,7 @@ static bool timer_is_near(struct engine *e, uint64_t now)
  * meanwhile, when its channel is full. */
 static void engine_let_post(struct engine *e)
 {
-	uint64_t nap_ns = min_u64(POST_NS << e->post_naps, ENGINE_GUARD_MAX_NS);
+	uint64_t nap_ns = min_u64((uint64_t)LOOK_NS << e->post_naps, ENGINE_GUARD_MAX_NS);
 
 	if (e->post_naps == POST_NAPS)
 		return;
@@ -164,7 +151,7 @@ static enum slot_driver engine_look(struct engine *e)
 			idle_since = now;
 		else if (program_waits(e))
 			return timer_is_near(e, now) ? SLOT_NOBODY : SLOT_PROGRAM;
-		else if (now - idle_since >= SPIN_NS)
+		else if (now - idle_since >= LOOK_NS)
 			break;
 		else
 			cpu_relax();
@@ -177,8 +164,7 @@ static enum slot_driver engine_look(struct engine *e)
 /* The program has left work behind. */
 static void engine_distrust(struct engine *e)
 {
-	atomic_store_explicit(&e->distrusts_until_ns, clock_ns() + DISTRUST_NS,
-			      memory_order_relaxed);
+	atomic_store_explicit(&e->distrusts_until_ns, clock_ns() + LATELY_NS, memory_order_relaxed);
 }
 
 /* How long the thread has run on a processor; 0: there is none.  The kernel's names of such clocks
@@ -198,8 +184,7 @@ static bool poller_waits_its_turn(struct engine *e)
 	pid_t poller = atomic_load_explicit(&e->poller, memory_order_relaxed);
 	uint64_t ran_ns = thread_ran_ns(poller);
 
-	return ran_ns && ran_ns - e->poller_ran_ns < GUARD_MIN_NS &&
-	       task_is_runnable(getpid(), poller);
+	return ran_ns && ran_ns - e->poller_ran_ns < TURN_NS && task_is_runnable(getpid(), poller);
 }
 
 /* Looks once.  True: the guard goes on, and its next nap takes *nap_ns at most. */
@@ -234,7 +219,7 @@ static bool guard_look(struct engine *e, uint32_t polls, unsigned *looks, uint64
 /* Leaves the device to the program for as long as that drives it, and something comes. */
 static enum slot_driver engine_guard(struct engine *e)
 {
-	uint64_t nap_ns = GUARD_MIN_NS, most_ns = ENGINE_GUARD_MAX_NS;
+	uint64_t nap_ns = TURN_NS, most_ns = ENGINE_GUARD_MAX_NS;
 	unsigned looks = 0;
 	bool goes_on;
 	uint32_t polls;
@@ -301,7 +286,7 @@ static enum slot_driver engine_sleep(struct engine *e)
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
 	if (unlikely(!heard))
-		deadline = min_u64(deadline, clock_ns() + UNHEARD_NS);
+		deadline = min_u64(deadline, clock_ns() + ENGINE_GUARD_MAX_NS);
 	if (!done && bells != DOORBELL_STAY && engine_runs(e) && engine_wait(e, deadline))
 		return SLOT_PROGRAM;
 	atomic_store(&e->slot->driver, SLOT_ENGINE);

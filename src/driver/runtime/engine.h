@@ -18,9 +18,22 @@
 struct feeder;
 struct process;
 
+/*
+ * The times by which the engine and the threads of the program (drive.h) go.  docs/design/progress.md has
+ * the measurements that chose them.
+ */
+
+/* Whoever looks for work before it sleeps looks for so long: a wake-up takes 15 us and more. */
+#define LOOK_NS 50000u
+/* A turn: a thread that polls all the time does something else for less than this between two polls; a
+ * thread that rings waits for an answer for so long, where processors are few; and so long is the first nap
+ * of the guard. */
+#define TURN_NS 100000u
 /* While the program drives, the engine looks so often whether it still does.  What the program leaves
  * behind waits for so long at most. */
 #define ENGINE_GUARD_MAX_NS 1000000u
+/* What the threads of the program were seen doing is believed for so long: a few slices of the scheduler. */
+#define LATELY_NS 20000000u
 
 /* The thread makes it ENGINE_RUNS when it is ready to serve peers; engine_stop makes it
  * ENGINE_ENDS. */
