@@ -328,6 +328,8 @@ struct srq_attr {
 
 int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out) must_check;
 uint32_t srq_number(const struct srq *srq);
+/* How many receives the program has posted, by the doorbell record. */
+uint16_t srq_posted(const struct srq *srq);
 void srq_set_limit(struct srq *srq, uint32_t limit);
 uint32_t srq_limit(const struct srq *srq);
 /* -EBUSY while a QP uses it. */

@@ -29,6 +29,10 @@ TRACE_POINT(post, built, "a program posts the requests that it has built (ibv_wr
 TRACE_POINT(post, refused, "the library does not post the last requests of a list", (HEX, qpn),
 	    (NAME, queue), (NUM, requests))
 TRACE_POINT(post, recv, "a program posts a receive to a queue pair", (HEX, qpn), (HEX, wr_id))
+TRACE_POINT(srq, posted, "a program posts a receive to a shared receive queue", (HEX, srqn),
+	    (NUM, count), (HEX, wr_id))
+TRACE_POINT(srq, taken, "a queue pair takes a receive of a shared receive queue", (HEX, qpn),
+	    (HEX, srqn), (NUM, count))
 TRACE_POINT(wqe, taken, "the device takes a send request from the ring", (HEX, qpn), (NUM, wqe),
 	    (NAME, opcode), (NUM, bytes))
 TRACE_POINT(wqe, done, "a send request ends without a completion", (HEX, qpn), (NUM, wqe),

@@ -24,7 +24,7 @@
 
 /* ---- what is known of the programs ---- */
 
-enum track_kind { TRACK_EVENTS, TRACK_QP, TRACK_CQ, TRACK_DPA, TRACK_PORT };
+enum track_kind { TRACK_EVENTS, TRACK_QP, TRACK_SRQ, TRACK_CQ, TRACK_DPA, TRACK_PORT };
 
 /* A thread of the trace. */
 struct track {
@@ -51,15 +51,18 @@ struct request_list {
 	uint32_t n;
 };
 
-/* A queue pair. */
+/* A queue pair, or a shared receive queue. */
 struct queue {
-	uint32_t qpn;
+	uint64_t key; /* kind of track and number */
+	uint32_t number;
 	struct track *track;
 	bool whole;	   /* we have seen it from its first state on, so posts can be told apart */
 	bool built;	   /* requests are posted that no post.send tells of */
 	uint64_t built_ns; /* when the program last posted such ones; 0: never */
-	struct request_list posted;   /* sends that the device has not taken */
-	struct request *open;	      /* sends that it has; a table by wqe */
+	struct request_list posted; /* sends that the device has not taken */
+	/* A table by wqe: sends that the device has; of an SRQ receives that no queue pair has taken, by
+	 * their count. */
+	struct request *open;
 	struct request_list unpolled; /* sends that have ended, and whose wr_id the poll tells */
 	struct request_list receives; /* that are posted */
 	UT_hash_handle hh;
@@ -202,6 +205,9 @@ static void track_name(struct trace_events *e, enum track_kind kind, uint32_t nu
 	case TRACK_QP:
 		snprintf(text, size, "QP 0x%x", number);
 		break;
+	case TRACK_SRQ:
+		snprintf(text, size, "SRQ 0x%x", number);
+		break;
 	case TRACK_CQ:
 		snprintf(text, size, "CQ 0x%x", number);
 		break;
@@ -285,6 +291,11 @@ static struct request *request_new(uint64_t ns)
 	return r;
 }
 
+static bool queue_is_srq(const struct queue *q)
+{
+	return q->key >> 32 == TRACK_SRQ;
+}
+
 /* Writes the slice of a request that has ended, and frees it. */
 static void request_write(struct trace_events *e, const struct traced_program *p,
 			  const struct queue *q, struct request *r, bool receive)
@@ -293,12 +304,13 @@ static void request_write(struct trace_events *e, const struct traced_program *p
 	const char *category = receive ? "receive" : "send";
 	char name[64];
 
-	snprintf(name, sizeof(name), "QP 0x%x %s", q->qpn, r->opcode);
+	snprintf(name, sizeof(name), "%s 0x%x %s", queue_is_srq(q) ? "SRQ" : "QP", q->number,
+		 r->opcode);
 	event_open(e, "b", category, name, p->pid, q->track->tid);
 	event_at(e, r->begun_ns);
 	put_hex(e, "id", id);
 	json_open(&e->json, "args", '{');
-	put_hex(e, "qpn", q->qpn);
+	put_hex(e, queue_is_srq(q) ? "srqn" : "qpn", q->number);
 	json_string(&e->json, "opcode", r->opcode);
 	json_string(&e->json, "status", r->status);
 	if (r->has_wr_id)
@@ -333,7 +345,7 @@ static void send_ended(struct trace_events *e, struct traced_program *p, struct 
 {
 	HASH_DEL(q->open, r);
 	if (r->has_wr_id || !polled || !q->whole) {
-		request_write(e, p, q, r, false);
+		request_write(e, p, q, r, queue_is_srq(q));
 		return;
 	}
 	list_add(&q->unpolled, r);
@@ -457,23 +469,26 @@ static void put_arguments(struct trace_events *e, const struct event *ev)
 
 /* ---- what trace points mean ---- */
 
-static struct queue *queue_of(struct trace_events *e, struct traced_program *p, uint32_t qpn)
+static struct queue *queue_of(struct trace_events *e, struct traced_program *p,
+			      enum track_kind kind, uint32_t number)
 {
+	const uint64_t key = (uint64_t)kind << 32 | number;
 	struct queue *q;
 
-	HASH_FIND(hh, p->queues, &qpn, sizeof(qpn), q);
+	HASH_FIND(hh, p->queues, &key, sizeof(key), q);
 	if (q || p->nqueues == TRACKS_MOST)
 		return q;
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return NULL;
-	q->qpn = qpn;
-	q->track = track_of(e, p, TRACK_QP, qpn);
+	q->key = key;
+	q->number = number;
+	q->track = track_of(e, p, kind, number);
 	if (!q->track) {
 		free(q);
 		return NULL;
 	}
-	HASH_ADD(hh, p->queues, qpn, sizeof(q->qpn), q);
+	HASH_ADD(hh, p->queues, key, sizeof(q->key), q);
 	p->nqueues++;
 	return q;
 }
@@ -516,13 +531,61 @@ static void told_post_send(const struct told *t)
 	told_slice(t, t->q->track, "post", "post send");
 }
 
+static struct request *srq_find(const struct told *t, struct queue *srq)
+{
+	uint32_t count = (uint32_t)event_number(t->ev, "count");
+	struct request *r;
+
+	HASH_FIND(hh, srq->open, &count, sizeof(count), r);
+	if (r)
+		HASH_DEL(srq->open, r);
+	return r;
+}
+
+static void receive_name(struct request *r)
+{
+	(void)text_copy(r->opcode, sizeof(r->opcode), "RECV");
+}
+
 static void told_post_recv(const struct told *t)
 {
 	told_post(t, &t->q->receives);
 	if (t->q->receives.last && t->q->receives.last->begun_ns == t->ns)
-		(void)text_copy(t->q->receives.last->opcode, sizeof(t->q->receives.last->opcode),
-				"RECV");
+		receive_name(t->q->receives.last);
 	told_slice(t, t->q->track, "post", "post receive");
+}
+
+/* If the library refuses a receive, the next one gets its count. */
+static void told_srq_posted(const struct told *t)
+{
+	struct request *r;
+
+	free(srq_find(t, t->q));
+	r = HASH_COUNT(t->q->open) < OPEN_MOST ? request_new(t->ns) : NULL;
+	if (r) {
+		r->wqe = (uint32_t)event_number(t->ev, "count");
+		r->wr_id = event_number(t->ev, "wr_id");
+		r->has_wr_id = true;
+		receive_name(r);
+		HASH_ADD(hh, t->q->open, wqe, sizeof(r->wqe), r);
+	}
+	told_slice(t, t->q->track, "post", "post receive");
+}
+
+/* A queue pair takes the receive: from here on it is one of its own. */
+static void told_srq_taken(const struct told *t)
+{
+	struct queue *srq = queue_of(t->e, t->p, TRACK_SRQ, (uint32_t)event_number(t->ev, "srqn"));
+	struct request *r = srq ? srq_find(t, srq) : NULL;
+
+	if (!r && t->q->receives.n < OPEN_MOST)
+		r = request_new(t->ns);
+	if (!r)
+		return;
+	r->taken_ns = t->ns;
+	receive_name(r);
+	list_add(&t->q->receives, r);
+	told_slice(t, t->q->track, "wqe", "RECV");
 }
 
 static void told_post_built(const struct told *t)
@@ -708,6 +771,7 @@ static const struct {
 	{"post.send", told_post_send},	 {"post.recv", told_post_recv},
 	{"post.built", told_post_built}, {"post.refused", told_post_refused},
 	{"wqe.taken", told_taken},	 {"wqe.done", told_done},
+	{"srq.posted", told_srq_posted}, {"srq.taken", told_srq_taken},
 	{"cqe.written", told_written},	 {"cq.polled", told_polled},
 	{"qp.state", told_state},
 };
@@ -719,7 +783,9 @@ static void event_tell(struct told *t)
 		return;
 	}
 	if (event_has(t->ev, "qpn"))
-		t->q = queue_of(t->e, t->p, (uint32_t)event_number(t->ev, "qpn"));
+		t->q = queue_of(t->e, t->p, TRACK_QP, (uint32_t)event_number(t->ev, "qpn"));
+	else if (event_has(t->ev, "srqn"))
+		t->q = queue_of(t->e, t->p, TRACK_SRQ, (uint32_t)event_number(t->ev, "srqn"));
 	for (size_t i = 0; t->q && i < array_size(meanings); i++)
 		if (!strcmp(t->ev->name, meanings[i].name)) {
 			meanings[i].told(t);

@@ -195,7 +195,7 @@ static void capture_event(struct trace_listener *l, const char *text, size_t n)
 	record_ring_commit(&c->ring, record, room);
 }
 
-#define POINTS_WQE	"post.*,wqe.*,cqe.*,cq.polled,qp.state"
+#define POINTS_WQE	"post.*,srq.*,wqe.*,cqe.*,cq.polled,qp.state"
 #define POINTS_DOORBELL "doorbell.*"
 #define POINTS_DPA	"dpa.*"
 

@@ -160,6 +160,20 @@ def without_packets(session):
         expect(len(received) == (500 if opcode == "SEND" else 0), f"{program}: {len(received)} receives")
 
 
+def shared_receives(session):
+    """Receives of a shared queue that many queue pairs take from belong to the queue pair that has taken them."""
+    trace, _ = traced(session, *both(session, "ib_send_bw", "mlx5_0", "-n", "300", "-q", "4", "-r", "64", "--use-srq"),
+                      options=("-e", "wqe"))
+    of_both(trace, "ib_send_bw")
+    received = trace.requests("receive", status="SUCCESS")
+    expect(len(received) == 1200 and all("wr_id" in r["args"] and "cqn" in r["args"] for r in received),
+           f"{len(received)} receives: {received[:2]}")
+    of_queue = collections.Counter(r["args"]["qpn"] for r in received)
+    expect(sorted(of_queue.values()) == [300] * 4, f"{of_queue}")
+    begun = sorted(e["ts"] for e in trace.of("post") if trace.threads[e["tid"]].startswith("SRQ "))
+    expect(begun == sorted(r["ts"] for r in received), "slices do not begin with the posts")
+
+
 def connected(session):
     """rping between hosts: what it posts five times over, its connection's MADs, and packets from one process to the other."""
     server = f"rping -s -a 198.18.0.1 -C 5 & sleep 1; {session.softhca} run --host host2 -- rping -c -a 198.18.0.1 -C 5; wait"
@@ -326,7 +340,7 @@ def refused(session):
 
 def cases():
     return [(f"trace file: {name}", row) for name, row in (
-        ("a transfer", whole), ("without packets", without_packets), ("a connection", connected),
+        ("a transfer", whole), ("without packets", without_packets), ("shared receive queues", shared_receives), ("a connection", connected),
         ("requests that fail", refused_requests), ("device code", device_code), ("until SIGINT", interrupted),
         ("a program that is killed", killed), ("a program that is told to end", told_to_end),
         ("a reader that stops", stopped_reader), ("hostile names", hostile_names), ("what is refused", refused))]

@@ -245,6 +245,8 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	receives_note(t);
 	switch (t->srq ? srq_take(t->srq, &wqe) : recv_ring_take(t->ring, &wqe)) {
 	case RECV_OK:
+		if (t->srq)
+			trace(srq, taken, t->number, srq_number(t->srq), wqe.count);
 		break;
 	case RECV_EMPTY:
 		frame_dropped(t->adapter, in->pkt, t->number, "no-receive");

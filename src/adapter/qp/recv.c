@@ -165,6 +165,8 @@ enum recv_verdict recv_take_next(struct qp *qp)
 	if (v == RECV_OK) {
 		r->have_recv = true;
 		r->recv_srqn = r->srqn;
+		if (r->srq)
+			trace(srq, taken, qp->qpn, srq_number(r->srq), r->recv.count);
 	}
 	return v;
 }

@@ -233,6 +233,15 @@ static int ready_count(const struct srq *srq)
 	return ready <= srq->attr.wqe_count ? ready : -1;
 }
 
+uint16_t srq_posted(const struct srq *srq)
+{
+	uint32_t producer;
+
+	return usermem_fetch_be32((const be32 *)srq->attr.dbrec + DBREC_RECV, &producer)
+		       ? (uint16_t)producer
+		       : srq->consumed;
+}
+
 /* Raises the event of the limit, which also disarms the limit (IBTA 10.2.9.3).  The caller holds
  * the lock. */
 static void reach_limit(struct srq *srq)
@@ -267,6 +276,7 @@ enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out)
 	if (ready <= 0)
 		return ready ? RECV_FAULT : RECV_EMPTY;
 	out->index = srq->next;
+	out->count = srq->consumed;
 	at = (const uint8_t *)srq->attr.buf + (size_t)srq->next * srq->attr.wqe_bytes;
 	if (!usermem_fetch(&link, at, sizeof(link)) ||
 	    !fetch_scatter(at + sizeof(link), srq->attr.wqe_bytes - sizeof(link), out))

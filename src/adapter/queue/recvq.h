@@ -28,6 +28,7 @@ struct recv_ring {
 /* A receive, which is copied out of the ring before anybody looks at it. */
 struct recv_wqe {
 	uint16_t index; /* for completions: an index in an SRQ, a counter in a ring */
+	uint16_t count; /* of an SRQ: how many had been taken before */
 	uint32_t nsge;
 	struct wqe_data sge[RECV_MAX_SGE];
 };

@@ -148,13 +148,16 @@ static inline int hooked_post_recv(const struct entry_points *real, struct ibv_q
 	return ret;
 }
 
-/* The thread that delivers looks for receives anyway, so the hook only explains refusals. */
+/* The thread that delivers looks for receives anyway, so the hook only tells and explains. */
 static inline int hooked_post_srq_recv(const struct entry_points *real, struct ibv_srq *srq,
 				       struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	int ret = real->post_srq_recv(srq, wr, bad_wr);
+	int ret;
 
-	if (unlikely(ret))
+	if (trace_is_on(srq, posted))
+		uverbs_srq_tell_recv(srq->context->cmd_fd, srq->handle, wr);
+	ret = real->post_srq_recv(srq, wr, bad_wr);
+	if (unlikely(ret) && explaining())
 		uverbs_srq_explain_recv(
 			srq->context->cmd_fd, srq->handle,
 			&(struct refused_post){.err = ret, .pieces = (uint32_t)(*bad_wr)->num_sge});
@@ -446,8 +449,7 @@ void hooks_context(struct ibv_context *context)
 	if (hook) {
 		ops->post_send = hook->post_send;
 		ops->post_recv = hook->post_recv;
-		if (explaining())
-			ops->post_srq_recv = hook->post_srq_recv;
+		ops->post_srq_recv = hook->post_srq_recv;
 		ops->poll_cq = hook->poll_cq;
 		ops->req_notify_cq = hook->req_notify_cq;
 		ops->bind_mw = hook->bind_mw;

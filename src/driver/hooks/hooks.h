@@ -49,6 +49,8 @@ struct refused_post {
  * pair or of a shared receive queue. */
 void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_post *post);
 void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
+/* Tells of the receives that the program is about to post (trace point srq.posted). */
+void uverbs_srq_tell_recv(int cmd_fd, uint32_t handle, const struct ibv_recv_wr *wr);
 void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
 
 /* Executes what was posted, in the calling thread, unless another thread already does.  It touches

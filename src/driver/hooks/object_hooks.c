@@ -150,6 +150,22 @@ void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_po
 	hazard_leave();
 }
 
+void uverbs_srq_tell_recv(int cmd_fd, uint32_t handle, const struct ibv_recv_wr *wr)
+{
+	const struct srq *srq;
+	struct uobj *obj;
+	uint16_t count;
+
+	hazard_enter();
+	obj = object_peek(cmd_fd, UOBJ_SRQ, handle);
+	if (obj) {
+		srq = container_of(obj, struct usrq, uobj)->srq;
+		for (count = srq_posted(srq); wr; wr = wr->next)
+			trace(srq, posted, srq_number(srq), count++, wr->wr_id);
+	}
+	hazard_leave();
+}
+
 void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post)
 {
 	char why[WHY_BYTES];
