@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "dpacc/ir.h"
 #include "dpacc/riscv.h"
 #include "dpacc/words.h"
@@ -520,6 +521,72 @@ static bool rewrite_assembly(struct module *module, const char *line)
 	return true;
 }
 
+/* ---- assembly outside of functions ---- */
+
+/* Those that mean the same to the assemblers of the DPA and of the host.  (.word has 4 bytes there and 2 here.) */
+static const char *const directives[] = {
+	".globl",      ".global",   ".local",  ".weak",	   ".hidden", ".type",	  ".size",
+	".set",	       ".equ",	    ".text",   ".data",	   ".bss",    ".section", ".pushsection",
+	".popsection", ".previous", ".balign", ".p2align", ".byte",   ".2byte",	  ".4byte",
+	".8byte",      ".short",    ".long",   ".quad",	   ".ascii",  ".asciz",	  ".string",
+	".zero",       ".skip",	    ".space",  ".comm",
+};
+
+static bool directive_is_known(const char *word, size_t n)
+{
+	for (size_t i = 0; i < array_size(directives); i++)
+		if (strlen(directives[i]) == n && !strncmp(directives[i], word, n))
+			return true;
+	return false;
+}
+
+/* Past labels, which only give names. */
+static const char *past_labels(const char *at)
+{
+	const char *end;
+
+	for (;;) {
+		at += strspn(at, " \t");
+		end = at + strcspn(at, ": \t\"");
+		if (*end != ':')
+			return at;
+		at = end + 1;
+	}
+}
+
+/* The source that the module was made of; clang says no more of the place. */
+static const char *module_source(const struct module *module)
+{
+	static const char key[] = "source_filename = \"";
+
+	for (size_t i = 0; i < module->lines.count; i++)
+		if (text_begins(module->lines.words[i], key))
+			return ir_piece(module->lines.words[i] + strlen(key),
+					strrchr(module->lines.words[i], '"'));
+	return "device code";
+}
+
+/* module asm "TEXT": data and names stay as they are; anything else would be assembled as the host's. */
+static void file_scope_look(const struct module *module, const char *line)
+{
+	static const char key[] = "module asm \"";
+	char *text, *next, *statement;
+
+	if (!text_begins(line, key))
+		return;
+	text = assembly_text(line + strlen(key), strrchr(line, '"'));
+	for (statement = strtok_r(text, ";\n", &next); statement;
+	     statement = strtok_r(NULL, ";\n", &next)) {
+		const char *at = past_labels(statement);
+
+		if (*at && *at != '#' && !text_begins(at, "//") &&
+		    !directive_is_known(at, strcspn(at, " \t")))
+			report_at(module_source(module), 0,
+				  "assembly outside of functions: not translated: %s", at);
+	}
+	free(text);
+}
+
 /* ---- all of it ---- */
 
 static bool module_has(const struct module *module, const char *prototype)
@@ -553,6 +620,7 @@ void rewrite_module(const char *path)
 	for (size_t i = 0; i < module.lines.count; i++) {
 		const char *line = module.lines.words[i];
 
+		file_scope_look(&module, line);
 		if (!rewrite_definition(&module, line) && !rewrite_division(&module, line) &&
 		    !rewrite_assembly(&module, line) && !rewrite_unknown(&module, line))
 			fprintf(file, "%s\n", line);

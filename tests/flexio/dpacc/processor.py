@@ -348,6 +348,19 @@ def assembly_refused(place):
     expect(not list(place.directory.glob("wrong.[ao]")), "an output is there")
 
 
+def assembly_outside(place):
+    """Outside of functions data and names are taken; instructions would be the host's, and are refused."""
+    place.write("data.c", "#include <libflexio-dev/flexio_dev.h>\n"
+                "__asm__(\".pushsection .data\\n.globl seven\\n.balign 8\\nseven: .quad 7 # data\\n.popsection\");\n"
+                "extern uint64_t seven;\n__dpa_rpc__ uint64_t f(uint64_t a)\n{\n\treturn a + seven;\n}\n")
+    place.good(place.build / "dpacc", "data.c", "-o", "data.a", "-hostcc=gcc", "--app-name=data")
+    for text, said in (("g: ret", "ret"), (".globl g\\n g: li a0,7\\n ret", "li a0,7"), (".word 7", ".word 7")):
+        place.write("wrong.c", f"__asm__(\"{text}\");\n__dpa_rpc__ unsigned long f(unsigned long a)\n{{\n\treturn a;\n}}\n")
+        result = place.bad(place.build / "dpacc", "wrong.c", "-o", "wrong.a", "-hostcc=gcc", "--app-name=wrong")
+        expect(f"wrong.c: error: assembly outside of functions: not translated: {said}\n" in result.err, result.text())
+    expect(not list(place.directory.glob("wrong.[ao]")), "an output is there")
+
+
 # ---- the compiler's look ----
 
 ANNOTATED = """
@@ -430,5 +443,6 @@ def cases():
     yield "dpacc processor instructions", on_library_bench(instructions)
     yield "dpacc processor assembly-checked", on_bench(assembly_checked)
     yield "dpacc processor assembly-refused", on_bench(assembly_refused)
+    yield "dpacc processor assembly-outside", on_bench(assembly_outside)
     yield "dpacc annotations", on_library_bench(annotations)
     yield "dpacc dpa-clang passes", on_bench(passes)
