@@ -69,14 +69,17 @@ static void control_put(struct udp_packet *p, int level, int type, const void *v
 }
 
 /* What the kernel is to write into the header, as far as it is not what it writes anyway. */
-static void control_set(const struct path *path, struct udp_packet *p)
+static void control_set(const struct path *path, bool notification, struct udp_packet *p)
 {
 	bool ipv4 = ib_gid_is_ipv4(&path->sgid);
 	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, value;
 
 	p->control_bytes = 0;
 	value = path->traffic_class;
-	if (value)
+	/* Routers may mark whatever does not say otherwise, but nobody answers a marked CNP. */
+	if (!(value & IP_ECN) && !notification)
+		value |= IP_ECN_CAPABLE;
+	if (value != IP_ECN_CAPABLE)
 		control_put(p, level, ipv4 ? IP_TOS : IPV6_TCLASS, &value, sizeof(value));
 	value = path->hop_limit;
 	if (value && value != (int)DEFAULT_HOPS)
@@ -270,7 +273,7 @@ static void end_udp_send(struct tie_end *e, const struct pkt *p)
 	}
 	b->iov[b->n] = (struct iovec){out->frame + routing, out->frame_bytes - routing};
 	address_set(u, &path.dgid, out);
-	control_set(&path, out);
+	control_set(&path, p->opcode == BTH_CONGESTION, out);
 	if (++b->n == UDP_BATCH)
 		batch_send(u);
 }

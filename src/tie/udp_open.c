@@ -306,6 +306,7 @@ static void text_make(struct udp_socket *u, const char *peers, const struct udp_
 static bool options_set(const struct udp_socket *u)
 {
 	const int one = 1, probe = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
+	const int capable = IP_ECN_CAPABLE;
 	const int room = RECEIVE_BYTES;
 
 	/* Senders lose what the socket has no room for; without privileges the system limits it. */
@@ -317,12 +318,14 @@ static bool options_set(const struct udp_socket *u)
 	(void)setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
 	if (ib_gid_is_ipv4(&u->gid))
 		return !setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) &&
+		       !setsockopt(u->fd, IPPROTO_IP, IP_TOS, &capable, sizeof(capable)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVTTL, &one, sizeof(one));
 	/* Cards send without a checksum. */
 	return !setsockopt(u->fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) &&
+	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_TCLASS, &capable, sizeof(capable)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &one, sizeof(one));
 }

@@ -60,6 +60,9 @@ enum bth_transport {
 	BTH_RAW = 0xe0,
 };
 
+/* The opcode of a notification of congestion (IBTA A17.9.3); its transport has no other. */
+#define BTH_CONGESTION (BTH_CNP | 0x01u)
+
 /*
  * Who sends a frame for a port, if it is no queue, in place of the queue's number.  These numbers
  * are no process's, so that each process may use them.
@@ -105,6 +108,7 @@ struct bth_transport_props {
 #define DETH_OCTETS	  8u
 #define XRCETH_OCTETS	  4u
 #define DC_OCTETS	  20u /* ours: key, connection, PSN */
+#define CNP_OCTETS	  16u /* reserved, zeros */
 #define RETH_OCTETS	  16u
 #define ATOMIC_ETH_OCTETS 28u
 #define AETH_OCTETS	  4u
@@ -201,7 +205,7 @@ static inline uint32_t bth_transport_octets(uint8_t opcode)
 	bool request = bth_props_of(opcode)->request;
 
 	return t->deth * DETH_OCTETS + (t->xrceth && request ? XRCETH_OCTETS : 0) +
-	       (t->dc && request ? DC_OCTETS : 0);
+	       (t->dc && request ? DC_OCTETS : 0) + (opcode == BTH_CONGESTION ? CNP_OCTETS : 0);
 }
 
 /* The operation's name for traces. */

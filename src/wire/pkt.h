@@ -48,6 +48,11 @@ struct route {
 	_Atomic(uint32_t) traffic, traffic_back;
 };
 
+/* Explicit congestion notification (RFC 3168), the low bits of a traffic class: what routers do not
+ * mark, may mark, and have marked. */
+enum ip_ecn { IP_ECN_NOT = 0, IP_ECN_CAPABLE = 2, IP_ECN_MARKED = 3 };
+#define IP_ECN 3u
+
 /* Where a packet goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {
 	uint32_t src_port; /* rows of subnet->ports */

@@ -16,6 +16,7 @@
 #define ICRC_LRH 8u
 
 #define BTH_RESERVED 4u /* the byte with the marks of congestion */
+#define BTH_BECN     0x40000000u
 
 uint32_t roce_icrc(const uint8_t *ip, uint32_t ip_bytes, bool v2, uint32_t bytes)
 {
@@ -149,7 +150,8 @@ static uint8_t *put_bth(uint8_t *at, const struct pkt *p, uint32_t pad)
 	/* solicited event, MigReq, pad count, version 0 */
 	*at++ = (uint8_t)((p->solicited ? 0x80 : 0) | (p->migreq_clear ? 0 : 0x40) | pad << 4);
 	at = octets_put16(at, p->pkey);
-	at = octets_put32(at, p->dqpn & IB_QPN_MASK);
+	at = octets_put32(at,
+			  (p->opcode == BTH_CONGESTION ? BTH_BECN : 0) | (p->dqpn & IB_QPN_MASK));
 	return octets_put32(at, (p->ack_req ? 1u << 31 : 0) | (p->psn & IB_PSN_MASK));
 }
 
@@ -168,6 +170,10 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 	const struct bth_transport_props *t = bth_transport_props_of(p->opcode);
 	const struct bth_props *props = pkt_props(p);
 
+	if (p->opcode == BTH_CONGESTION) {
+		memset(at, 0, CNP_OCTETS);
+		at += CNP_OCTETS;
+	}
 	if (t->deth)
 		at = octets_put32(octets_put32(at, p->qkey), p->sqpn & IB_QPN_MASK);
 	if (t->xrceth && props->request)
@@ -189,10 +195,15 @@ static uint8_t *put_extended(uint8_t *at, const struct pkt *p)
 	return at;
 }
 
+static bool opcode_has_payload(uint8_t opcode)
+{
+	return bth_props_of(opcode)->payload && opcode != BTH_CONGESTION;
+}
+
 /* Octets of the payload; operations without one ignore what the packet says. */
 static uint32_t payload_octets(const struct pkt *p)
 {
-	return pkt_props(p)->payload ? p->payload_len : 0;
+	return opcode_has_payload(p->opcode) ? p->payload_len : 0;
 }
 
 /* Octets from the BTH to the invariant CRC. */
@@ -216,7 +227,7 @@ static bool roce_has_frame(const struct pkt *p)
 	uint8_t transport = pkt_transport(p);
 
 	return (transport == BTH_RC || transport == BTH_UC || transport == BTH_UD ||
-		transport == BTH_XRC) &&
+		transport == BTH_XRC || p->opcode == BTH_CONGESTION) &&
 	       (pkt_props(p)->request || pkt_props(p)->response) && !pkt_props(p)->masked &&
 	       !p->placed;
 }
@@ -505,7 +516,8 @@ static enum roce_verdict take_routing(struct part *in, struct roce_packet *out)
 	return v;
 }
 
-/* UD only has SENDs of one packet; UC has no answers, READs or atomics (IBTA table 38). */
+/* UD only has SENDs of one packet; UC has no answers, READs or atomics (IBTA table 38).  A
+ * notification of congestion has the number of an operation, but is none. */
 static bool roce_has_opcode(uint8_t opcode)
 {
 	const struct bth_props *p = bth_props_of(opcode);
@@ -520,6 +532,8 @@ static bool roce_has_opcode(uint8_t opcode)
 		return p->request && !p->read && !p->atomic && !p->ieth;
 	case BTH_UD:
 		return p->request && p->send && p->first && p->last && !p->ieth;
+	case BTH_CNP:
+		return opcode == BTH_CONGESTION;
 	default:
 		return false;
 	}
@@ -600,7 +614,7 @@ static enum roce_verdict take_transport(struct part *in, struct roce_packet *out
 	 * softhca. */
 	if (pkt_props(p)->aeth && p->aeth == (AETH_NAK | NAK_SENDER_FAULT))
 		return ROCE_FORM;
-	if (p->payload_len > 4096 || (p->payload_len && !pkt_props(p)->payload))
+	if (p->payload_len > 4096 || (p->payload_len && !opcode_has_payload(p->opcode)))
 		return ROCE_FORM;
 	out->run = (struct run){(void *)(uintptr_t)in->at, p->payload_len};
 	p->nruns = p->payload_len ? 1 : 0;

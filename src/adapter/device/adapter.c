@@ -144,6 +144,14 @@ adapter_peer_outside(const struct qp *qp, const struct pkt *pkt, struct pkt *out
 	return true;
 }
 
+/* True if a router on the way from another machine has marked the packet; within a fabric there is
+ * none. */
+static bool packet_is_marked(const struct pkt *pkt)
+{
+	return unlikely(pkt->path->src_port == SUBNET_NONE) &&
+	       (pkt->path->traffic_class & IP_ECN) == IP_ECN_MARKED;
+}
+
 static void adapter_receive(void *user, const struct pkt *pkt)
 {
 	struct adapter *a = user;
@@ -165,6 +173,8 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	    pkt_props(pkt)->request && adapter_marks(a, pkt))
 		flow_congested(qp, pkt);
 	if (likely(qp && pkt_transport(pkt) == qp->bth)) {
+		if (packet_is_marked(pkt))
+			flow_congested(qp, pkt);
 		if (pkt_props(pkt)->response)
 			completer_receive(qp, pkt);
 		else if (unlikely(qp->bth == BTH_DC))

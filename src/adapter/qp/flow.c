@@ -21,8 +21,7 @@
  * 4 us). */
 #define CNP_APART_NS 50000u
 
-/* The opcode of notifications (IBTA A17.9), and that of probes, which is for manufacturers. */
-#define OP_CNP	 (BTH_CNP | 0x01u)
+/* The opcode of probes, which is for manufacturers. */
 #define OP_PROBE (BTH_CNP | BTH_FETCH_ADD)
 /* The remote key of a probe says whether it is on its way back. */
 enum probe_way { PROBE_OUT, PROBE_BACK };
@@ -294,9 +293,15 @@ static void cnp_receive(struct qp *qp)
 {
 	struct slot_flow *row = flow_row(qp);
 
-	if (!row)
+	if (!row && !wire_leads_out(qp->adapter->wire, &qp->path))
 		return;
 	shard_count(qp->adapter->counters, HW_RP_CNP_HANDLED, 1);
+	if (!row) {
+		spin_lock(&qp->comp.lock);
+		qp_window_shrink(qp);
+		spin_unlock(&qp->comp.lock);
+		return;
+	}
 	flow_began(row);
 	atomic_fetch_add(&row->cnps, 1);
 	flow_tell(qp, FLOW_CNP);
@@ -306,7 +311,7 @@ void flow_receive(struct qp *qp, const struct pkt *pkt)
 {
 	if (!qp_is_direct(qp) || !qp_is_peer(qp, pkt->path->src_port, pkt->sqpn))
 		return;
-	if (pkt->opcode == OP_CNP)
+	if (pkt->opcode == BTH_CONGESTION)
 		cnp_receive(qp);
 	else if (pkt->opcode == OP_PROBE && pkt->rkey == PROBE_OUT)
 		probe_answer(qp, pkt);
@@ -319,7 +324,8 @@ void flow_congested(struct qp *qp, const struct pkt *pkt)
 	uint64_t now = clock_ns();
 	struct path back;
 	const struct pkt cnp = {
-		.opcode = OP_CNP,
+		.opcode = BTH_CONGESTION,
+		.migreq_clear = true,
 		.pkey = qp->pkey,
 		.dqpn = pkt->sqpn,
 		.sqpn = qp->qpn,
@@ -332,6 +338,7 @@ void flow_congested(struct qp *qp, const struct pkt *pkt)
 		return;
 	qp->flow.cnp_ns = now;
 	path_reverse(pkt->path, &back);
+	back.traffic_class &= (uint8_t)~IP_ECN;
 	if (wire_xmit(qp->adapter->wire, &cnp) == WIRE_SENT)
 		shard_count(qp->adapter->counters, HW_NP_CNP_SENT, 1);
 }

@@ -25,8 +25,8 @@ void flow_paused(struct qp *qp);
 void flow_refused(struct qp *qp, enum flow_nack kind);
 /* Takes a notification or a probe, of transport BTH_CNP.  The caller is a reader. */
 void flow_receive(struct qp *qp, const struct pkt *pkt);
-/* Notifies the sender of a request that came through a congested port (adapter.congestion).  The
- * caller is a reader. */
+/* Notifies the sender of a packet that came through a congested port (adapter.congestion), or
+ * that a router on its way has marked.  The caller is a reader. */
 void flow_congested(struct qp *qp, const struct pkt *pkt);
 
 /* Runs when the timer of a waiting flow fires. */

@@ -115,7 +115,7 @@ struct requester {
  * faster than it is taken, and then all that follows is sent again; but while the peer waits for a
  * processor, a small window leaves the network idle.  So it grows by WINDOW_ANSWER, after so many of
  * whose packets an answer is asked for, with each answer that the requester has waited for, and half
- * of it is left when something was lost.  From there on it grows by WINDOW_ANSWER only when all of
+ * of it is left when something was lost or the peer tells of congestion.  From there on it grows by WINDOW_ANSWER only when all of
  * it has been answered, as TCP's does.
  */
 #define WINDOW_FIRST  64
@@ -577,6 +577,8 @@ void qp_fail(struct qp *qp, const char *why);
  */
 void qp_cannot_complete(struct qp *qp) __attribute__((cold));
 void qp_async(struct qp *qp, enum ib_event event);
+/* Halves the window to a peer outside of the fabric.  Call it with comp.lock held. */
+void qp_window_shrink(struct qp *qp);
 /*
  * Called when a request has found a signature error: if the QP asked for it, no request starts
  * behind those that have begun.  The caller holds sq or comp.lock.

@@ -154,6 +154,14 @@ void qp_list(struct qp *qp)
 		});
 }
 
+void qp_window_shrink(struct qp *qp)
+{
+	int32_t half = atomic_load_explicit(&qp->comp.window, memory_order_relaxed) / 2;
+
+	qp->comp.window_calm = half > WINDOW_LEAST ? half : WINDOW_LEAST;
+	atomic_store_explicit(&qp->comp.window, qp->comp.window_calm, memory_order_relaxed);
+}
+
 void qp_async(struct qp *qp, enum ib_event event)
 {
 	trace(qp, event, qp->qpn, ib_event_name(event));

@@ -228,14 +228,6 @@ static void window_grow(struct qp *qp)
 		atomic_store_explicit(&qp->comp.window, window + more, memory_order_relaxed);
 }
 
-static void window_shrink(struct qp *qp)
-{
-	int32_t half = atomic_load_explicit(&qp->comp.window, memory_order_relaxed) / 2;
-
-	qp->comp.window_calm = half > WINDOW_LEAST ? half : WINDOW_LEAST;
-	atomic_store_explicit(&qp->comp.window, qp->comp.window_calm, memory_order_relaxed);
-}
-
 static void completer_retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -339,7 +331,7 @@ bool completer_retry(struct qp *qp, const char *why)
 	uint32_t n = completer_oldest(qp);
 
 	qp->comp.asked = false;
-	window_shrink(qp);
+	qp_window_shrink(qp);
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
 		if (explaining())

@@ -236,6 +236,8 @@ static uint32_t extended_headers(uint8_t opcode)
 	uint8_t op = opcode & 0x1f, transport = opcode & 0xe0;
 	bool answer = op >= 0x0d && op <= 0x12;
 
+	if (opcode == BTH_CONGESTION)
+		return 16;
 	return by_op[op] + (transport == BTH_UD ? 8 : transport == BTH_XRC && !answer ? 4 : 0);
 }
 
@@ -329,6 +331,35 @@ static void all_operations(void)
 	CHECK_SAY(n == 3 * (23 + 12 + 2 + 23), "%u operations", n);
 }
 
+/* A notification of congestion: its mark, and 16 reserved octets (IBTA A17.9.3). */
+static void notification_of_congestion(void)
+{
+	static const uint8_t zeros[16];
+	uint8_t frame[ROCE_FRAME_MAX];
+	struct roce_packet got;
+
+	for (unsigned kind = 0; kind < 2; kind++) {
+		const struct path path = path_made(false, kind == 1);
+		struct pkt p = pkt_made(BTH_CONGESTION, NULL, 0);
+		uint32_t at = 14 + (kind == 1 ? 20 : 40) + 8, n;
+
+		there_and_back(&path, BTH_CONGESTION, 0);
+		p.path = &path;
+		n = roce_encode(&p, smac, dmac, frame, sizeof(frame));
+		CHECK(n == at + 12 + 16 + 4);
+		CHECK(frame[at] == 0x81 && frame[at + 4] == 0x40);
+		CHECK(!memcmp(frame + at + 12, zeros, sizeof(zeros)));
+		/* With a payload it is none, whatever the operation of that number has. */
+		p.opcode = BTH_RC | BTH_SEND_MIDDLE;
+		p.payload_len = 20;
+		p.nruns = 1;
+		p.runs = &(struct run){frame, 20};
+		n = roce_encode(&p, smac, dmac, frame, sizeof(frame));
+		frame[at] = BTH_CONGESTION;
+		CHECK(roce_decode(frame, n, &got) == ROCE_FORM);
+	}
+}
+
 /* They go nowhere, and are not taken either. */
 static void others_are_refused(void)
 {
@@ -389,6 +420,7 @@ int main(void)
 	others_frames();
 	cards_frames();
 	all_operations();
+	notification_of_congestion();
 	others_are_refused();
 	return 0;
 }
