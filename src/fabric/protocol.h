@@ -21,7 +21,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 28u		/* version of all that follows, and of registry/ and exposure/ */
+#define MSG_VERSION 29u		/* version of all that follows, and of registry/ and exposure/ */
 
 #define FABRIC_NAME_BYTES      64u   /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u  /* path of an attribute, with its NUL */
@@ -208,7 +208,8 @@ struct msg_fault_reply {
 	uint64_t seen, done;
 };
 
-#define FABRIC_TIE_BYTES 128u /* bytes of the words that say what a port is tied to */
+#define FABRIC_TIE_BYTES     128u /* bytes of the words that say what a port is tied to */
+#define FABRIC_WARNING_BYTES 256u
 
 /* Ties a port to a carrier (tie/carrier.h), or to another port by a cable. */
 struct msg_tie {
@@ -218,7 +219,7 @@ struct msg_tie {
 	uint32_t mtu; /* of the network behind the carrier (enum ib_mtu); 0: as the port's own */
 	union ib_gid gid; /* the port's address in that network; zeros: the port keeps its own */
 	char text[FABRIC_TIE_BYTES];
-	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing new */
+	char warning[FABRIC_WARNING_BYTES]; /* what has gone wrong; empty: nothing new */
 };
 
 struct msg_tied_reply {
@@ -228,7 +229,7 @@ struct msg_tied_reply {
 	uint32_t all; /* all that is to come in has come in */
 	uint64_t carried[CARRIED_COUNTS];
 	char text[FABRIC_TIE_BYTES];
-	char warning[FABRIC_TIE_BYTES]; /* the carrier's last warning; empty: it gave none */
+	char warning[FABRIC_WARNING_BYTES]; /* the carrier's last warning; empty: it gave none */
 };
 
 #define FABRIC_CAPTURE_PORTS 64u /* that can be named; all: any number */

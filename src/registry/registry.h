@@ -28,7 +28,7 @@
 #include "registry/fault.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 27u
+#define REGISTRY_VERSION 28u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* the daemon hands numbers out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -209,6 +209,10 @@ struct slot {
 	_Atomic(uint32_t) carries_plus_1;
 	_Atomic(uint32_t) carried_all; /* all frames that will ever come in have come */
 	_Atomic(uint64_t) carried[CARRIED_COUNTS];
+	/* The descriptor of what a carrier knows of other machines (registry/tied_peers.h), plus 1; 0:
+	 * none. */
+	_Atomic(int32_t) peers_fd_plus_1;
+	_Atomic(uint64_t) peers_id; /* of the file that must be there (base/descriptor.h) */
 	/* See wire/counter_shard.h.  Unicast packets are those that are not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_PORTS][PORT_COUNTERS];
 	/*

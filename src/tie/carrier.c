@@ -39,6 +39,7 @@ struct carrier {
 	struct slot *slot;
 	pthread_t thread;
 	_Atomic(bool) stop;
+	bool end_open;
 	int stop_fd;
 	pthread_mutex_t put_lock; /* guards the other end's put */
 	struct packets packets;
@@ -501,6 +502,8 @@ static void carrier_disconnect(struct carrier *c)
 		wire_destroy(c->wire);
 		packets_release(&c->packets);
 	}
+	if (c->end_open && c->attr.end->ops->close)
+		c->attr.end->ops->close(c->attr.end, c->slot);
 	pthread_mutex_lock(&c->lock);
 	c->process = NULL;
 	pthread_mutex_unlock(&c->lock);
@@ -546,6 +549,15 @@ static int drain_start(struct carrier *c)
 	return -ret;
 }
 
+static int carrier_end_open(struct carrier *c)
+{
+	const struct tie_end_ops *ops = c->attr.end->ops;
+	int ret = ops->open ? ops->open(c->attr.end, c->slot) : 0;
+
+	c->end_open = !ret;
+	return ret;
+}
+
 int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 {
 	struct carrier *c = calloc(1, sizeof(*c));
@@ -561,6 +573,8 @@ int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 	ret = c->stop_fd < 0 ? -errno : 0;
 	if (!ret)
 		ret = carrier_connect(c);
+	if (!ret)
+		ret = carrier_end_open(c);
 	if (!ret)
 		ret = carrier_tie(c);
 	if (!ret)

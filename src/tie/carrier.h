@@ -23,11 +23,16 @@
 
 struct carrier;
 struct pkt;
+struct slot;
 struct roce_packet;
 struct tie_end;
 
 /* The other end of the cable. */
 struct tie_end_ops {
+	/* Called before any of the others, with the carrier's slot: 0 or a negative errno.  Both may
+	 * be NULL. */
+	int (*open)(struct tie_end *e, struct slot *slot);
+	void (*close)(struct tie_end *e, struct slot *slot);
 	/* Takes a frame that the port, or the carrier itself, has sent; false: it is lost.  One
 	 * thread at a time calls this. */
 	bool (*put)(struct tie_end *e, const uint8_t *frame, uint32_t bytes);

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -23,6 +24,21 @@ static struct end_udp *end_udp_of(struct tie_end *e)
 }
 
 /* ---- out ---- */
+
+/* Octets of a packet from the IP header on. */
+static uint32_t packet_octets(const struct udp_packet *p)
+{
+	return p->frame_bytes - ETHERNET_OCTETS;
+}
+
+static void packet_count(struct end_udp *u, const struct udp_packet *p)
+{
+	carrier_count_out(u->end.carrier, false);
+	if (unlikely(!p->peer))
+		return;
+	peer_add(p->peer, PEER_OUT, 1);
+	peer_add(p->peer, PEER_OUT_BYTES, packet_octets(p));
+}
 
 static void packet_lose(struct end_udp *u, const char *warning)
 {
@@ -104,6 +120,12 @@ static bool room_wait(const struct end_udp *u)
 	struct pollfd p = {u->socket.fd, POLLOUT, 0};
 
 	return poll(&p, 1, ROOM_WAIT_MS) > 0;
+}
+
+static bool error_is_of_icmp(int error)
+{
+	return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
+	       error == EMSGSIZE || error == EACCES || error == EPROTO || error == ENOPROTOOPT;
 }
 
 static const char *send_explain(int error)
@@ -219,6 +241,7 @@ static void batch_send(struct end_udp *u)
 {
 	struct udp_batch *b = &u->out;
 	unsigned done = 0;
+	bool again = false;
 
 	while (done < b->n) {
 		int n = sendmmsg(u->socket.fd, b->message, batch_form(u, done), 0);
@@ -228,8 +251,15 @@ static void batch_send(struct end_udp *u)
 		for (int i = 0; i < n; i++) {
 			row = (unsigned)b->message[i].msg_hdr.msg_iovlen;
 			for (unsigned k = 0; k < row; k++)
-				carrier_count_out(u->end.carrier, false);
+				packet_count(u, &b->packet[done + k]);
 			done += row;
+			again = false;
+		}
+		/* The call may have told of a message of ICMP that another packet has caused; then it
+		 * has sent nothing, and does not tell of it again. */
+		if (n < 0 && !again && error_is_of_icmp(error)) {
+			again = true;
+			continue;
 		}
 		if (n > 0 || error == EINTR ||
 		    ((error == EAGAIN || error == ENOBUFS) && room_wait(u)))
@@ -243,8 +273,19 @@ static void batch_send(struct end_udp *u)
 			packet_lose(u, error == EAGAIN || error == ENOBUFS ? NULL
 									   : send_explain(error));
 		done += row;
+		again = false;
 	}
 	b->n = 0;
+}
+
+/* The row of an address, which is as a rule that of the packet before. */
+static struct tied_peer *peer_of(struct end_udp *u, const union ib_gid *gid,
+				 struct tied_peer **last)
+{
+	if (likely(*last && !memcmp(&(*last)->gid, gid, sizeof(*gid))))
+		return *last;
+	*last = peers_find(&u->peers, gid);
+	return *last;
 }
 
 static void end_udp_send(struct tie_end *e, const struct pkt *p)
@@ -274,6 +315,9 @@ static void end_udp_send(struct tie_end *e, const struct pkt *p)
 	b->iov[b->n] = (struct iovec){out->frame + routing, out->frame_bytes - routing};
 	address_set(u, &path.dgid, out);
 	control_set(&path, p->opcode == BTH_CONGESTION, out);
+	out->peer = peer_of(u, &path.dgid, &u->peer_out);
+	if (likely(out->peer))
+		peers_send(&u->peers, out->peer, p);
 	if (++b->n == UDP_BATCH)
 		batch_send(u);
 }
@@ -351,49 +395,148 @@ static void source_read(const union udp_address *a, struct roce_datagram *d)
 	}
 }
 
-static enum carrier_verdict datagram_arrive(struct carrier *c, const struct roce_datagram *d,
-					    uint8_t *payload, uint32_t bytes)
+/* ---- what came spoiled ---- */
+
+static bool address_is_private(const uint8_t ip[4])
+{
+	return ip[0] == 10 || ip[0] == 127 || (ip[0] == 172 && (ip[1] & 0xf0) == 16) ||
+	       (ip[0] == 192 && ip[1] == 168) || (ip[0] == 169 && ip[1] == 254) ||
+	       (ip[0] == 100 && (ip[1] & 0xc0) == 64);
+}
+
+#define NAT_ADVICE                                                                                 \
+	"a NAT is between, which RoCE does not pass: tie both ports to addresses that reach each " \
+	"other as they are (no NAT, or a VPN)"
+
+static void nat_tell(struct end_udp *u, struct carrier *c, const union ib_gid *gid, const char *how,
+		     const uint8_t *address)
+{
+	char from[INET_ADDRSTRLEN] = "", was[INET_ADDRSTRLEN] = "another port";
+
+	(void)inet_ntop(AF_INET, gid->raw + 12, from, sizeof(from));
+	if (address)
+		(void)inet_ntop(AF_INET, address, was, sizeof(was));
+	(void)snprintf(u->nat, sizeof(u->nat), "packets of %s were sent %s %s: " NAT_ADVICE, from,
+		       how, was);
+	u->nat_told = true;
+	carrier_warn(c, u->nat);
+}
+
+/*
+ * Tells of a NAT if there is one: two packets that differ, and whose CRC is right for the same
+ * private address in place of the one that they came with, have not been spoiled by chance.
+ */
+static void nat_look(struct end_udp *u, struct carrier *c, const union ib_gid *gid, uint8_t *frame,
+		     uint32_t bytes)
+{
+	struct roce_rewritten now, before = u->rewritten;
+	const struct {
+		const char *how;
+		const uint8_t *now, *before;
+	} ways[] = {{"from", now.source, before.source},
+		    {"from", now.source_4791, before.source_4791},
+		    {"to", now.destination, before.destination}};
+	const uint8_t *crc = frame + bytes - ICRC_OCTETS;
+	bool again;
+
+	if (u->nat_told || !ib_gid_is_ipv4(gid) || !roce_datagram_rewritten(frame, bytes, &now))
+		return;
+	again = !memcmp(&u->rewritten_gid, gid, sizeof(*gid)) &&
+		memcmp(u->rewritten_crc, crc, sizeof(u->rewritten_crc)) != 0;
+	u->rewritten = now;
+	u->rewritten_gid = *gid;
+	memcpy(u->rewritten_crc, crc, sizeof(u->rewritten_crc));
+	if (now.sport == ROCE_V2_UDP_PORT) {
+		nat_tell(u, c, gid, "from", NULL);
+		return;
+	}
+	for (size_t i = 0; again && i < array_size(ways); i++)
+		if (!memcmp(ways[i].now, ways[i].before, 4) && address_is_private(ways[i].now)) {
+			nat_tell(u, c, gid, ways[i].how, ways[i].now);
+			return;
+		}
+}
+
+/* ---- datagrams ---- */
+
+/* A datagram, or one of a row of them. */
+struct arrival {
+	struct roce_datagram d;
+	struct tied_peer *peer;
+	uint64_t now_ns;
+};
+
+static void arrival_count(const struct arrival *a, uint32_t bytes, enum carrier_verdict v)
+{
+	if (unlikely(!a->peer))
+		return;
+	peer_add(a->peer, PEER_IN, 1);
+	peer_add(a->peer, PEER_IN_BYTES, bytes - ETHERNET_OCTETS);
+	if (v != CARRIER_TAKEN)
+		peer_add(a->peer, PEER_IN_DROPPED, 1);
+}
+
+static enum carrier_verdict datagram_arrive(struct end_udp *u, struct carrier *c,
+					    const struct arrival *a, uint8_t *payload,
+					    uint32_t bytes)
 {
 	/* The headers go over the end of the datagram in front of it, which has been taken. */
-	uint8_t *frame = roce_datagram_frame(d, payload, bytes);
+	uint8_t *frame = roce_datagram_frame(&a->d, payload, bytes);
+	enum carrier_verdict taken;
 	struct roce_packet packet;
 	enum roce_verdict v;
 
 	bytes += (uint32_t)(payload - frame);
 	v = roce_datagram_decode(frame, bytes, &packet);
-	if (likely(v == ROCE_TAKEN))
-		return carrier_arrive_packet(c, frame, bytes, &packet);
+	if (likely(v == ROCE_TAKEN)) {
+		if (likely(a->peer)) {
+			peers_take(&u->peers, a->peer, &packet.pkt, a->now_ns);
+			atomic_store_explicit(&a->peer->heard_ns, a->now_ns, memory_order_relaxed);
+		}
+		taken = carrier_arrive_packet(c, frame, bytes, &packet);
+		arrival_count(a, bytes, taken);
+		return taken;
+	}
 	carrier_count_bad(c, v == ROCE_CRC);
+	if (v != ROCE_CRC)
+		return CARRIER_BAD;
+	if (likely(a->peer)) {
+		peer_add(a->peer, PEER_IN_CHECKSUM, 1);
+		atomic_store_explicit(&a->peer->checksum_ns, a->now_ns, memory_order_relaxed);
+	}
+	nat_look(u, c, &a->d.sgid, frame, bytes);
 	return CARRIER_BAD;
 }
 
 /* Takes a datagram, or a row of them.  False: the carrier has to end. */
-static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i)
+static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, uint64_t now_ns)
 {
 	struct msghdr *m = &u->in.message[i].msg_hdr;
 	uint32_t bytes = u->in.message[i].msg_len, size = bytes;
 	uint8_t *payload = u->in.data[i] + ROCE_ROUTING_MAX;
-	struct roce_datagram d = {.dgid = u->socket.gid, .hop_limit = DEFAULT_HOPS};
+	struct arrival a = {{.dgid = u->socket.gid, .hop_limit = DEFAULT_HOPS}, NULL, now_ns};
+	struct roce_datagram *d = &a.d;
 
-	source_read(&u->in.address[i], &d);
+	source_read(&u->in.address[i], d);
 	/* Before anything else: what others send is not even looked at. */
-	if (unlikely(!udp_is_peer(&u->socket, &d.sgid))) {
+	if (unlikely(!udp_is_peer(&u->socket, &d->sgid))) {
 		carrier_count_foreign(c);
 		carrier_count_in(c, true);
 		return true;
 	}
-	ours_note(u, &d.sgid, d.sport == ROCE_V2_UDP_PORT);
-	control_read(m, &d, &size);
-	carrier_mac(c, d.dmac);
+	ours_note(u, &d->sgid, d->sport == ROCE_V2_UDP_PORT);
+	control_read(m, d, &size);
+	carrier_mac(c, d->dmac);
+	a.peer = peer_of(u, &d->sgid, &u->peer_in);
 	do {
 		uint32_t n = bytes < size ? bytes : size;
 		enum carrier_verdict v;
 
-		v = datagram_arrive(c, &d, payload, n);
+		v = datagram_arrive(u, c, &a, payload, n);
 		if (v == CARRIER_ENDS)
 			return false;
 		carrier_count_in(c, v != CARRIER_TAKEN);
-		d.identification++;
+		d->identification++;
 		payload += n;
 		bytes -= n;
 	} while (bytes);
@@ -403,6 +546,7 @@ static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i)
 /* Returns true if there may be more. */
 static bool batch_take(struct end_udp *u, struct carrier *c)
 {
+	uint64_t now_ns;
 	int n;
 
 	arrivals_prepare(&u->in);
@@ -410,10 +554,68 @@ static bool batch_take(struct end_udp *u, struct carrier *c)
 	/* An error is one that an ICMP message tells of, and taken away by this call. */
 	if (n < 0)
 		return errno != EAGAIN;
+	now_ns = clock_ns();
 	for (int i = 0; i < n; i++)
-		if (!row_arrive(u, c, (unsigned)i))
+		if (!row_arrive(u, c, (unsigned)i, now_ns))
 			return false;
 	return n == (int)UDP_ARRIVALS;
+}
+
+/* ---- messages of ICMP ---- */
+
+/* Notes who says that packets do not arrive, and why. */
+static void error_note(struct end_udp *u, struct carrier *c, const struct roce_datagram *to,
+		       const struct sock_extended_err *e)
+{
+	struct tied_peer *peer;
+
+	if (!udp_is_peer(&u->socket, &to->sgid))
+		return;
+	peer = peers_find(&u->peers, &to->sgid);
+	if (peer) {
+		atomic_fetch_add(&peer->count[PEER_UNREACHABLE], 1);
+		atomic_store(&peer->unreachable_errno, e->ee_errno);
+		atomic_store(&peer->unreachable_ns, clock_ns());
+	}
+	if (e->ee_errno != EMSGSIZE || u->narrow == e->ee_info)
+		return;
+	u->narrow = e->ee_info;
+	(void)snprintf(
+		u->narrow_text, sizeof(u->narrow_text),
+		"a link on the way takes packets of %u bytes, and no larger ones: set the MTU of "
+		"this interface to that (ip link set ... mtu %u), and on the other machines",
+		e->ee_info, e->ee_info);
+	carrier_warn(c, u->narrow_text);
+}
+
+/* Takes a message of ICMP that one of our packets has caused; false: there is none. */
+static bool error_take(struct end_udp *u, struct carrier *c)
+{
+	_Alignas(struct cmsghdr) uint8_t control[512];
+	union udp_address address = {0};
+	struct msghdr m = {.msg_name = &address,
+			   .msg_namelen = sizeof(address),
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	struct roce_datagram to = {0};
+	struct sock_extended_err e;
+
+	if (recvmsg(u->socket.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	for (struct cmsghdr *at = CMSG_FIRSTHDR(&m); at; at = CMSG_NXTHDR(&m, at)) {
+		bool v4 = at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR;
+		bool v6 = at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_RECVERR;
+
+		if ((!v4 && !v6) || at->cmsg_len < CMSG_LEN(sizeof(e)))
+			continue;
+		memcpy(&e, CMSG_DATA(at), sizeof(e));
+		if (e.ee_origin != SO_EE_ORIGIN_ICMP && e.ee_origin != SO_EE_ORIGIN_ICMP6)
+			continue;
+		/* The address that the packet was sent to. */
+		source_read(&address, &to);
+		error_note(u, c, &to, &e);
+	}
+	return true;
 }
 
 /* ---- the network ---- */
@@ -445,17 +647,33 @@ static void end_udp_take(struct tie_end *e, struct carrier *c)
 {
 	struct end_udp *u = end_udp_of(e);
 	const int fds[] = {u->socket.fd, u->socket.links};
-	struct pollfd links = {u->socket.links, POLLIN, 0};
+	struct pollfd events[] = {{u->socket.links, POLLIN, 0}, {u->socket.fd, 0, 0}};
 
 	while (carrier_sleep(c, UINT64_MAX, fds, 2)) {
 		for (unsigned i = 0; i < BATCHES && batch_take(u, c); i++)
 			;
-		if (poll(&links, 1, 0) > 0)
+		if (poll(events, 2, 0) <= 0)
+			continue;
+		if (events[0].revents)
 			network_look(u, c);
+		for (unsigned i = 0; i < BATCHES && events[1].revents && error_take(u, c); i++)
+			;
 	}
 }
 
+static int end_udp_open(struct tie_end *e, struct slot *slot)
+{
+	return peers_open(&end_udp_of(e)->peers, slot);
+}
+
+static void end_udp_close(struct tie_end *e, struct slot *slot)
+{
+	peers_close(&end_udp_of(e)->peers, slot);
+}
+
 static const struct tie_end_ops end_udp_ops = {
+	.open = end_udp_open,
+	.close = end_udp_close,
 	.put = end_udp_put,
 	.send = end_udp_send,
 	.flush = end_udp_flush,

@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "prm/ib.h"
 #include "tie/carrier.h"
+#include "tie/peers.h"
 #include "wire/roce_datagram.h"
 
 /* ---- udp_open.c: the socket ---- */
@@ -82,6 +83,7 @@ struct udp_packet {
 	union udp_address address;
 	uint32_t address_bytes, control_bytes;
 	uint32_t frame_bytes;
+	struct tied_peer *peer; /* NULL: it has no row */
 	_Alignas(struct cmsghdr)
 		uint8_t control[128]; /* what the kernel is to write into the header */
 	uint8_t frame[UDP_ROOM];
@@ -113,8 +115,18 @@ struct end_udp {
 	bool single; /* no rows of packets leave as one datagram */
 	/* IPv4 addresses of softhca's own kind, which take any identification. */
 	_Atomic(uint64_t) ours[UDP_OURS];
-	struct udp_arrivals in; /* for the thread that takes */
-	struct udp_batch out;	/* for the one that sends */
+	struct peers peers;
+	struct udp_arrivals in;	   /* for the thread that takes */
+	struct tied_peer *peer_in; /* whom the last packet came from */
+	/* What a NAT would have done to the last packet with a wrong CRC, and whose that was. */
+	struct roce_rewritten rewritten;
+	union ib_gid rewritten_gid;
+	uint8_t rewritten_crc[ICRC_OCTETS];
+	bool nat_told;
+	uint32_t narrow; /* the MTU that the last message of ICMP told of */
+	char nat[FABRIC_WARNING_BYTES], narrow_text[FABRIC_WARNING_BYTES];
+	struct udp_batch out; /* for the thread that sends */
+	struct tied_peer *peer_out;
 };
 
 /* Takes the socket over.  single: each packet leaves as a datagram of its own, as those that look at

@@ -319,6 +319,7 @@ static bool options_set(const struct udp_socket *u)
 	if (ib_gid_is_ipv4(&u->gid))
 		return !setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_TOS, &capable, sizeof(capable)) &&
+		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one)) &&
 		       !setsockopt(u->fd, IPPROTO_IP, IP_RECVTTL, &one, sizeof(one));
 	/* Cards send without a checksum. */
@@ -326,6 +327,7 @@ static bool options_set(const struct udp_socket *u)
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_TCLASS, &capable, sizeof(capable)) &&
+	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVERR, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof(one)) &&
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &one, sizeof(one));
 }

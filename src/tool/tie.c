@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Ties of ports: softhca fabric tie and untie, and what status shows of a tie. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "fabric/client/link.h"
 #include "tie/pcap.h"
@@ -19,6 +21,7 @@
 #include "tie/udp.h"
 #include "tool/tool.h"
 #include "tool/view.h"
+#include "wire/tied_peers.h"
 
 struct tie_spec {
 	const char *tap; /* each of these may be NULL */
@@ -44,6 +47,20 @@ static const char *const carried_names[CARRIED_COUNTS] = {
 	[CARRIED_IN_FOREIGN] = "in_foreign",
 };
 
+static const char *const peer_names[PEER_COUNTS] = {
+	[PEER_IN] = "in",
+	[PEER_IN_BYTES] = "in_bytes",
+	[PEER_OUT] = "out",
+	[PEER_OUT_BYTES] = "out_bytes",
+	[PEER_IN_DROPPED] = "in_dropped",
+	[PEER_IN_CHECKSUM] = "in_checksum",
+	[PEER_IN_REPEATED] = "in_repeated",
+	[PEER_OUT_REPEATED] = "out_repeated",
+	[PEER_IN_MISSED] = "in_missed",
+	[PEER_OUT_MISSED] = "out_missed",
+	[PEER_UNREACHABLE] = "unreachable",
+};
+
 static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)
 {
 	struct msg m = {.index.index = row};
@@ -67,6 +84,113 @@ static void peer_text(const struct view *v, const struct msg_tied_reply *t, char
 	(void)snprintf(text, size, "port=%s", subnet_port_text(&v->subnet, t->peer, name));
 }
 
+/* Maps what the carrier of the port knows of other machines; NULL: nothing. */
+static const struct tied_peers *peers_map(struct view *v, uint32_t row)
+{
+	const struct tied_peers *p = NULL;
+	struct view_segments segments;
+
+	if (!view_segments_map(v, &segments))
+		return NULL;
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS && !p; slot++) {
+		const struct slot *s = &segments.slots[slot];
+
+		if (atomic_load(&s->alive) && atomic_load(&s->carries_plus_1) == row + 1)
+			p = tied_peers_map(s);
+	}
+	view_segments_unmap(&segments);
+	return p;
+}
+
+static void peer_address(const struct tied_peer *t, char text[INET6_ADDRSTRLEN])
+{
+	bool ipv4 = ib_gid_is_ipv4(&t->gid);
+
+	text[0] = '\0';
+	(void)inet_ntop(ipv4 ? AF_INET : AF_INET6, t->gid.raw + (ipv4 ? 12 : 0), text,
+			INET6_ADDRSTRLEN);
+}
+
+/* Milliseconds since then. */
+static uint64_t ago_ms(uint64_t ns)
+{
+	uint64_t now = clock_ns();
+
+	return now > ns ? (now - ns) / 1000000 : 0;
+}
+
+static void peer_print(const struct tied_peer *t)
+{
+	uint64_t heard = atomic_load(&t->heard_ns), rtt = atomic_load(&t->rtt_ns);
+	char address[INET6_ADDRSTRLEN];
+
+	peer_address(t, address);
+	printf("      %s:", address);
+	for (int i = 0; i < PEER_COUNTS; i++) {
+		uint64_t n = atomic_load(&t->count[i]);
+
+		if (n || i <= PEER_OUT_BYTES)
+			printf("%s %s %" PRIu64, i ? "," : "", peer_names[i], n);
+	}
+	if (rtt)
+		printf(", round trip %" PRIu64 " us", (rtt + 500) / 1000);
+	if (heard)
+		printf(", heard %" PRIu64 " ms ago\n", ago_ms(heard));
+	else
+		printf(", never heard\n");
+}
+
+#define PEERS_PRINTED 64u
+
+static void peers_print(struct view *v, uint32_t row)
+{
+	const struct tied_peers *p = peers_map(v, row);
+	uint32_t n = p ? atomic_load(&p->n) : 0;
+	uint64_t unlisted = p ? atomic_load(&p->unlisted) : 0;
+
+	for (uint32_t i = 0; i < n && i < TIED_PEERS && i < PEERS_PRINTED; i++)
+		peer_print(&p->peer[i]);
+	if (n > PEERS_PRINTED)
+		printf("      and %u more (--json lists them)\n", n - PEERS_PRINTED);
+	if (unlisted)
+		printf("      %" PRIu64 " packets of further addresses\n", unlisted);
+	tied_peers_unmap(p);
+}
+
+static void peer_json(struct json *j, const struct tied_peer *t)
+{
+	uint64_t heard = atomic_load(&t->heard_ns), rtt = atomic_load(&t->rtt_ns);
+	char address[INET6_ADDRSTRLEN];
+
+	peer_address(t, address);
+	json_open(j, NULL, '{');
+	json_string(j, "address", address);
+	for (int i = 0; i < PEER_COUNTS; i++)
+		json_number(j, peer_names[i], atomic_load(&t->count[i]));
+	if (rtt) {
+		json_number(j, "rtt_ns", rtt);
+		json_number(j, "rtt_least_ns", atomic_load(&t->rtt_least_ns));
+	}
+	if (heard)
+		json_number(j, "heard_ms_ago", ago_ms(heard));
+	json_close(j, '}');
+}
+
+static void peers_json(struct view *v, struct json *j, uint32_t row)
+{
+	const struct tied_peers *p = peers_map(v, row);
+	uint32_t n = p ? atomic_load(&p->n) : 0;
+
+	if (!p)
+		return;
+	json_open(j, "peers", '[');
+	for (uint32_t i = 0; i < n && i < TIED_PEERS; i++)
+		peer_json(j, &p->peer[i]);
+	json_close(j, ']');
+	json_number(j, "unlisted", atomic_load(&p->unlisted));
+	tied_peers_unmap(p);
+}
+
 void tied_print(struct view *v, uint32_t row)
 {
 	char peer[SUBNET_PORT_TEXT + 8];
@@ -85,6 +209,8 @@ void tied_print(struct view *v, uint32_t row)
 	putchar('\n');
 	if (t.warning[0])
 		printf("      %s\n", t.warning);
+	if (t.pid)
+		peers_print(v, row);
 }
 
 void tied_json(struct view *v, struct json *j, uint32_t row)
@@ -103,6 +229,8 @@ void tied_json(struct view *v, struct json *j, uint32_t row)
 		json_string(j, "warning", t.warning);
 	for (int i = 0; i < CARRIED_COUNTS; i++)
 		json_number(j, carried_names[i], t.carried[i]);
+	if (t.pid)
+		peers_json(v, j, row);
 	json_close(j, '}');
 }
 

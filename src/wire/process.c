@@ -119,6 +119,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	/* The process that had the slot before may have been killed. */
 	atomic_store(&h->slot->expose_fd_plus_1, 0);
+	atomic_store(&h->slot->peers_fd_plus_1, 0);
 	atomic_store(&h->slot->wakeup_fd_plus_1, 0);
 	atomic_store(&h->slot->wakeups_failed, 0);
 	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)

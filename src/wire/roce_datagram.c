@@ -9,10 +9,12 @@
 
 /* ---- headers that the kernel has taken away ---- */
 
-#define IP_PROTOCOL_UDP 17u
-#define IPV4_ID		4u /* where the identification is, and behind it flags and offset */
-#define IPV4_FLAGS	6u
-#define DONT_FRAGMENT	0x40u /* of the first byte of the flags */
+#define IP_PROTOCOL_UDP	 17u
+#define IPV4_ID		 4u /* where the identification is, and behind it flags and offset */
+#define IPV4_FLAGS	 6u
+#define DONT_FRAGMENT	 0x40u /* of the first byte of the flags */
+#define IPV4_SOURCE	 12u
+#define IPV4_DESTINATION 16u
 
 static void word_put(uint8_t *at, uint32_t v)
 {
@@ -178,6 +180,44 @@ void roce_datagram_number(uint8_t *frame, uint32_t bytes, uint16_t identificatio
 	ipv4_sum(ip);
 	for (unsigned i = 0; i < ICRC_OCTETS; i++)
 		crc[i] ^= (uint8_t)(difference >> 8 * i);
+}
+
+/* The four bytes at this offset of the IP header that the sender had there, as a difference from those
+ * that are. */
+static uint32_t bytes_changed(const uint8_t *ip, const uint8_t *end, uint32_t at)
+{
+	uint32_t covered = (uint32_t)(end - ip) - ICRC_OCTETS;
+	uint32_t difference = roce_icrc(ip, IPV4_OCTETS, true, covered) ^ crc_of_frame(end);
+
+	return crc_multiply(difference, crc_back(covered - at));
+}
+
+static void bytes_before(const uint8_t *at, uint32_t changed, uint8_t out[4])
+{
+	/* The first of the four is the lowest. */
+	for (unsigned i = 0; i < 4; i++)
+		out[i] = (uint8_t)(at[i] ^ changed >> 8 * i);
+}
+
+bool roce_datagram_rewritten(uint8_t *frame, uint32_t bytes, struct roce_rewritten *out)
+{
+	uint8_t *ip = frame + ETHERNET_OCTETS, *end = frame + bytes, *udp = ip + IPV4_OCTETS;
+	uint8_t port[4], here[2];
+
+	if (bytes < ETHERNET_OCTETS + IPV4_OCTETS + UDP_OCTETS + BTH_OCTETS + ICRC_OCTETS ||
+	    bytes > ROCE_FRAME_MAX || ip[0] != 0x45)
+		return false;
+	bytes_before(ip + IPV4_SOURCE, bytes_changed(ip, end, IPV4_SOURCE), out->source);
+	bytes_before(ip + IPV4_DESTINATION, bytes_changed(ip, end, IPV4_DESTINATION),
+		     out->destination);
+	bytes_before(udp, bytes_changed(ip, end, IPV4_OCTETS), port);
+	/* The port behind it is ours, so it has not changed. */
+	out->sport = (uint16_t)(memcmp(port + 2, udp + 2, 2) ? 0 : port[0] << 8 | port[1]);
+	memcpy(here, udp, sizeof(here));
+	word_put(udp, ROCE_V2_UDP_PORT);
+	bytes_before(ip + IPV4_SOURCE, bytes_changed(ip, end, IPV4_SOURCE), out->source_4791);
+	memcpy(udp, here, sizeof(here));
+	return true;
 }
 
 enum roce_verdict roce_datagram_decode(const uint8_t *frame, uint32_t bytes,

@@ -40,6 +40,21 @@ uint8_t *roce_datagram_frame(const struct roce_datagram *d, uint8_t *payload, ui
  */
 void roce_datagram_number(uint8_t *frame, uint32_t bytes, uint16_t identification);
 /*
+ * What a translation of addresses (NAT) has done to a frame of IPv4 whose CRC is wrong: the address that
+ * its sender believed to have, that it sent to, and the port that it sent from.  Each is what makes
+ * the CRC right if nothing else has changed, so of packets that were spoiled otherwise they are
+ * anything.  *sport is 0 if no other port makes the CRC right.
+ */
+struct roce_rewritten {
+	uint8_t source[4];	/* with the port as it came */
+	uint8_t source_4791[4]; /* sent from port 4791 */
+	uint8_t destination[4];
+	uint16_t sport;
+};
+
+/* False: the frame is not of IPv4, or too long. */
+bool roce_datagram_rewritten(uint8_t *frame, uint32_t bytes, struct roce_rewritten *out) must_check;
+/*
  * As roce_decode, for a frame that roce_datagram_frame has made: the CRC is right if there is an
  * identification with which the sender has made it, whether or not it forbade fragments.  Of frames
  * whose bytes have changed, one in 32,768 is taken, as far as the checksum of UDP has let it pass.

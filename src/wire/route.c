@@ -52,6 +52,11 @@ bool route_leads_out(const struct wire *w, const struct path *path)
 	       path->dst_port != w->port_row;
 }
 
+uint32_t route_carrier(const struct wire *w)
+{
+	return carrier_of(w->process, w->port_row);
+}
+
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->process;

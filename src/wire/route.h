@@ -79,6 +79,8 @@ uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint3
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* True if the port's cable leads out of the fabric and the path leads to another port. */
 bool route_leads_out(const struct wire *w, const struct path *path) must_check;
+/* The process that carries what the port sends out of the fabric, plus one; 0: there is none. */
+uint32_t route_carrier(const struct wire *w) must_check;
 /* True if a switch's port on the way does not let the path's P_Key pass. */
 bool route_is_refused(const struct wire *w, const struct path *path) must_check;
 /* The process at the port that has the number, plus one; 0: none.  For packets from outside. */

@@ -219,15 +219,19 @@ def tshark(path, expression):
     return len(out.stdout.splitlines())
 
 
+def whole(machines):
+    """Each packet is a datagram of its own from now on.  On this cable the kernel does not cut what it need not."""
+    for machine in machines:
+        machine.tool("fabric", "untie", PORT)
+        machine.tie(f"udp={machine.address}", "gso=off")
+
+
 def namespaces_step(build):
     """A cable with packets of 1,500 bytes: IPv4 and IPv6, and what tshark says of all that passes."""
     for family in NETWORK:
         with namespace_pair(build, family) as machines:
             expect(all(machine.mtu() == 1024 for machine in machines), "the MTU of the cable")
-            # On this cable the kernel does not cut what it need not.
-            for machine in machines:
-                machine.tool("fabric", "untie", PORT)
-                machine.tie(f"udp={machine.address}", "gso=off")
+            whole(machines)
             path = machines[0].runtime / "packets.pcap"
             with captured("va", path):
                 for argv in CASES:
@@ -334,7 +338,7 @@ for line in sys.stdin:
 
 def send_from(machine, own, to, packets, raw=False):
     """Datagrams by a program of plain sockets; raw: with their IP headers."""
-    subprocess.run([*machine.prefix, sys.executable, "-c", SENDER, own, to, str(UDP_PORT + 1), "raw" if raw else "udp"],
+    subprocess.run([*machine.prefix, sys.executable, "-c", SENDER, own or "-", to, str(UDP_PORT + 1), "raw" if raw else "udp"],
                    input="\n".join(p.hex() for p in packets), text=True, check=True)
 
 
@@ -434,6 +438,183 @@ def killed(build):
         rping(machines, one.address)
 
 
+def peer(machine, address):
+    """What status says of a machine; {}: it knows none of that address."""
+    return next((p for p in machine.counts()["peers"] if p["address"] == address), {})
+
+
+def peers(build):
+    """Status has a row for each machine, whose counts are those of the port; what is lost and sent again shows there."""
+    with namespace_pair(build) as machines:
+        one, two = machines
+        for argv in CASES[:6]:
+            pair(machines, *argv, "-d", PORT, "-x", "3")
+        for own, other in ((one, two), (two, one)):
+            counts, row = own.counts(), peer(own, other.address)
+            expect(len(counts["peers"]) == 1 and not counts["unlisted"], f"{counts}")
+            expect(all(row[name] == counts[name] for name in ("in", "out", "in_dropped")), f"{counts}")
+            expect(row["in_bytes"] > row["in"] * 48 and row["out_bytes"] > row["out"] * 48, f"{row}")
+            expect(0 < row["rtt_least_ns"] <= 1e9 and row["heard_ms_ago"] < 60000, f"{row}")
+            expect(not any(row[name] for name in ("in_checksum", "in_repeated", "out_repeated", "in_missed", "out_missed", "unreachable")), f"{row}")
+            text = own.tool("fabric", "status").out
+            expect(f"      {other.address}: in {row['in']}, in_bytes " in text and "round trip " in text, text)
+        # What one side sees of a loss, the other side sees, too.
+        expect(one.tool("fabric", "impair", "loss=1", "what=data", "seed=7").status == 0, "impair")
+        pair(machines, "ib_write_bw", "-n", "300", "-d", PORT, "-x", "3")
+        one.tool("fabric", "impair", "loss=0")
+        row, back = peer(two, one.address), peer(one, two.address)
+        expect(row["out_repeated"] and row["out_repeated"] == back["in_repeated"], f"{row}\n{back}")
+        expect(row["out_missed"] and row["out_missed"] == back["in_missed"], f"{row}\n{back}")
+        # Many addresses, each with a row of its own.
+        expect(one.tool("fabric", "untie", PORT).status == 0, "untie")
+        one.tie(f"udp={one.address}", "peers=10.0.0.0/8")
+        many = [f"10.77.{n // 250}.{n % 250 + 1}" for n in range(2000)]
+        for name in ("all", "default", "va"):
+            pathlib.Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0")
+        ip("route", "add", "10.77.0.0/16", "dev", "va")
+        for at in range(0, len(many), 50):
+            send_from(two, None, one.address, [datagram(a, one.address)[14:] for a in many[at:at + 50]], raw=True)
+            expect(within(30, lambda: len(one.counts()["peers"]) == at + 50), f"{len(one.counts()['peers'])} and not {at + 50}")
+        rows = one.counts()["peers"]
+        expect([r["address"] for r in rows] == many and all(r["in"] == r["in_dropped"] == 1 for r in rows), f"{rows[:3]}")
+        text = one.tool("fabric", "status").out
+        expect(f"and {len(many) - 64} more" in text, text)
+
+
+def counters(machine, *names):
+    values = ties.port_of(machine, NAME)["hw_counters"]
+    return [values[name] for name in names]
+
+
+def silence(machines, reason, before=lambda: None):
+    """A connection falls silent in 'before', and the line that explains it names the reason."""
+    one, two = machines
+    port = str(free_port())
+    words = ("ib_write_bw", "-d", PORT, "-x", "3", "-p", port, "-D", "100", "-s", "4096")
+    server = one.background(*words)
+    wait_listening(int(port), server)
+    client = two.background(*words, one.address, run_options=("--explain",))
+    (seen,) = counters(one, "rx_write_requests")
+    expect(within(60, lambda: counters(one, "rx_write_requests")[0] > seen + 200), "no traffic")
+    try:
+        before(server)
+        result = two.finish(client, 60)
+        lines = [line for line in result.text().splitlines() if "no answer after" in line]
+        expect(result.status != 0 and lines and any(reason in line for line in lines), f"not '{reason}':\n{result.text()}")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def kill_group(process):
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+def explained(build):
+    """Why a peer is silent: its host does not answer, has no tie, or has no such queue pair; a NAT is found."""
+    with namespace_pair(build) as machines:
+        one, two = machines
+        # Its carrier is stopped: nothing at all comes.
+        carrier = one.counts()["pid"]
+        silence(machines, "the peer's host did not answer: nothing has come from there since",
+                lambda _: os.kill(carrier, signal.SIGSTOP))
+        os.kill(carrier, signal.SIGCONT)
+        # Another program goes on.
+        port = str(free_port())
+        words = ("ib_send_lat", "-d", PORT, "-x", "3", "-p", port, "-D", "100", "-s", "8")
+        other = one.background(*words)
+        wait_listening(int(port), other)
+        beside = two.background(*words, one.address)
+        silence(machines, "the peer has no such queue pair", kill_group)
+        for process in (other, beside):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        # The port is not tied any more, so the host says that nobody has the port.
+        silence(machines, "nobody has UDP port 4791", lambda _: one.tool("fabric", "untie", PORT))
+        expect(peer(two, one.address)["unreachable"] > 0, f"{two.counts()}")
+        one.tie()
+        # The address is gone.
+        def unplug(_):
+            ip("addr", "del", "10.9.0.1/24", "dev", "va")
+            subprocess.run([*two.prefix, "ip", "neigh", "flush", "all"], check=True)
+        silence(machines, "no such host, or no way to it", unplug)
+        ip("addr", "add", "10.9.0.1/24", "dev", "va")
+        ties.is_state(one, "ACTIVE", NAME)
+        pair(machines, "ib_write_bw", "-n", "20", "-d", PORT, "-x", "3")
+
+
+NAT = """table ip nat {
+  chain post { type nat hook postrouting priority 100; oifname "vb" meta l4proto udp masquerade to :20000-30000; }
+}"""
+
+
+def translated(build):
+    """A NAT between two machines is recognised, and told of with what to do; a wrong CRC alone is not taken for one."""
+    with namespace_pair(build) as machines:
+        one, two = machines
+        own, to = two.address, one.address
+        body = datagram(own, to, sport=UDP_PORT + 1)[42:]
+        send_from(two, own, to, [body[:12] + os.urandom(20) + body[32:] for _ in range(50)])
+        expect(within(30, lambda: peer(one, own).get("in_checksum", 0) == 50), f"{one.counts()}")
+        expect("warning" not in one.counts(), f"{one.counts()}")
+        # Sent from 10.3.0.9, and here from a peer's address.
+        packets = [datagram("10.3.0.9", to, psn=n, sport=UDP_PORT)[42:] for n in range(5)]
+        send_from(two, own, to, packets)
+        wanted = f"packets of {own} were sent from 10.3.0.9: a NAT is between"
+        expect(within(30, lambda: wanted in one.counts().get("warning", "")), f"{one.counts()}")
+        text = one.tool("fabric", "status").out
+        expect(wanted in text and "a VPN" in text, text)
+        # To another address, and from another port.
+        for packets, wanted in (([datagram(own, "192.168.1.9", psn=n, sport=UDP_PORT + 1)[42:] for n in range(5)],
+                                 f"packets of {own} were sent to 192.168.1.9"),
+                                ([datagram(own, to, sport=UDP_PORT)[42:]], f"packets of {own} were sent from another port")):
+            expect(one.tool("fabric", "untie", PORT).status == 0, "untie")
+            one.tie()
+            send_from(two, own, to, packets)
+            expect(within(30, lambda: wanted in one.counts().get("warning", "")), f"{one.counts()}")
+        # The kernel's own.
+        expect(one.tool("fabric", "untie", PORT).status == 0, "untie")
+        one.tie()
+        subprocess.run([*two.prefix, "nft", "-f", "-"], input=NAT, text=True, check=True)
+        client = pair(machines, "ib_write_bw", "-n", "5", "-d", PORT, "-x", "3", good=False)
+        expect(client.status != 0, client.text())
+        expect(within(30, lambda: "a NAT is between" in one.counts().get("warning", "")), f"{one.counts()}")
+
+
+MARKS = """table ip marks {
+  chain post { type filter hook postrouting priority 0; udp dport 4791 ip ecn ect0 ip ecn set ce; }
+}"""
+
+
+def congestion(build):
+    """Datagrams that a router could mark; marked ones are answered by notifications, which the sender obeys."""
+    names = ("np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled")
+    with namespace_pair(build) as machines:
+        one, two = machines
+        whole(machines)
+        path = one.runtime / "marks.pcap"
+        with captured("va", path):
+            pair(machines, "ib_write_bw", "-n", "50", "-d", PORT, "-x", "3")
+        packets = tshark(path, "infiniband")
+        expect(packets and tshark(path, "infiniband && ip.dsfield.ecn == 2") == packets, "not all can be marked")
+        expect(counters(one, *names) == [0, 0, 0] and counters(two, *names) == [0, 0, 0], "marks of nobody")
+        subprocess.run([*two.prefix, "nft", "-f", "-"], input=MARKS, text=True, check=True)
+        with captured("va", path):
+            pair(machines, "ib_write_bw", "-n", "500", "-d", PORT, "-x", "3")
+            pair(machines, "ib_send_bw", "-c", "UC", "-n", "50", "-d", PORT, "-x", "3")
+        marked, sent, _ = counters(one, *names)
+        handled = counters(two, *names)[2]
+        marks, notes = tshark(path, "ip.dsfield.ecn == 3"), tshark(path, "infiniband.bth.opcode == 0x81")
+        expect(marked > 1000 and sent and sent <= marked, f"{marked} marked, {sent} sent")
+        expect(notes == sent == handled, f"{notes} notifications, {sent} sent, {handled} handled")
+        expect(marks == marked, f"{marks} marks, {marked} counted")
+        expect(tshark(path, "infiniband.bth.opcode == 0x81 && ip.dsfield.ecn == 0") == notes, "marks of notifications")
+        expect(tshark(path, "_ws.malformed") == 0, "some are malformed")
+        path.unlink()
+        nothing_bad(machines)
+
+
 def verify(machines, *words):
     """The traffic checker, a side on each machine."""
     ends = socket.socketpair()
@@ -511,7 +692,7 @@ def bad_words(build):
                 machine.close()
 
 
-STEPS = {"loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
+STEPS = {"peers": peers, "explained": explained, "translated": translated, "congestion": congestion, "loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
          "strangers": strangers, "killed": killed, "traffic": traffic, "bad_words": bad_words}
 
 

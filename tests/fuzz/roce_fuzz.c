@@ -62,6 +62,7 @@ static void datagram_try(const uint8_t *data, size_t size)
 	/* A block that ends where the datagram does. */
 	uint8_t *block = malloc(ROCE_ROUTING_MAX + n), *payload = block + ROCE_ROUTING_MAX, *frame;
 	bool v4 = data[0] & 4;
+	struct roce_rewritten was;
 	struct roce_packet got;
 	uint32_t bytes;
 
@@ -84,6 +85,8 @@ static void datagram_try(const uint8_t *data, size_t size)
 		taken_must_agree(&got, frame, bytes);
 	else if (data[0] & 1)
 		MUST(roce_decode(frame, bytes, &got) != ROCE_TAKEN);
+	MUST(roce_datagram_rewritten(frame, bytes, &was) ==
+	     (v4 && bytes >= 58 && bytes <= ROCE_FRAME_MAX));
 	free(block);
 }
 

@@ -7,8 +7,12 @@
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/responder_state.h"
+#include "base/clock.h"
 #include "wire/fault.h"
+#include "wire/tied_peers.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,21 +48,90 @@ static const char *loss_reason(const struct qp *qp)
 	return "links lose or change packets on purpose (softhca fabric impair lists how)";
 }
 
-/* What may be wrong with a peer outside of the fabric, of which nothing is known but that it is silent;
- * its machine knows more. */
-#define OUTSIDE_PEER                                                                             \
-	"the peer is on another machine. If 'softhca fabric status' there counts nothing that "  \
-	"comes in, the network does not lead there (UDP port 4791), or no port is tied to that " \
-	"address. in_foreign: its peers= leaves us out; in_checksum: something on the way "      \
-	"rewrites packets (NAT); in_dropped: it has no such QP in RTR or RTS"
+/* What its own machine knows of a peer outside of the fabric, of which nothing is heard here. */
+#define OUTSIDE_PEER                                                                            \
+	"If 'softhca fabric status' there counts nothing that comes in, the network does not "  \
+	"lead there (UDP port 4791). in_foreign: its peers= leaves us out; in_checksum: "       \
+	"something on the way rewrites packets (NAT); in_dropped: it has no such QP in RTR or " \
+	"RTS"
+
+static const char *unreachable_reason(uint32_t error)
+{
+	switch (error) {
+	case ECONNREFUSED:
+		return "its host says that nobody has UDP port 4791: no port is tied to that "
+		       "address there";
+	case EMSGSIZE:
+		return "packets are too large for a link on the way; see 'softhca fabric status'";
+	case EACCES:
+		return "a filter on the way refuses the packets";
+	default:
+		return "the network says that there is no such host, or no way to it";
+	}
+}
+
+#define OUTSIDE_BYTES 512u
+
+/* When the peer has fallen silent, or somewhat later. */
+static uint64_t silent_since(const struct qp *qp)
+{
+	uint64_t now = clock_ns(), timeout = qp->ack_timeout_ns;
+
+	if (qp->comp.late.silent_since)
+		return qp->comp.late.silent_since;
+	return now > timeout ? now - timeout : 0;
+}
+
+/* Says why a peer on another machine is silent, by what its port's carrier has heard of that machine
+ * since then. */
+static const char *outside_reason(const struct qp *qp, uint64_t since, char text[OUTSIDE_BYTES])
+{
+	bool ipv4 = ib_gid_is_ipv4(&qp->path.dgid);
+	char address[INET6_ADDRSTRLEN] = "";
+	struct tied_peer peer;
+	uint64_t heard;
+
+	(void)inet_ntop(ipv4 ? AF_INET : AF_INET6, qp->path.dgid.raw + (ipv4 ? 12 : 0), address,
+			sizeof(address));
+	if (!wire_tied_peer(qp->adapter->wire, &qp->path.dgid, &peer)) {
+		(void)snprintf(text, OUTSIDE_BYTES, "the peer is on another machine, %s. %s",
+			       address, OUTSIDE_PEER);
+		return text;
+	}
+	heard = atomic_load(&peer.heard_ns);
+	if (atomic_load(&peer.unreachable_ns) >= since)
+		(void)snprintf(text, OUTSIDE_BYTES, "the peer is on another machine, %s: %s",
+			       address, unreachable_reason(atomic_load(&peer.unreachable_errno)));
+	else if (atomic_load(&peer.checksum_ns) >= since)
+		(void)snprintf(
+			text, OUTSIDE_BYTES,
+			"the peer is on another machine, %s, and packets from there have wrong "
+			"checksums: something rewrites the packets (a NAT?)",
+			address);
+	else if (heard >= since)
+		(void)snprintf(
+			text, OUTSIDE_BYTES,
+			"the peer is on another machine, %s, from which other packets come: the "
+			"peer has no such queue pair (0x%x) any more, or not in RTR or RTS and "
+			"connected to this one",
+			address, qp->attr.dest_qpn);
+	else
+		(void)snprintf(
+			text, OUTSIDE_BYTES,
+			"the peer is on another machine, %s, and the peer's host did not answer: "
+			"nothing has come from there %s. %s",
+			address, heard ? "since" : "yet", OUTSIDE_PEER);
+	return text;
+}
 
 /* The reason of silence: what keeps packets from the peer, or what the peer may not like. */
 static const char *silence_reason(const struct qp *qp)
 {
 	const char *missing = loss_reason(qp);
+	char outside[OUTSIDE_BYTES];
 
 	if (!missing && wire_leads_out(qp->adapter->wire, &qp->path))
-		missing = OUTSIDE_PEER;
+		missing = outside_reason(qp, silent_since(qp), outside);
 	explain_because("no answer after %u retries (retry_cnt), each after %llu us (timeout %u): "
 			"%s%s",
 			qp->attr.retry_cnt, (unsigned long long)(qp->ack_timeout_ns / 1000),

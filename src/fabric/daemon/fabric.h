@@ -81,7 +81,7 @@ struct port_end {
 	struct subnet_gid_entry own[SUBNET_ETHERNET_GIDS];
 	bool own_there[SUBNET_ETHERNET_GIDS];
 	char text[FABRIC_TIE_BYTES];	/* what the carrier leads to, in its words */
-	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong there */
+	char warning[FABRIC_WARNING_BYTES]; /* what has gone wrong there */
 };
 
 struct fabric {

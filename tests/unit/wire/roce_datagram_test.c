@@ -196,6 +196,43 @@ static void short_ones_are_refused(void)
 	}
 }
 
+/* What a NAT has changed comes back. */
+static void rewritten_is_found(void)
+{
+	static const uint32_t sizes[] = {0, 8, 1024, 4096};
+	static struct sent s;
+
+	for (unsigned i = 0; i < array_size(sizes); i++)
+		for (unsigned what = 1; what < 8; what++) {
+			struct roce_rewritten was;
+			struct roce_packet got;
+			struct path before;
+			uint8_t copy[ETHERNET_OCTETS + IPV4_OCTETS + UDP_OCTETS], *frame;
+
+			send_made(&s, true, sizes[i]);
+			memcpy(&before, &s.path, sizeof(before));
+			if (what & 1)
+				s.path.sgid.raw[13] ^= 0x55;
+			if (what & 2)
+				s.path.udp_sport = 61234;
+			if (what & 4)
+				s.path.dgid.raw[14] ^= 1;
+			CHECK(receive(&s, &got) == ROCE_CRC);
+			frame = s.room + ROCE_ROUTING_MAX - s.routing;
+			memcpy(copy, frame, sizeof(copy));
+			CHECK(roce_datagram_rewritten(frame, s.bytes, &was));
+			CHECK(!memcmp(copy, frame, sizeof(copy)));
+			CHECK(!memcmp(was.source, before.sgid.raw + 12, 4) == (what == 1));
+			CHECK(!memcmp(was.source_4791, before.sgid.raw + 12, 4) ==
+			      (what == 1 || what == 3 || what == 2));
+			CHECK(!memcmp(was.destination, before.dgid.raw + 12, 4) == (what == 4));
+			CHECK((was.sport == before.udp_sport) == (what == 2));
+			CHECK(!roce_datagram_rewritten(frame, 57, &was));
+			frame[14] = 0x46;
+			CHECK(!roce_datagram_rewritten(frame, s.bytes, &was));
+		}
+}
+
 int main(void)
 {
 	headers_come_back();
@@ -203,5 +240,6 @@ int main(void)
 	numbers_are_given();
 	spoiled_is_found();
 	short_ones_are_refused();
+	rewritten_is_found();
 	return 0;
 }
