@@ -37,12 +37,14 @@ int command_fabric_up(struct session *s, int argc, char **argv)
 
 	if (!no_arguments(s, argc, argv))
 		return EXIT_USAGE;
+	if (s->listen && !listen_prepare(s))
+		return EXIT_OURS;
 	sock = session_link(s, true, &m, MSG_STAY, fds);
 	if (sock < 0)
 		return EXIT_OURS;
 	close(sock);
 	printf("fabric %s is up in %s\n", s->fabric, s->dir);
-	return 0;
+	return s->listen ? listen_tie(s) : 0;
 }
 
 /* ---- status ---- */

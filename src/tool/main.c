@@ -94,7 +94,7 @@ static const struct command commands[] = {
 	{"fabric up",
 	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] "
 	 "[--device-names NAME[,NAME...]] [--netdev HOST/DEVICE=IF[,...]] | --topology FILE] "
-	 "[--sm builtin|external|PRIORITY]",
+	 "[--sm builtin|external|PRIORITY] [--listen ADDRESS|auto [--peers CIDR,...]]",
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
 	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
@@ -103,9 +103,11 @@ static const struct command commands[] = {
 	 "--netdev: which interfaces of the machine Ethernet devices stand for.\n"
 	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
 	 "--sm: whether there is a subnet manager, or ports wait for one that is started.\n"
-	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.",
+	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.\n"
+	 "--listen: ties the first host's last Ethernet port to an address of this machine, or\n"
+	 "to the first one, as softhca fabric tie PORT udp does; --peers as peers= there.",
 	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_NAMES | OPT_NETDEV | OPT_TOPOLOGY |
-		 OPT_SM,
+		 OPT_SM | OPT_LISTEN | OPT_PEERS,
 	 command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"

@@ -254,6 +254,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"link-types", required_argument, NULL, OPT_LINKS},
 		{"device-names", required_argument, NULL, OPT_NAMES},
 		{"netdev", required_argument, NULL, OPT_NETDEV},
+		{"listen", required_argument, NULL, OPT_LISTEN},
+		{"peers", required_argument, NULL, OPT_PEERS},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"view", required_argument, NULL, OPT_VIEW},
 		{"all", no_argument, NULL, OPT_ALL},
@@ -324,6 +326,10 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->names = optarg;
 		else if (opt == OPT_NETDEV)
 			s->netdevs = optarg;
+		else if (opt == OPT_LISTEN)
+			s->listen = optarg;
+		else if (opt == OPT_PEERS)
+			s->peers = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
 		else if (opt == OPT_VIEW)
@@ -430,6 +436,9 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 			s,
 			"the subnet manager is builtin, external or a priority from 1 to 15, not",
 			s->sm);
+	if (s->peers && !s->listen)
+		return bad_option(s, "--peers says who may send to --listen, which is missing with",
+				  s->peers);
 	if (s->host && (!s->host[0] || strlen(s->host) >= FABRIC_NAME_BYTES)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;

@@ -625,6 +625,61 @@ int command_fabric_tie(struct session *s, int argc, char **argv)
 	return ret;
 }
 
+/* ---- fabric up --listen ---- */
+
+static struct tying listening = {.tap.tap = {.fd = -1, .links = -1, .query = -1},
+				 .udp.socket = {.fd = -1, .links = -1}};
+
+bool listen_prepare(const struct session *s)
+{
+	struct tying *t = &listening;
+
+	t->s = s;
+	t->spec = (struct tie_spec){.udp = true, .peers = s->peers};
+	if (strcmp(s->listen, "auto") != 0)
+		t->spec.address = s->listen;
+	return udp_prepare(t);
+}
+
+/* Finds the last Ethernet port of the first host, and whether it is free. */
+static int listen_port(struct tying *t, struct view *v)
+{
+	bool found = false;
+
+	if (!view_host(v, 0, &t->host))
+		return tie_error(t, -ENOENT);
+	for (uint32_t i = 0; i < t->host.nports; i++) {
+		if (!v->subnet.ports[t->host.rows[i]].ethernet)
+			continue;
+		t->row = t->host.rows[i];
+		found = true;
+	}
+	(void)text_copy(t->name.hca, sizeof(t->name.hca),
+			subnet_node_of(&v->subnet, t->host.rows[0])->name);
+	if (!found)
+		return tie_error(t, -EPROTONOSUPPORT);
+	(void)text_copy(t->name.hca, sizeof(t->name.hca), subnet_node_of(&v->subnet, t->row)->name);
+	return 0;
+}
+
+int listen_tie(const struct session *s)
+{
+	struct tying *t = &listening;
+	struct view v;
+	int ret;
+
+	if (!view_open(s, false, &v))
+		return EXIT_OURS;
+	ret = listen_port(t, &v);
+	view_close(&v);
+	tie_spec_text(t, t->text);
+	if (!ret)
+		ret = carrier_start(t);
+	if (!ret)
+		printf("%s/%s is tied to %s\n", t->host.name, t->name.hca, t->text);
+	return ret;
+}
+
 #define ENDS_MS 2000 /* for a carrier to end, unless it is stopped */
 
 /* Returns a descriptor that is readable when the carrier of the port has ended, or -1. */

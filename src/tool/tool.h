@@ -64,6 +64,8 @@ struct session {
 	const char *names;    /* of a host's devices, or NULL */
 	const char *netdevs;  /* interfaces for Ethernet devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
+	const char *listen;   /* address, or auto, that its port is to be tied to, or NULL */
+	const char *peers;    /* from whom that port takes packets, or NULL */
 	const char *model;    /* model that the fabric's devices say they are, or NULL */
 	struct capture_options capture;
 	const char *html; /* file for the page of softhca fabric show, or NULL */
@@ -105,6 +107,8 @@ enum session_option {
 	OPT_WATCH = 4194304,
 	OPT_TOP = 8388608,	/* those of softhca top */
 	OPT_FAULTS = 268435456, /* above those of enum capture_option */
+	OPT_LISTEN = 536870912,
+	OPT_PEERS = 1073741824,
 };
 
 struct command {

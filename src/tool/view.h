@@ -57,6 +57,14 @@ bool port_name_read(const struct session *s, const char *text, struct port_name 
 bool port_name_find(const struct session *s, struct view *v, const struct port_name *name,
 		    struct msg_host_reply *host, uint32_t *row);
 
+/* ---- fabric up --listen; in tie.c ---- */
+
+/* Opens what the session's port is to be tied to, before there is a fabric.  False after an error
+ * line: nothing has changed. */
+bool listen_prepare(const struct session *s);
+/* Ties the last Ethernet port of the first host to it.  0, or an exit status after an error line. */
+int listen_tie(const struct session *s);
+
 /* ---- a port that goes down or comes up; in link.c ---- */
 
 struct port_change {

@@ -14,5 +14,5 @@ def cases():
     return [row("loopback addresses", "loopback"), row("namespaces", "namespaces"), row("connections", "connections"),
             row("the network changes", "network"), row("strangers", "strangers"), row("killed", "killed"),
             row("peers in status", "peers"), row("silence explained", "explained"), row("translated addresses", "translated"),
-            row("congestion", "congestion"),
+            row("congestion", "congestion"), row("up and tied at once", "listen"),
             row("lossy traffic", "traffic"), row("bad words", "bad_words")]

@@ -692,7 +692,42 @@ def bad_words(build):
                 machine.close()
 
 
-STEPS = {"peers": peers, "explained": explained, "translated": translated, "congestion": congestion, "loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
+def listen(build):
+    """A fabric that comes up with its tie, or not at all."""
+    with namespaces() as prefix:
+        machines = one, two = [Machine(build, NETWORK["v4"][0]), Machine(build, NETWORK["v4"][1], prefix)]
+        try:
+            for words, reason in ((("10.9.0.77",), "no address of this machine"), (("elsewhere",), "no address like"),
+                                  (("10.9.0.1", "--peers", "10.9.0.0/33"), "no network like")):
+                result = one.tool("fabric", "up", "--listen", *words)
+                expect(result.status == 125 and reason in result.err and len(result.text().splitlines()) == 1, result.text())
+                expect(one.tool("fabric", "status").status == 1, "a fabric without what was asked for")
+            result = one.tool("fabric", "up", "--peers", "10.9.0.0/24")
+            expect(result.status == 2 and "--listen" in result.err, result.text())
+            result = one.tool("fabric", "up", "--listen", "auto", "--link-types", "eth,ib,eth")
+            expect(result.status == 0 and "host1/mlx5_2 is tied to udp=10.9.0.1 peers=10.9.0.0/24" in result.out, result.text())
+            result = one.tool("fabric", "up", "--listen", "fd09::1")
+            expect(result.status == 125 and "is tied already" in result.err, result.text())
+            one.tool("fabric", "down")
+            result = one.tool("fabric", "up", "--listen", "auto", "--link-types", "ib,ib")
+            expect(result.status == 125 and "InfiniBand" in result.err, result.text())
+            one.tool("fabric", "down")
+            result = one.tool("fabric", "up", "--listen", "10.9.0.1")
+            expect(result.status == 0, result.text())
+            result = two.tool("fabric", "up", "--listen", "10.9.0.2", "--peers", "10.9.0.1")
+            expect(result.status == 0 and two.counts()["to"] == "udp=10.9.0.2 peers=10.9.0.1", result.text())
+            for machine in machines:
+                ties.is_state(machine, "ACTIVE", NAME)
+            pair(machines, "ib_write_bw", "-n", "20", "-d", PORT, "-x", "3")
+            nothing_bad(machines)
+            for machine in machines:
+                machine.down()
+        finally:
+            for machine in machines:
+                machine.close()
+
+
+STEPS = {"listen": listen, "peers": peers, "explained": explained, "translated": translated, "congestion": congestion, "loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
          "strangers": strangers, "killed": killed, "traffic": traffic, "bad_words": bad_words}
 
 
