@@ -60,6 +60,8 @@ enum msg_type {
 	MSG_VIOLATED, /* a packet had a bad key; this has no reply */
 	MSG_GSI,      /* a datagram of ours to queue pair 1 of a port; this has no reply; as a
 			 notification: one from there */
+	MSG_GROUP,    /* a queue pair of a port has joined a group, or left; this has no reply; as a
+			 notification to the port's carrier: the first one has, or the last */
 	MSG_ATTR,     /* read the text of a live attribute */
 	MSG_DESCRIBE, /* open a stream whose every record becomes a node's description */
 	MSG_INFO,     /* read about the fabric, and get its shared memory for reading */
@@ -155,6 +157,12 @@ struct msg_violated {
 
 struct msg_gsi {
 	struct gsi_datagram datagram;
+};
+
+struct msg_group {
+	uint32_t row;
+	uint32_t joins;
+	union ib_gid gid;
 };
 
 struct msg_port {
@@ -331,6 +339,7 @@ struct msg {
 		struct msg_channel channel;
 		struct msg_violated violated;
 		struct msg_gsi gsi;
+		struct msg_group group;
 		struct msg_port port;
 		struct msg_set_port set_port;
 		struct msg_link link;

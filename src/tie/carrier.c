@@ -47,6 +47,7 @@ struct carrier {
 	/* Nobody took frames to this chunk of numbers for a second: we do not wait for it; plus
 	 * 1. */
 	uint32_t stuck_plus_1;
+	bool group_stuck; /* likewise those who listen to a group */
 	_Atomic(uint32_t)
 		progressed; /* how often the further thread had something to do; a futex */
 };
@@ -115,6 +116,15 @@ static void carrier_on_gsi(void *user, const struct gsi_datagram *d)
 	if (c->process)
 		wire_process_take_gsi(c->process, d);
 	pthread_mutex_unlock(&c->lock);
+}
+
+static void carrier_on_group(void *user, const union ib_gid *gid, bool joins)
+{
+	struct carrier *c = user;
+	struct tie_end *end = c->attr.end;
+
+	if (end->ops->group)
+		end->ops->group(end, gid, joins);
 }
 
 static void carrier_on_capture(void *user, const struct msg_capture_ring *ring, int fd)
@@ -188,6 +198,9 @@ static bool carrier_receive(void *user, const struct pkt *p)
 	struct run whole = {frame, p->payload_len};
 	bool out;
 
+	/* A datagram to a group. */
+	if (pkt_transport(p) == BTH_UD && c->attr.end->ops->send)
+		c->attr.end->ops->send(c->attr.end, p);
 	if (pkt_transport(p) != BTH_RAW)
 		return false;
 	out = p->payload_len <= sizeof(frame) && payload_pull(&whole, 1, p) &&
@@ -353,6 +366,25 @@ static enum carrier_verdict frame_arrive(struct carrier *c, const uint8_t *frame
 	return CARRIER_ENDS;
 }
 
+/* A datagram to a group, which everybody loses who has no room for it. */
+static enum carrier_verdict group_arrive(struct carrier *c, struct roce_packet *packet)
+{
+	uint32_t seen = atomic_load(&c->progressed);
+	enum wire_verdict v;
+
+	if (pkt_transport(&packet->pkt) != BTH_UD || !ib_gid_is_multicast(&packet->path.dgid))
+		return CARRIER_BAD;
+	packet->path.src_port = c->attr.row;
+	packet->path.dst_port = SUBNET_NONE;
+	v = wire_arrive(c->wire, &packet->pkt);
+	if (v == WIRE_BUSY && !c->group_stuck) {
+		room_wait(c, seen);
+		v = wire_arrive(c->wire, &packet->pkt);
+	}
+	c->group_stuck = v == WIRE_BUSY;
+	return v == WIRE_SENT ? CARRIER_TAKEN : CARRIER_UNHEARD;
+}
+
 /* A packet to queue pair 1 or 0, of which the fabric's daemon has the former. */
 static enum carrier_verdict mad_arrive(struct carrier *c, const struct roce_packet *packet)
 {
@@ -368,6 +400,8 @@ enum carrier_verdict carrier_arrive_packet(struct carrier *c, const uint8_t *fra
 {
 	packets_locate(&c->packets, packet);
 	wire_sniff_arrival(c->wire, frame, bytes);
+	if (unlikely(packet->pkt.dqpn == IB_MULTICAST_QPN))
+		return group_arrive(c, packet);
 	return packet->pkt.dqpn <= IB_GSI_QPN ? mad_arrive(c, packet)
 					      : packet_arrive(c, &packet->pkt);
 }
@@ -466,6 +500,7 @@ static int carrier_connect(struct carrier *c)
 		.gone = carrier_on_gone,
 		.port = carrier_on_port,
 		.gsi = carrier_on_gsi,
+		.group = carrier_on_group,
 		.capture = carrier_on_capture,
 		.capture_end = carrier_on_capture_end,
 		.lost = carrier_on_lost,
@@ -532,6 +567,8 @@ static int carrier_tie(struct carrier *c)
 	if (ret)
 		return ret;
 	wire_listen(c->wire, WIRE_GROUP_FRAMES);
+	for (unsigned g = WIRE_GROUP_FRAMES + 1; c->attr.end->ops->send && g < WIRE_GROUP_BITS; g++)
+		wire_listen(c->wire, g);
 	carrier_port_settle(c);
 	return 0;
 }

@@ -36,7 +36,7 @@ struct tie_end_ops {
 	/* Takes a frame that the port, or the carrier itself, has sent; false: it is lost.  One
 	 * thread at a time calls this. */
 	bool (*put)(struct tie_end *e, const uint8_t *frame, uint32_t bytes);
-	/* Takes a packet that a queue pair has sent out of the fabric, and counts it by
+	/* Takes a packet that a queue pair has sent out of the fabric, or to a group, and counts it by
 	 * carrier_count_out.  It may wait until 'flush', which follows whatever was sent.  Only the
 	 * further thread calls these.  NULL: the carrier makes frames of packets, for 'put'. */
 	void (*send)(struct tie_end *e, const struct pkt *p);
@@ -47,6 +47,9 @@ struct tie_end_ops {
 	void (*take)(struct tie_end *e, struct carrier *c);
 	/* Tells whether there is a link. */
 	bool (*is_up)(struct tie_end *e);
+	/* The first queue pair of the port has joined a group, or the last has left it.  A thread of
+	 * its own calls this.  May be NULL. */
+	void (*group)(struct tie_end *e, const union ib_gid *gid, bool joins);
 	/* The port has gone down or come up; any thread may call this.  May be NULL. */
 	void (*port)(struct tie_end *e, bool active);
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "tie/link_watch.h"
 
 #define DEFAULT_HOPS 64u /* what the kernel writes unless it is told */
@@ -108,6 +109,11 @@ static const char *path_refused(const struct end_udp *u, const struct path *path
 	if (path->roce_v1 || memcmp(&path->sgid, &u->socket.gid, sizeof(path->sgid)) != 0)
 		return "a program sends from a GID that is not the address of this tie; GIDs have "
 		       "changed since it has made its queue pair or address handle";
+	if (ib_gid_is_multicast(&path->dgid))
+		return ib_gid_is_ipv4(&path->dgid) == ib_gid_is_ipv4(&path->sgid)
+			       ? NULL
+			       : "a program sends to a group of another family than the address of "
+				 "the tie";
 	if (!udp_is_peer(&u->socket, &path->dgid))
 		return "a program sends to an address that is none of the peers; see peers= of "
 		       "softhca fabric tie";
@@ -509,15 +515,19 @@ static enum carrier_verdict datagram_arrive(struct end_udp *u, struct carrier *c
 }
 
 /* Takes a datagram, or a row of them.  False: the carrier has to end. */
-static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, uint64_t now_ns)
+static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, const union ib_gid *dgid,
+		       uint64_t now_ns)
 {
 	struct msghdr *m = &u->in.message[i].msg_hdr;
 	uint32_t bytes = u->in.message[i].msg_len, size = bytes;
 	uint8_t *payload = u->in.data[i] + ROCE_ROUTING_MAX;
-	struct arrival a = {{.dgid = u->socket.gid, .hop_limit = DEFAULT_HOPS}, NULL, now_ns};
+	struct arrival a = {{.dgid = *dgid, .hop_limit = DEFAULT_HOPS}, NULL, now_ns};
 	struct roce_datagram *d = &a.d;
 
 	source_read(&u->in.address[i], d);
+	/* What the port has sent to a group that it is in. */
+	if (ib_gid_is_multicast(dgid) && !memcmp(&d->sgid, &u->socket.gid, sizeof(d->sgid)))
+		return true;
 	/* Before anything else: what others send is not even looked at. */
 	if (unlikely(!udp_is_peer(&u->socket, &d->sgid))) {
 		carrier_count_foreign(c);
@@ -543,20 +553,20 @@ static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, uint64_
 	return true;
 }
 
-/* Returns true if there may be more. */
-static bool batch_take(struct end_udp *u, struct carrier *c)
+/* Takes what has come to a socket of that address.  Returns true if there may be more. */
+static bool batch_take(struct end_udp *u, struct carrier *c, int fd, const union ib_gid *dgid)
 {
 	uint64_t now_ns;
 	int n;
 
 	arrivals_prepare(&u->in);
-	n = recvmmsg(u->socket.fd, u->in.message, UDP_ARRIVALS, MSG_DONTWAIT, NULL);
+	n = recvmmsg(fd, u->in.message, UDP_ARRIVALS, MSG_DONTWAIT, NULL);
 	/* An error is one that an ICMP message tells of, and taken away by this call. */
 	if (n < 0)
 		return errno != EAGAIN;
 	now_ns = clock_ns();
 	for (int i = 0; i < n; i++)
-		if (!row_arrive(u, c, (unsigned)i, now_ns))
+		if (!row_arrive(u, c, (unsigned)i, dgid, now_ns))
 			return false;
 	return n == (int)UDP_ARRIVALS;
 }
@@ -643,32 +653,71 @@ static void network_look(struct end_udp *u, struct carrier *c)
 		carrier_link_changed(c);
 }
 
+static void group_take(void *user, const struct udp_group *group)
+{
+	struct end_udp *u = user;
+
+	(void)batch_take(u, u->end.carrier, group->fd, &group->gid);
+}
+
+static void end_udp_group(struct tie_end *e, const union ib_gid *gid, bool joins)
+{
+	struct end_udp *u = end_udp_of(e);
+	char address[INET6_ADDRSTRLEN] = "";
+	bool ipv4 = ib_gid_is_ipv4(gid);
+	int ret;
+
+	if (!joins) {
+		udp_group_leave(&u->groups, gid);
+		return;
+	}
+	ret = udp_group_join(&u->groups, &u->socket, gid);
+	/* Groups of another family are the fabric's own. */
+	if (!ret || ret == -EAFNOSUPPORT)
+		return;
+	(void)inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? 12 : 0), address,
+			sizeof(address));
+	log_warn("the group %s cannot be joined, so nothing comes to it from other machines: %s",
+		 address, strerror(-ret));
+}
+
 static void end_udp_take(struct tie_end *e, struct carrier *c)
 {
 	struct end_udp *u = end_udp_of(e);
-	const int fds[] = {u->socket.fd, u->socket.links};
-	struct pollfd events[] = {{u->socket.links, POLLIN, 0}, {u->socket.fd, 0, 0}};
+	const int fds[] = {u->socket.fd, u->socket.links, u->groups.poll};
+	struct pollfd events[] = {
+		{u->socket.links, POLLIN, 0}, {u->socket.fd, 0, 0}, {u->groups.poll, POLLIN, 0}};
 
-	while (carrier_sleep(c, UINT64_MAX, fds, 2)) {
-		for (unsigned i = 0; i < BATCHES && batch_take(u, c); i++)
+	while (carrier_sleep(c, UINT64_MAX, fds, 3)) {
+		for (unsigned i = 0; i < BATCHES && batch_take(u, c, u->socket.fd, &u->socket.gid);
+		     i++)
 			;
-		if (poll(events, 2, 0) <= 0)
+		if (poll(events, 3, 0) <= 0)
 			continue;
 		if (events[0].revents)
 			network_look(u, c);
 		for (unsigned i = 0; i < BATCHES && events[1].revents && error_take(u, c); i++)
 			;
+		if (events[2].revents)
+			udp_groups_take(&u->groups, group_take, u);
 	}
 }
 
 static int end_udp_open(struct tie_end *e, struct slot *slot)
 {
-	return peers_open(&end_udp_of(e)->peers, slot);
+	struct end_udp *u = end_udp_of(e);
+
+	if (!udp_groups_open(&u->groups))
+		return -errno;
+	return peers_open(&u->peers, slot);
 }
 
 static void end_udp_close(struct tie_end *e, struct slot *slot)
 {
-	peers_close(&end_udp_of(e)->peers, slot);
+	struct end_udp *u = end_udp_of(e);
+
+	udp_groups_close(&u->groups);
+	peers_close(&u->peers, slot);
 }
 
 static const struct tie_end_ops end_udp_ops = {
@@ -677,6 +726,7 @@ static const struct tie_end_ops end_udp_ops = {
 	.put = end_udp_put,
 	.send = end_udp_send,
 	.flush = end_udp_flush,
+	.group = end_udp_group,
 	.take = end_udp_take,
 	.is_up = end_udp_is_up,
 };

@@ -9,6 +9,7 @@
 
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,8 +62,39 @@ bool udp_open(struct udp_socket *u, const char *address, const char *peers,
 	      char error[UDP_ERROR_BYTES]) must_check;
 /* Looks for the interface that has the address; false: none has. */
 bool udp_network_find(const union ib_gid *gid, uint32_t scope, struct udp_network *out) must_check;
+/* Opens a socket that takes what is sent to a group, by the interface of that index.  The descriptor, or
+ * a negative errno. */
+int udp_open_group(const union ib_gid *group, uint32_t index) must_check;
 /* True if the address is in one of the networks. */
 bool udp_is_peer(const struct udp_socket *u, const union ib_gid *gid);
+
+/* ---- udp_groups.c: groups that the port's queue pairs have joined ---- */
+
+#define UDP_GROUPS 256u
+
+struct udp_group {
+	union ib_gid gid;
+	int fd;
+};
+
+/* One thread joins and leaves, and another takes what comes. */
+struct udp_groups {
+	pthread_mutex_t lock;
+	int poll; /* readable if something has come to one of them */
+	unsigned n;
+	struct udp_group group[UDP_GROUPS];
+};
+
+/* False: see errno. */
+bool udp_groups_open(struct udp_groups *g) must_check;
+void udp_groups_close(struct udp_groups *g);
+/* 0 or a negative errno: -ENOBUFS too many, -EAFNOSUPPORT of another family than the socket. */
+int udp_group_join(struct udp_groups *g, const struct udp_socket *u,
+		   const union ib_gid *gid) must_check;
+void udp_group_leave(struct udp_groups *g, const union ib_gid *gid);
+/* Calls take for each group to which something has come. */
+void udp_groups_take(struct udp_groups *g, void (*take)(void *user, const struct udp_group *group),
+		     void *user);
 
 /* ---- udp.c: the end of a tie ---- */
 
@@ -116,6 +148,7 @@ struct end_udp {
 	/* IPv4 addresses of softhca's own kind, which take any identification. */
 	_Atomic(uint64_t) ours[UDP_OURS];
 	struct peers peers;
+	struct udp_groups groups;
 	struct udp_arrivals in;	   /* for the thread that takes */
 	struct tied_peer *peer_in; /* whom the last packet came from */
 	/* What a NAT would have done to the last packet with a wrong CRC, and whose that was. */

@@ -15,10 +15,11 @@
 #include "tie/link_watch.h"
 #include "tie/udp.h"
 
-#define GID_BITS      128u
-#define MAPPED_BITS   96u /* in front of an IPv4 address */
-#define MTU_HEADERS   96u /* as Linux keeps free for headers (iboe_get_mtu) */
-#define RECEIVE_BYTES (8u << 20)
+#define GID_BITS       128u
+#define MAPPED_BITS    96u /* in front of an IPv4 address */
+#define MTU_HEADERS    96u /* as Linux keeps free for headers (iboe_get_mtu) */
+#define RECEIVE_BYTES  (8u << 20)
+#define MULTICAST_HOPS 64
 
 /* ---- addresses ---- */
 
@@ -332,6 +333,19 @@ static bool options_set(const struct udp_socket *u)
 	       !setsockopt(u->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &one, sizeof(one));
 }
 
+/* The interface that datagrams to groups leave by, and how far they go if the sender does not say. */
+static bool multicast_set(int fd, bool ipv4, uint32_t index)
+{
+	const struct ip_mreqn out = {.imr_ifindex = (int)index};
+	const int hops = MULTICAST_HOPS, index6 = (int)index;
+
+	if (ipv4)
+		return !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out)) &&
+		       !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops));
+	return !setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index6, sizeof(index6)) &&
+	       !setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops));
+}
+
 static int socket_bind(const struct udp_socket *u)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(ROCE_V2_UDP_PORT)};
@@ -369,11 +383,45 @@ static void bind_explain(const struct udp_socket *u, char error[UDP_ERROR_BYTES]
 	}
 }
 
-static bool socket_open(struct udp_socket *u, char error[UDP_ERROR_BYTES])
+static bool group_member_set(int fd, const union ib_gid *group, uint32_t index)
+{
+	struct ip_mreqn member = {.imr_ifindex = (int)index};
+	struct ipv6_mreq member6 = {.ipv6mr_interface = index};
+	const int none = 0;
+
+	memcpy(&member.imr_multiaddr, group->raw + 12, 4);
+	memcpy(&member6.ipv6mr_multiaddr, group->raw, 16);
+	if (ib_gid_is_ipv4(group))
+		return !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &none, sizeof(none)) &&
+		       !setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof(member));
+	return !setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &none, sizeof(none)) &&
+	       !setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &member6, sizeof(member6));
+}
+
+int udp_open_group(const union ib_gid *group, uint32_t index)
+{
+	struct udp_socket s = {.gid = *group, .scope = index};
+	const int one = 1;
+	int ret;
+
+	s.fd = socket(ib_gid_is_ipv4(group) ? AF_INET : AF_INET6,
+		      SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Other fabrics of the machine may take the group, too. */
+	if (s.fd >= 0 && !setsockopt(s.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) &&
+	    options_set(&s) && !socket_bind(&s) && group_member_set(s.fd, group, index))
+		return s.fd;
+	ret = -errno;
+	if (s.fd >= 0)
+		close(s.fd);
+	return ret;
+}
+
+static bool socket_open(struct udp_socket *u, uint32_t index, char error[UDP_ERROR_BYTES])
 {
 	u->fd = socket(ib_gid_is_ipv4(&u->gid) ? AF_INET : AF_INET6,
 		       SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (u->fd < 0 || !options_set(u) || socket_bind(u)) {
+	if (u->fd < 0 || !options_set(u) || !multicast_set(u->fd, ib_gid_is_ipv4(&u->gid), index) ||
+	    socket_bind(u)) {
 		bind_explain(u, error);
 		return false;
 	}
@@ -384,7 +432,8 @@ static bool socket_open(struct udp_socket *u, char error[UDP_ERROR_BYTES])
 }
 
 /* Finds the network of the address, which gives the MTU and the peers. */
-static bool network_settle(struct udp_socket *u, const char *peers, char error[UDP_ERROR_BYTES])
+static bool network_settle(struct udp_socket *u, const char *peers, uint32_t *index,
+			   char error[UDP_ERROR_BYTES])
 {
 	struct udp_network network;
 	char address[INET6_ADDRSTRLEN];
@@ -394,6 +443,7 @@ static bool network_settle(struct udp_socket *u, const char *peers, char error[U
 		bind_explain(u, error);
 		return false;
 	}
+	*index = network.index;
 	gid_write(&u->gid, address);
 	if (!network.mtu) {
 		(void)snprintf(error, UDP_ERROR_BYTES,
@@ -416,9 +466,11 @@ static bool network_settle(struct udp_socket *u, const char *peers, char error[U
 bool udp_open(struct udp_socket *u, const char *address, const char *peers,
 	      char error[UDP_ERROR_BYTES])
 {
+	uint32_t index;
+
 	*u = (struct udp_socket){.fd = -1, .links = -1};
-	if (address_read(u, address, error) && network_settle(u, peers, error) &&
-	    socket_open(u, error))
+	if (address_read(u, address, error) && network_settle(u, peers, &index, error) &&
+	    socket_open(u, index, error))
 		return true;
 	if (u->fd >= 0)
 		close(u->fd);

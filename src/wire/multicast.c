@@ -46,6 +46,26 @@ void wire_unlisten(struct wire *w, unsigned group)
 	pthread_mutex_unlock(&h->control);
 }
 
+static void group_tell(struct wire *w, const union ib_gid *gid, bool joins)
+{
+	const struct wire_process_attr *attr = &w->process->attr;
+
+	if (w->ethernet && attr->group)
+		attr->group(attr->user, w->port_row, gid, joins);
+}
+
+void wire_join(struct wire *w, const union ib_gid *gid)
+{
+	wire_listen(w, wire_group(gid));
+	group_tell(w, gid, true);
+}
+
+void wire_leave(struct wire *w, const union ib_gid *gid)
+{
+	wire_unlisten(w, wire_group(gid));
+	group_tell(w, gid, false);
+}
+
 /* True if the packet goes to a single station. */
 static bool is_unicast(const struct pkt *p)
 {
@@ -317,7 +337,7 @@ enum wire_verdict wire_arrive(struct wire *w, const struct pkt *p)
 
 	if (!subnet_port_active(h->attr.subnet, w->port_row))
 		return WIRE_LOST;
-	listeners_find(h, WIRE_GROUP_FRAMES, w->port_row, &to);
+	listeners_find(h, group_of(p), w->port_row, &to);
 	if (!to.n)
 		return WIRE_LOST;
 	if (!listeners_have_room(h, &to, p))

@@ -91,6 +91,9 @@ struct wire_process_attr {
 	/* Sends a datagram to queue pair 1 of a port, without waiting; false: it is lost.  NULL: all
 	 * are lost. */
 	bool (*send_gsi)(void *user, const struct gsi_datagram *d);
+	/* Hears that a queue pair of an Ethernet port has joined a group, or left it.  NULL: nobody
+	 * wants to know. */
+	void (*group)(void *user, uint32_t row, const union ib_gid *gid, bool joins);
 	bool expose; /* lay memory and responders open to peers */
 	/* The process is no program, but carries what one port sends out of the fabric
 	 * (tie/carrier.h).  These packets come to it in packets of the path MTU, with their
@@ -243,10 +246,13 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 unsigned wire_group(const union ib_gid *gid);
 void wire_listen(struct wire *w, unsigned group);
 void wire_unlisten(struct wire *w, unsigned group);
+/* The same for the group of a GID, of which the network hears that the port is tied to. */
+void wire_join(struct wire *w, const union ib_gid *gid);
+void wire_leave(struct wire *w, const union ib_gid *gid);
 /*
- * Passes a frame that has come to the port from outside the fabric to the other processes that
- * listen there.  The port has not sent it, so it does not count as sent.  WIRE_LOST: nobody
- * listens, or the port is down.
+ * Passes a frame, or a datagram to a group, that has come to the port from outside the fabric to the
+ * other processes that listen there.  The port has not sent it, so it does not count as sent.
+ * WIRE_LOST: nobody listens, or the port is down.
  */
 enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);
 /*

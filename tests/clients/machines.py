@@ -15,4 +15,5 @@ def cases():
             row("the network changes", "network"), row("strangers", "strangers"), row("killed", "killed"),
             row("peers in status", "peers"), row("silence explained", "explained"), row("translated addresses", "translated"),
             row("congestion", "congestion"), row("up and tied at once", "listen"),
+            row("groups", "groups"),
             row("lossy traffic", "traffic"), row("bad words", "bad_words")]

@@ -692,6 +692,76 @@ def bad_words(build):
                 machine.close()
 
 
+GROUPS = {"v4": "239.1.2.3", "v6": "ff0e::4:5"}
+
+
+def joined_groups(machine, name):
+    """The addresses of groups that an interface takes."""
+    out = subprocess.run([*machine.prefix, "ip", "maddr", "show", "dev", name], capture_output=True, text=True, check=True)
+    return out.stdout.split()
+
+
+def group(receivers, sender, address, count="20"):
+    """mckey on each receiver, then on the sender, whose datagrams all of them have to get."""
+    processes = {}
+    try:
+        for number, machine in enumerate(receivers):
+            process = machine.background("stdbuf", "-oL", "mckey", "-m", address, "-b", machine.address, "-C", count)
+            processes[f"receiver {number}"] = process
+            lines = []
+            while "receiving" not in (lines[-1] if lines else "") and process.poll() is None:
+                lines.append(process.stdout.readline())
+            expect("receiving" in lines[-1], f"{lines}")
+        for machine in receivers:
+            name = "vb" if machine.prefix else "va"
+            expect(within(30, lambda m=machine, n=name: address in joined_groups(m, n)), f"{address} is not joined")
+        processes["sender"] = sender.background("mckey", "-m", address, "-b", sender.address, "-s", "-C", count)
+        results = sender.finish_all(processes)
+    finally:
+        for process in processes.values():
+            if process.poll() is None:
+                kill_group(process)
+                process.communicate()
+    for name, result in results.items():
+        expect(result.status == 0 and "return status 0" in result.out, f"{name}: {result.text()}")
+
+
+def groups(build):
+    """Datagrams to groups: by IP multicast between machines, which hear of members by IGMP and MLD."""
+    for family, address in GROUPS.items():
+        with namespace_pair(build, family) as machines:
+            one, two = machines
+            path = one.runtime / "group.pcap"
+            whole(machines)
+            with captured("va", path):
+                group([one, one], two, address)
+            expect(within(30, lambda: address not in joined_groups(one, "va")), "still joined")
+            where = "ip.dst" if family == "v4" else "ipv6.dst"
+            expect(tshark(path, f"infiniband && {where} == {address} && infiniband.bth.destqp == 0xffffff") >= 20, "no datagrams")
+            expect(tshark(path, "_ws.malformed") == 0, "some are malformed")
+            path.unlink()
+            for machine in machines:
+                machine.tool("fabric", "untie", PORT)
+                machine.tie()
+            # Members here and there.
+            group([two, one], one, address)
+            for machine in machines:
+                counts = machine.counts()
+                expect(not any(counts[k] for k in ("in_bad", "in_checksum", "in_foreign", "in_dropped", "out_dropped")), f"{counts}")
+            # A member that is killed leaves; a carrier that comes later hears of those that are there.
+            member = one.background("stdbuf", "-oL", "mckey", "-m", address, "-b", one.address, "-C", "5")
+            try:
+                expect(within(30, lambda: address in joined_groups(one, "va")), "not joined")
+                os.kill(one.counts()["pid"], signal.SIGKILL)
+                expect(within(30, lambda: address not in joined_groups(one, "va")), "joined by nobody")
+                one.tie()
+                expect(within(30, lambda: address in joined_groups(one, "va")), "not joined again")
+            finally:
+                kill_group(member)
+                member.communicate()
+            expect(within(30, lambda: address not in joined_groups(one, "va")), "the dead are members")
+
+
 def listen(build):
     """A fabric that comes up with its tie, or not at all."""
     with namespaces() as prefix:
@@ -727,7 +797,7 @@ def listen(build):
                 machine.close()
 
 
-STEPS = {"listen": listen, "peers": peers, "explained": explained, "translated": translated, "congestion": congestion, "loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
+STEPS = {"groups": groups, "listen": listen, "peers": peers, "explained": explained, "translated": translated, "congestion": congestion, "loopback": loopback, "namespaces": namespaces_step, "connections": connections, "network": network,
          "strangers": strangers, "killed": killed, "traffic": traffic, "bad_words": bad_words}
 
 

@@ -229,6 +229,8 @@ void target_seeds(struct seed *s)
 	const uint32_t zero = 0, one = 1;
 	const struct msg_umad_adopt adopt = {.inode = 1};
 	const struct msg_violated violation = {.violation = {.row = 0, .key = 0x8123}};
+	const struct msg_group joins = {.row = 1, .joins = 1, .gid.raw = {0xff, 0x0e, [15] = 1}};
+	const struct msg_group leaves = {.row = 1, .gid.raw = {0xff, 0x0e, [15] = 1}};
 	const struct msg_set_port down = {.row = 0, .state = IB_PORT_DOWN};
 
 	/* Two processes, a channel between them, the death of one and its acknowledgement. */
@@ -237,7 +239,9 @@ void target_seeds(struct seed *s)
 		put_request(s, c, MSG_HELLO, &hello, sizeof(hello));
 		put_op(s, 0, OP_SERVE);
 		put_request(s, c, MSG_NUMBERS, &zero, sizeof(zero));
+		put_request(s, c, MSG_GROUP, &joins, sizeof(joins));
 	}
+	put_request(s, 0, MSG_GROUP, &leaves, sizeof(leaves));
 	put_request(s, 0, MSG_CHANNEL, &one, sizeof(one));
 	put_op(s, 0, OP_READ);
 	put_op(s, 1, OP_READ);

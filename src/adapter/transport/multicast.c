@@ -116,7 +116,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	fresh->member[n] = joining;
 	m->groups += !old;
 	multicast_replace(m, at, fresh);
-	wire_listen(a->wire, wire_group(gid));
+	wire_join(a->wire, gid);
 	ret = 1;
 unlock:
 	pthread_mutex_unlock(&m->lock);
@@ -130,7 +130,7 @@ static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 	uint32_t n = old->members - 1;
 	struct multicast_group *fresh = NULL;
 
-	wire_unlisten(a->wire, wire_group(&old->gid));
+	wire_leave(a->wire, &old->gid);
 	if (n) {
 		fresh = malloc(sizeof(*fresh) + n * sizeof(fresh->member[0]));
 		if (!fresh) {
@@ -218,6 +218,16 @@ static void multicast_drop_own(struct qp *qp, const struct pkt *pkt)
 				    "IBV_QP_CREATE_BLOCK_SELF_MCAST_LB");
 }
 
+/* A datagram from another machine names the port that it came to, and keeps its sender's address. */
+static bool is_own_port(const struct adapter *a, const struct pkt *pkt)
+{
+	uint32_t own = wire_port_row(a->wire);
+
+	return pkt->path->src_port == own &&
+	       (!a->port->ethernet ||
+		subnet_port_by_gid(wire_subnet(a->wire), &pkt->path->sgid) == own);
+}
+
 bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 {
 	const union ib_gid *gid = &pkt->path->dgid;
@@ -236,7 +246,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 		return multicast_drop(pkt, "no-member");
 	for (uint32_t i = 0; i < g->members; i++) {
 		struct qp *qp = g->member[i].qp;
-		bool own = qp->qpn == pkt->sqpn && pkt->path->src_port == wire_port_row(a->wire);
+		bool own = qp->qpn == pkt->sqpn && is_own_port(a, pkt);
 
 		if (!own || !qp->create.block_self_mcast)
 			responder_receive(qp, pkt);

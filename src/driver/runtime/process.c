@@ -255,6 +255,13 @@ static bool process_send_gsi(void *user, const struct gsi_datagram *d)
 	return fabric_send_gsi(p->fabric, d);
 }
 
+static void process_group(void *user, uint32_t row, const union ib_gid *gid, bool joins)
+{
+	struct process *p = user;
+
+	fabric_tell_group(p->fabric, row, gid, joins);
+}
+
 /* ---- up and down ---- */
 
 /* Reads SOFTHCA_MEMORY; see softhca(1).  SOFTHCA_EXPOSE=0 is the former way to ask for packets. */
@@ -329,6 +336,7 @@ static int process_connect(struct running *r)
 			.open_channel = process_open_channel,
 			.violated = process_violated,
 			.send_gsi = process_send_gsi,
+			.group = process_group,
 			.expose = p->memory != MEMORY_PACKETS,
 			.user = p,
 		};

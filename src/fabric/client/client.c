@@ -234,6 +234,16 @@ bool fabric_send_gsi(struct fabric_client *c, const struct gsi_datagram *d)
 	return !client_send(c, &m, MSG_DONTWAIT);
 }
 
+void fabric_tell_group(struct fabric_client *c, uint32_t row, const union ib_gid *gid, bool joins)
+{
+	struct msg m = {.group = {.row = row, .joins = joins, .gid = *gid}};
+
+	no_cancellation();
+	msg_prepare(&m, MSG_GROUP, MSG_REQUEST, 1, 0);
+	if (client_send(c, &m, 0))
+		log_debug("cannot tell of a group");
+}
+
 int fabric_carry(struct fabric_client *c, const struct msg_tie *tie)
 {
 	struct msg m = {.tie = *tie};

@@ -40,6 +40,9 @@ struct fabric_client_ops {
 	/* Queue pair 1 of a port has sent a datagram to a queue pair of ours.  NULL: we have
 	 * none. */
 	void (*gsi)(void *user, const struct gsi_datagram *d);
+	/* The first queue pair of a port that we carry has joined a group, or the last has left it.
+	 * NULL: we carry none. */
+	void (*group)(void *user, const union ib_gid *gid, bool joins);
 	/* Packets of our ports are to go into a ring (wire/capture.h), whose descriptor stays the
 	 * caller's; and no more of them.  NULL: our packets cannot be captured. */
 	void (*capture)(void *user, const struct msg_capture_ring *ring, int fd);
@@ -113,6 +116,9 @@ void fabric_tell_violation(struct fabric_client *c, const struct key_violation *
 /* Sends a datagram to queue pair 1 of a port.  It does not wait: false if the daemon's socket has no
  * room, or the daemon has gone. */
 bool fabric_send_gsi(struct fabric_client *c, const struct gsi_datagram *d) must_check;
+/* Tells the daemon that a queue pair of a port of ours has joined a group of Ethernet, or has left it;
+ * a carrier of the port hears of it. */
+void fabric_tell_group(struct fabric_client *c, uint32_t row, const union ib_gid *gid, bool joins);
 
 /*
  * Sums a port's counters over all processes, those that have ended included; needs no open client.

@@ -290,6 +290,10 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 		if (c->ops.gsi)
 			c->ops.gsi(c->ops.user, &m->gsi.datagram);
 		break;
+	case MSG_GROUP:
+		if (c->ops.group)
+			c->ops.group(c->ops.user, &m->group.gid, m->group.joins);
+		break;
 	case MSG_CAPTURE:
 		if (c->ops.capture && fds[0] >= 0)
 			c->ops.capture(c->ops.user, &m->capture_ring, fds[0]);

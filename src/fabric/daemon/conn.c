@@ -156,6 +156,7 @@ static void conn_close(struct conn *c)
 
 void conn_drop(struct conn *c)
 {
+	groups_drop(c);
 	conn_close(c);
 	free(c);
 }
@@ -210,6 +211,7 @@ void conn_end(struct server *s, struct conn *c)
 	s->nconns--;
 	captures_leave(s, c);
 	fault_owner_ended(s->fabric, c);
+	groups_leave(s, c);
 	if (c->slot != CONN_NO_SLOT) {
 		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
 		s->by_slot[c->slot] = NULL;

@@ -80,7 +80,7 @@ struct port_end {
 	bool renamed;
 	struct subnet_gid_entry own[SUBNET_ETHERNET_GIDS];
 	bool own_there[SUBNET_ETHERNET_GIDS];
-	char text[FABRIC_TIE_BYTES];	/* what the carrier leads to, in its words */
+	char text[FABRIC_TIE_BYTES];	    /* what the carrier leads to, in its words */
 	char warning[FABRIC_WARNING_BYTES]; /* what has gone wrong there */
 };
 

@@ -793,6 +793,10 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 		gsi_take(s, c, &m->gsi.datagram);
 		return;
 	}
+	if (type == MSG_GROUP) {
+		group_take(s, c, &m->group);
+		return;
+	}
 	status = answers[type](s, c, m, &attached);
 	if (status == ANSWER_LATER)
 		return;

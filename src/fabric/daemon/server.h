@@ -27,8 +27,10 @@ struct conn {
 	pid_t pid;
 	int slot;
 	bool dead;
-	bool dismissed;	    /* as a carrier: it is to end */
-	bool functions;	    /* it has the memory of an emulated PCI function */
+	bool dismissed;		     /* as a carrier: it is to end */
+	bool functions;		     /* it has the memory of an emulated PCI function */
+	struct group_member *groups; /* that its queue pairs have joined */
+	uint32_t ngroups;
 	uint32_t no_memory; /* how often in a row there was no memory for a message of it */
 	struct outgoing *queue;
 	struct outgoing **queue_end;
@@ -93,6 +95,17 @@ void conn_watch_life(struct server *s, struct conn *c);
 
 /* Tells whether the client reads what it is sent. */
 bool conn_is_reading(const struct conn *c) must_check;
+
+/* ---- group.c: groups of Ethernet, which carriers join outside ---- */
+
+/* Takes what a process says of its port. */
+void group_take(struct server *s, struct conn *c, const struct msg_group *m);
+/* Tells a new carrier of the port of the groups that there are. */
+void groups_tell(struct server *s, uint32_t row);
+/* The connection has ended, and with it its queue pairs. */
+void groups_leave(struct server *s, struct conn *c);
+/* Frees what is noted of the connection, without telling anybody. */
+void groups_drop(struct conn *c);
 
 /* ---- port.c ---- */
 

@@ -156,6 +156,7 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	struct fabric *f = s->fabric;
 	struct port_end *end = &f->ends[tie->row];
 	uint32_t carrier;
+	bool anew;
 	int ret;
 
 	if (c->slot == CONN_NO_SLOT || c->dismissed)
@@ -167,7 +168,8 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	if (end->tied &&
 	    (end->peer != SUBNET_NONE || (end->carrier_plus_1 && end->carrier_plus_1 != carrier)))
 		return -EBUSY;
-	if (end->carrier_plus_1 != carrier) {
+	anew = end->carrier_plus_1 != carrier;
+	if (anew) {
 		end->warning[0] = '\0';
 		/* The one before may have led to another network. */
 		network_leave(s, tie->row);
@@ -184,6 +186,8 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	if (tie->warning[0])
 		text_copy(end->warning, sizeof(end->warning), tie->warning);
 	atomic_store(&f->slots[c->slot].carries_plus_1, tie->row + 1);
+	if (anew)
+		groups_tell(s, tie->row);
 	subnet_set_tie(&f->subnet, tie->row, tie->row + 1);
 	tie_settle(s, tie->row);
 	return 0;
