@@ -733,7 +733,6 @@ static const struct tie_end_ops end_udp_ops = {
 
 void end_udp_init(struct end_udp *e, const struct udp_socket *u, bool single)
 {
-	memset(e, 0, sizeof(*e));
 	e->end.ops = &end_udp_ops;
 	e->end.gid = u->gid;
 	e->socket = *u;

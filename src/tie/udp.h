@@ -162,6 +162,6 @@ struct end_udp {
 	struct tied_peer *peer_out;
 };
 
-/* Takes the socket over.  single: each packet leaves as a datagram of its own, as those that look at
+/* Takes the socket over; *e is zeros, of which most stay untouched.  single: each packet leaves as a datagram of its own, as those that look at
  * interfaces (tcpdump) expect it. */
 void end_udp_init(struct end_udp *e, const struct udp_socket *u, bool single);

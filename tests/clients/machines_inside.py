@@ -806,4 +806,5 @@ def main():
     print("done")
 
 
-main()
+if __name__ == "__main__":
+    main()
