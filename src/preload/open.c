@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * open(2) and its spellings, and creat.  The names with 64 and _2 are what programs built with
+ * open(2) and its spellings, openat2(2), and creat.  The names with 64 and _2 are what programs built with
  * large-file or fortify switches call.
  */
 #include "preload/libc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "driver/cdev.h"
 #include "fabric/device_tree.h"
+#include "preload/program_memory.h"
 #include "preload/tree.h"
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
+int openat2(int dirfd, const char *path, const struct open_how *how, size_t size);
 
 /* The process that has opened device files or live attributes, or 0. */
 static _Atomic(pid_t) device_pid;
@@ -192,4 +196,55 @@ exported int creat(const char *path, mode_t mode)
 exported int creat64(const char *path, mode_t mode)
 {
 	return tree_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+
+/* ---- openat2 ---- */
+
+#define LIMITS                                                                             \
+	(RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH | \
+	 RESOLVE_IN_ROOT)
+
+/* glibc has this function from 2.43 on.  Before that, a program finds ours alone. */
+static int real_openat2(int dirfd, const char *path, const struct open_how *how, size_t size)
+{
+	__typeof__(&openat2) function = real(openat2);
+
+	return function ? function(dirfd, path, how, size)
+			: (int)syscall(SYS_openat2, dirfd, path, how, size);
+}
+
+/* The kernel judges what the program passes besides the path before it finds an empty path missing. */
+static bool how_is_valid(const struct open_how *how, size_t size)
+{
+	int saved_errno = errno;
+
+	if (syscall(SYS_openat2, AT_FDCWD, "", how, size) >= 0 || errno != ENOENT)
+		return false;
+	errno = saved_errno;
+	return true;
+}
+
+exported int openat2(int dirfd, const char *path, const struct open_how *program_how, size_t size)
+{
+	struct open_how how;
+	struct tree_path t;
+	const char *mapped;
+
+	if (!tree_active() || size < sizeof(how) || !program_read(&how, program_how, sizeof(how)))
+		return real_openat2(dirfd, path, program_how, size);
+	mapped = tree_map_within(dirfd, path, how.flags & O_NOFOLLOW || makes_only((int)how.flags),
+				 how.resolve & LIMITS, &t);
+	if (!t.below && !t.error && mapped == path)
+		return real_openat2(dirfd, path, program_how, size);
+	if (!how_is_valid(program_how, size))
+		return -1;
+	if (t.error) {
+		errno = t.error;
+		return -1;
+	}
+	if (t.below)
+		return tree_file_open(&t, (int)how.flags);
+	/* The walk has kept the limits, from another directory than the kernel would begin at. */
+	how.resolve &= ~(uint64_t)LIMITS;
+	return real_openat2(AT_FDCWD, mapped, &how, sizeof(how));
 }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,6 +38,8 @@ static const char *const shared[] = {
 	"/sys/dev/char",
 };
 
+enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG, STEP_REFUSED };
+
 struct walk {
 	const struct view *view;
 	struct tree_path *t;
@@ -49,7 +52,10 @@ struct walk {
 	bool keep_last;	   /* does not follow a link at the end of the path */
 	bool is_link;	   /* there is one, which was not followed */
 	unsigned links;
-	char *rest; /* what has yet to be walked, at the end of 'pending' */
+	uint64_t limits;   /* RESOLVE_* of openat2(2) */
+	size_t root_len;   /* of 'at' where RESOLVE_BENEATH and RESOLVE_IN_ROOT keep the walk */
+	const char *mount; /* where RESOLVE_NO_XDEV keeps it */
+	char *rest;	   /* what has yet to be walked, at the end of 'pending' */
 	char pending[PATH_MAX];
 };
 
@@ -109,11 +115,43 @@ static const char *walk_file(const struct walk *w)
 	return *file ? file : "/";
 }
 
+static enum step walk_refused(struct walk *w, int error)
+{
+	w->t->error = error;
+	return STEP_REFUSED;
+}
+
+static bool is_scoped(const struct walk *w)
+{
+	return w->limits & (RESOLVE_BENEATH | RESOLVE_IN_ROOT);
+}
+
+static bool is_at_root(const struct walk *w)
+{
+	return is_scoped(w) && w->len == w->root_len;
+}
+
+/*
+ * The file system of a directory of the program's view, as far as the tree has a part of it.  It is not
+ * asked for by stat: the tree's files all lie in one of their own.
+ */
+static const char *mount_of(const char *path)
+{
+	static const char *const mounts[] = {"/sys", "/dev", "/proc"};
+
+	for (size_t i = 0; i < array_size(mounts); i++)
+		if (is_at_or_below(path, mounts[i]))
+			return mounts[i];
+	return NULL;
+}
+
 /* What comes before ".." must be a directory, which only a look behind it shows. */
 static bool walk_up(struct walk *w)
 {
 	bool is_directory;
 
+	if (is_at_root(w))
+		return true;
 	memcpy(w->at + w->len, "/.", sizeof("/."));
 	is_directory = is_there(walk_file(w));
 	w->at[w->len] = '\0';
@@ -132,25 +170,26 @@ static bool is_magic(const struct walk *w, const char *target, size_t n)
 }
 
 /* Puts the target of the link, which is at the beginning of 'pending', in front of the rest. */
-static void walk_follow(struct walk *w, size_t n, bool parent_in_tree)
+static enum step walk_follow(struct walk *w, size_t n, bool parent_in_tree)
 {
 	char *target = w->pending;
 
+	if (target[0] == '/' && w->limits & RESOLVE_BENEATH)
+		return walk_refused(w, EXDEV);
 	w->rest -= n;
 	memmove(w->rest, target, n);
 	walk_drop(w);
 	w->in_tree = parent_in_tree;
 	if (w->rest[0] != '/')
-		return;
-	w->at[w->len = 0] = '\0';
-	w->in_tree = true;
-	if (is_at_or_below(w->rest, w->view->root) && n >= w->view->root_len) {
+		return STEP_ON;
+	w->at[w->len = w->root_len] = '\0';
+	w->in_tree = !w->len || device_tree_own(w->at) || is_there(w->t->text);
+	if (!is_scoped(w) && is_at_or_below(w->rest, w->view->root) && n >= w->view->root_len) {
 		w->rest += w->view->root_len;
 		w->crossed = true;
 	}
+	return STEP_ON;
 }
-
-enum step { STEP_ON, STEP_STOP, STEP_TOO_LONG };
 
 /*
  * Follows a link of the tree whose target, at the beginning of 'pending', is relative.  The daemon wrote
@@ -165,10 +204,14 @@ static enum step walk_jump(struct walk *w, size_t n)
 		const char *slash = memchr(name, '/', (size_t)(end - name));
 		size_t len = (size_t)((slash ? slash : end) - name);
 
-		if (len == 2 && !memcmp(name, "..", 2))
-			walk_drop(w);
-		else if (!walk_append(w, name, len))
+		if (len == 2 && !memcmp(name, "..", 2)) {
+			if (is_at_root(w) && w->limits & RESOLVE_BENEATH)
+				return walk_refused(w, EXDEV);
+			if (!is_at_root(w))
+				walk_drop(w);
+		} else if (!walk_append(w, name, len)) {
 			return STEP_TOO_LONG;
+		}
 		name += len + 1;
 	}
 	w->in_tree = device_tree_own(w->at) || is_there(w->t->text);
@@ -238,14 +281,15 @@ static enum step walk_into(struct walk *w, const char *name, size_t name_len)
 	w->is_link = w->keep_last && !*w->rest;
 	if (w->is_link)
 		return STEP_ON;
+	if (w->limits & RESOLVE_NO_SYMLINKS)
+		return walk_refused(w, ELOOP);
 	if (++w->links > LINKS_MAX || is_magic(w, w->pending, (size_t)n))
 		return STEP_STOP;
 	if ((size_t)n == room)
 		return STEP_TOO_LONG;
 	if (w->in_tree && w->pending[0] != '/')
 		return walk_jump(w, (size_t)n);
-	walk_follow(w, (size_t)n, parent_in_tree);
-	return STEP_ON;
+	return walk_follow(w, (size_t)n, parent_in_tree);
 }
 
 static enum step walk_step(struct walk *w)
@@ -260,6 +304,8 @@ static enum step walk_step(struct walk *w)
 		return STEP_ON;
 	}
 	if (n == 2 && name[0] == '.' && name[1] == '.') {
+		if (is_at_root(w) && w->limits & RESOLVE_BENEATH)
+			return walk_refused(w, EXDEV);
 		if (walk_up(w))
 			return STEP_ON;
 		w->rest -= n;
@@ -292,6 +338,8 @@ static enum step walk_path(struct walk *w)
 		if (!*w->rest)
 			break;
 		step = walk_step(w);
+		if (w->limits & RESOLVE_NO_XDEV && step == STEP_ON && mount_of(w->at) != w->mount)
+			step = walk_refused(w, EXDEV);
 	}
 	if (step == STEP_STOP)
 		return walk_rest_append(w);
@@ -352,8 +400,14 @@ bool resolve_in_view(const char *dir)
 
 static bool walk_begin(struct walk *w, int dirfd, const char *path)
 {
-	size_t n = strlen(path);
+	size_t n;
 
+	/* The kernel refuses absolute paths beneath a directory. */
+	if (path[0] == '/' && w->limits & RESOLVE_BENEATH)
+		return false;
+	if (w->limits & RESOLVE_IN_ROOT)
+		path += strspn(path, "/");
+	n = strlen(path);
 	w->at = w->t->text + w->view->root_len;
 	w->size = sizeof(w->t->text) - w->view->root_len;
 	memcpy(w->t->text, w->view->root, w->view->root_len);
@@ -367,6 +421,8 @@ static bool walk_begin(struct walk *w, int dirfd, const char *path)
 	if (path[0] == '/' && is_at_or_below(path, w->view->root))
 		return false;
 	w->in_tree = device_tree_own(w->at) || is_there(w->t->text);
+	w->root_len = is_scoped(w) ? w->len : 0;
+	w->mount = mount_of(w->at);
 	w->rest = w->pending + sizeof(w->pending) - n - 1;
 	memcpy(w->rest, path, n + 1);
 	return true;
@@ -392,12 +448,12 @@ static bool tree_has_file(const struct view *view, const char *path, bool keep_l
 }
 
 const char *resolve(const struct view *view, int dirfd, const char *path, bool keep_last,
-		    struct tree_path *t)
+		    uint64_t limits, struct tree_path *t)
 {
 	struct walk w;
 	enum step step;
 
-	if (atomic_load(view->held) && tree_has_file(view, path, keep_last, t)) {
+	if (!limits && atomic_load(view->held) && tree_has_file(view, path, keep_last, t)) {
 		t->looked = true;
 		t->below = t->text + view->root_len + 1;
 		return t->text;
@@ -407,10 +463,11 @@ const char *resolve(const struct view *view, int dirfd, const char *path, bool k
 	w.in_tree = w.crossed = w.is_directory = w.is_link = false;
 	w.links = 0;
 	w.keep_last = keep_last;
+	w.limits = limits;
 	if (!walk_begin(&w, dirfd, path))
 		return path;
 	step = walk_path(&w);
-	if (step == STEP_TOO_LONG)
+	if (step == STEP_TOO_LONG || step == STEP_REFUSED)
 		return path;
 	if (w.in_tree && step == STEP_ON)
 		t->merged = is_merged(&w);

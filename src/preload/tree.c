@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,7 @@ bool tree_map_descriptor(int fd, struct tree_path *t)
 
 	t->below = NULL;
 	t->merged = t->missing = t->looked = false;
+	t->error = 0;
 	if (fd == -1 || !tree_active())
 		return false;
 	in_tree = name_of(fd, t->text) && !strncmp(t->text, root, view.root_len) &&
@@ -245,24 +247,40 @@ static int descriptor_in_path(const char *path)
 	return -1;
 }
 
-const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t)
+/* Tells whether a path may lead into the tree. */
+static bool path_in_view(const char *path, uint64_t limits)
+{
+	if (limits & RESOLVE_IN_ROOT)
+		path += strspn(path, "/");
+	return begins_in_view(path) || strstr(path, TREE_WORD);
+}
+
+const char *tree_map_within(int dirfd, const char *path, bool keep_last, uint64_t limits,
+			    struct tree_path *t)
 {
 	int saved_errno = errno;
 
 	t->below = NULL;
 	t->merged = t->missing = t->looked = false;
+	t->error = 0;
 	/* The kernel says what is wrong with a path that cannot be read. */
 	if (!path || !tree_active() || !program_path_is_valid(path))
 		return path;
-	if (!keep_last && tree_map_descriptor(descriptor_in_path(path), t)) {
+	/* It refuses links of /proc under each of the limits. */
+	if (!keep_last && !limits && tree_map_descriptor(descriptor_in_path(path), t)) {
 		path = t->text;
-	} else if (begins_in_view(path) || strstr(path, TREE_WORD)) {
-		path = resolve(&view, dirfd, path, keep_last, t);
+	} else if (path_in_view(path, limits)) {
+		path = resolve(&view, dirfd, path, keep_last, limits, t);
 		if (t->below || t->merged)
 			atomic_store_explicit(&near_view, true, memory_order_relaxed);
 	}
 	errno = saved_errno;
 	return path;
+}
+
+const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t)
+{
+	return tree_map_within(dirfd, path, keep_last, 0, t);
 }
 
 bool tree_unmap(char *path)

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -20,6 +21,7 @@ struct tree_path {
 	bool missing; /* the tree should have it, and has not */
 	bool merged;  /* a directory that the machine has, too, and the path is the machine's */
 	bool looked;  /* the kernel's description of the file is at hand, which is no link */
+	int error;    /* what the walk broke a limit of openat2(2) with, or 0 */
 	struct stat st;
 	char text[PATH_MAX];
 };
@@ -36,6 +38,9 @@ void tree_missed(void);
  * itself.  Starts the fabric's daemon if the tree is not there.  Keeps errno.
  */
 const char *tree_map(int dirfd, const char *path, bool keep_last, struct tree_path *t);
+/* The same within the limits RESOLVE_* of openat2(2).  If the path breaks one, t->error says so. */
+const char *tree_map_within(int dirfd, const char *path, bool keep_last, uint64_t limits,
+			    struct tree_path *t);
 /* The process has another current directory. */
 void tree_directory_changed(void);
 
@@ -94,7 +99,7 @@ struct view {
  * path in t->text.  The path must be readable.  Changes errno.
  */
 const char *resolve(const struct view *view, int dirfd, const char *path, bool keep_last,
-		    struct tree_path *t);
+		    uint64_t limits, struct tree_path *t);
 /* Takes the tree's directory off a path that the kernel gave; false: it was not there. */
 bool resolve_unmap(const struct view *view, char *path);
 /* Tells whether relative paths from this directory of the program's view may lead into the tree. */

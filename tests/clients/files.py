@@ -602,6 +602,70 @@ ends.set()
 thread.join()
 """
 
+OPENAT2 = """
+import struct, tempfile
+NO_XDEV, NO_MAGICLINKS, NO_SYMLINKS, BENEATH, IN_ROOT, CACHED = 1, 2, 4, 8, 16, 32
+def how(flags, resolve=0, mode=0, rest=b""):
+    return struct.pack("QQQ", flags, mode, resolve) + rest
+def openat2(at, path, flags=os.O_RDONLY, resolve=0, mode=0, rest=b"", size=None):
+    passed = how(flags, resolve, mode, rest)
+    fd = libc.openat2(at, os.fsencode(path), passed, ctypes.c_size_t(len(passed) if size is None else size))
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), path)
+    return fd
+def text(*arguments, **keywords):
+    with open(openat2(*arguments, **keywords)) as f:
+        return f.read()
+here = -100  # AT_FDCWD
+guid = open(f"{ib}/node_guid").read()
+assert is_umad(openat2(here, f"{dev}/umad0", os.O_RDWR | os.O_CLOEXEC, rest=bytes(8)))
+assert is_umad(openat2(here, f"{dev}/umad0", os.O_RDWR, NO_SYMLINKS | NO_MAGICLINKS))
+assert text(here, f"{ib}/node_guid") == guid == text(here, f"{ib}/node_guid", resolve=NO_MAGICLINKS)
+assert stat.S_ISLNK(os.fstat(openat2(here, ib, os.O_PATH | os.O_NOFOLLOW, NO_SYMLINKS)).st_mode)
+# What the kernel says of the other argument comes before what is said of the path.
+for path in (f"{dev}/umad0", f"{ib}/node_guid", f"{dev}/none"):
+    for wrong in ({"flags": 1 << 40}, {"mode": 0o600}, {"size": 16}, {"resolve": 1 << 20}, {"resolve": BENEATH | IN_ROOT}):
+        fails(errno.EINVAL, openat2, here, path, **wrong)
+    fails(errno.E2BIG, openat2, here, path, rest=bytes(7) + b"1")
+    assert libc.openat2(here, path.encode(), None, ctypes.c_size_t(24)) < 0 and ctypes.get_errno() == errno.EFAULT
+fails(errno.EACCES, openat2, here, f"{ib}/node_guid", os.O_WRONLY)
+fails(errno.EACCES, openat2, here, f"{dev}/none", os.O_WRONLY | os.O_CREAT, mode=0o600)
+fails(errno.ENOENT, openat2, here, f"{dev}/none")
+# The class's entries are links, those of devices' files are not.
+fails(errno.ELOOP, openat2, here, f"{ib}/node_guid", resolve=NO_SYMLINKS)
+at = {path: os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in ("/", "/sys", "/sys/class", "/dev", dev, ib)}
+for path in ("/", "/dev", dev):
+    name = os.path.relpath(f"{dev}/umad0", path)
+    for resolve in (BENEATH, IN_ROOT, BENEATH | NO_SYMLINKS):
+        assert is_umad(openat2(at[path], name, os.O_RDWR, resolve)), (path, resolve)
+    assert is_umad(openat2(at[path], f"/../{name}", os.O_RDWR, IN_ROOT)), path
+    fails(errno.EXDEV, openat2, at[path], f"{dev}/umad0", os.O_RDWR, BENEATH)
+assert is_umad(openat2(at["/dev"], "infiniband/../infiniband/umad0", os.O_RDWR, BENEATH | NO_XDEV))
+fails(errno.EXDEV, openat2, at[dev], "../infiniband/umad0", os.O_RDWR, BENEATH)
+fails(errno.ENOENT, openat2, at[dev], f"{dev}/umad0", os.O_RDWR, IN_ROOT)
+name = "class/infiniband/mlx5_0/node_guid"
+for resolve in (BENEATH, IN_ROOT, NO_XDEV):
+    assert text(at["/sys"], name, resolve=resolve) == guid, resolve
+# The link leads up out of the class's directory.
+fails(errno.EXDEV, openat2, at["/sys/class"], "infiniband/mlx5_0/node_guid", resolve=BENEATH)
+fails(errno.ENOENT, openat2, at["/sys/class"], "infiniband/mlx5_0/node_guid", resolve=IN_ROOT)
+assert text(at["/sys/class"], "infiniband/mlx5_0/node_guid", resolve=NO_XDEV) == guid
+assert text(at[ib], "node_guid", resolve=BENEATH | NO_SYMLINKS | NO_XDEV) == guid
+fails(errno.EXDEV, openat2, at[ib], "../../numa_node", resolve=BENEATH)
+for path in (f"{dev}/umad0", f"{ib}/node_guid"):
+    fails(errno.EXDEV, openat2, here, path, resolve=NO_XDEV)
+fd = os.open(f"{ib}/node_guid", os.O_PATH)
+assert text(here, f"/proc/self/fd/{fd}") == guid
+fails(errno.ELOOP, openat2, here, f"/proc/self/fd/{fd}", resolve=NO_MAGICLINKS)
+# Elsewhere a root of the program's own is the machine's, whatever the names in it.
+with tempfile.TemporaryDirectory() as other:
+    os.makedirs(f"{other}{dev}")
+    open(f"{other}{dev}/umad0", "w").write("a file")
+    root = os.open(other, os.O_RDONLY)
+    assert text(root, f"{dev}/umad0", resolve=IN_ROOT) == "a file"
+    fails(errno.ENOENT, openat2, root, f"{ib}/node_guid", resolve=IN_ROOT)
+"""
+
 def script(text):
     return lambda session: session.run_ok("python3", "-c", BEGIN + text)
 
@@ -634,6 +698,7 @@ def cases():
         ("files: walks of the C library", script(WALKS)),
         ("files: nobody changes the tree", script(CHANGES)),
         ("files: nobody changes the tree by descriptors", script(DESCRIPTORS)),
+        ("files: openat2 and its limits", script(OPENAT2)),
         ("files: names of local sockets", script(SOCKETS)),
         ("files: real names", script(REAL_NAMES)),
         ("files: entries of directories by descriptors", script(ENTRIES)),

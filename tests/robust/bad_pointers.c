@@ -53,6 +53,14 @@ static char true_path[] = "/bin/true";
 static char *true_argv[] = {true_path, NULL};
 static char fabric[] = "SOFTHCA_DIR=/", preload[] = "LD_PRELOAD=libm.so.6";
 
+/* The C library has openat2 from 2.43 on. */
+static long open_how(const char *name, int at, const void *path, const void *how)
+{
+	if (!dlsym(RTLD_DEFAULT, name))
+		return syscall(SYS_openat2, at, path, how, sizeof(uint64_t[3]));
+	return F(int, name, at, path, how, sizeof(uint64_t[3]));
+}
+
 static int visit_nothing(void)
 {
 	return 0;
@@ -81,6 +89,8 @@ CALL(path_flags, F(int, name, p, O_RDONLY))
 CALL(path_creat, F(int, name, p, O_WRONLY | O_CREAT | O_TRUNC, 0600))
 CALL(at_path_flags, F(int, name, fd, p, O_RDONLY))
 CALL(at_path_creat, F(int, name, AT_FDCWD, p, O_RDWR | O_CREAT, 0600))
+CALL(at_path_how, open_how(name, fd, p, (uint64_t[3]){O_RDONLY}))
+CALL(at_how, open_how(name, AT_FDCWD, "/", p))
 CALL(path_mode, F(int, name, p, R_OK))
 CALL(at_path_mode, F(int, name, fd, p, R_OK, 0))
 CALL(path_only, F(int, name, p))
@@ -242,6 +252,8 @@ static const struct call calls[] = {
 	{"openat", at_path_creat},
 	{"openat64", at_path_flags},
 	{"openat64", at_path_creat},
+	{"openat2", at_path_how},
+	{"openat2", at_how},
 	{"__open_2", path_flags},
 	{"__open64_2", path_flags},
 	{"__openat_2", at_path_flags},
