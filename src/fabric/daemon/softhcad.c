@@ -41,7 +41,8 @@ static struct server server = {.listener.fd = -1, .signals.fd = -1, .home.fd = -
 
 static int daemon_usage(void)
 {
-	fprintf(stderr, "usage: softhcad --dir DIR [--fabric NAME] [--stay] [--ready-fd N]\n");
+	fprintf(stderr, "usage: softhcad --dir DIR [--fabric NAME] [--stay] [--ready-fd N]\n"
+			"       softhcad --version\n");
 	return 2;
 }
 
