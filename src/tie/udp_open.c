@@ -359,6 +359,22 @@ static int socket_bind(const struct udp_socket *u)
 				       : bind(u->fd, (const struct sockaddr *)&in6, sizeof(in6));
 }
 
+/* The carrier of a fabric that has just gone down has the port for some moments more. */
+#define PORT_WAIT_MS 2000
+#define PORT_LOOK_MS 20
+
+static int socket_bind_soon(const struct udp_socket *u)
+{
+	for (unsigned ms = 0; ms < PORT_WAIT_MS; ms += PORT_LOOK_MS) {
+		if (!socket_bind(u))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -1;
+		usleep(PORT_LOOK_MS * 1000);
+	}
+	return socket_bind(u);
+}
+
 static void bind_explain(const struct udp_socket *u, char error[UDP_ERROR_BYTES])
 {
 	char address[INET6_ADDRSTRLEN];
@@ -421,7 +437,7 @@ static bool socket_open(struct udp_socket *u, uint32_t index, char error[UDP_ERR
 	u->fd = socket(ib_gid_is_ipv4(&u->gid) ? AF_INET : AF_INET6,
 		       SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (u->fd < 0 || !options_set(u) || !multicast_set(u->fd, ib_gid_is_ipv4(&u->gid), index) ||
-	    socket_bind(u)) {
+	    socket_bind_soon(u)) {
 		bind_explain(u, error);
 		return false;
 	}

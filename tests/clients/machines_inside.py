@@ -455,15 +455,18 @@ def peers(build):
             expect(all(row[name] == counts[name] for name in ("in", "out", "in_dropped")), f"{counts}")
             expect(row["in_bytes"] > row["in"] * 48 and row["out_bytes"] > row["out"] * 48, f"{row}")
             expect(0 < row["rtt_least_ns"] <= 1e9 and row["heard_ms_ago"] < 60000, f"{row}")
-            expect(not any(row[name] for name in ("in_checksum", "in_repeated", "out_repeated", "in_missed", "out_missed", "unreachable")), f"{row}")
+            expect(not any(row[name] for name in ("in_checksum", "in_missed", "out_missed", "unreachable")), f"{row}")
+            # On a busy machine some packets are sent again: both sides say so.
+            expect(row["out_repeated"] == peer(other, own.address)["in_repeated"], f"{row}\n{peer(other, own.address)}")
             text = own.tool("fabric", "status").out
             expect(f"      {other.address}: in {row['in']}, in_bytes " in text and "round trip " in text, text)
         # What one side sees of a loss, the other side sees, too.
         expect(one.tool("fabric", "impair", "loss=1", "what=data", "seed=7").status == 0, "impair")
         pair(machines, "ib_write_bw", "-n", "300", "-d", PORT, "-x", "3")
         one.tool("fabric", "impair", "loss=0")
+        before = row
         row, back = peer(two, one.address), peer(one, two.address)
-        expect(row["out_repeated"] and row["out_repeated"] == back["in_repeated"], f"{row}\n{back}")
+        expect(row["out_repeated"] > before["out_repeated"] and row["out_repeated"] == back["in_repeated"], f"{row}\n{back}")
         expect(row["out_missed"] and row["out_missed"] == back["in_missed"], f"{row}\n{back}")
         # Many addresses, each with a row of its own.
         expect(one.tool("fabric", "untie", PORT).status == 0, "untie")
