@@ -38,6 +38,7 @@ enum change {
 	CHANGES,	   /* or renames or removes it, whatever it is */
 	CHANGES_ATTRIBUTE, /* an extended one, of which sysfs has none */
 	CHANGES_LENGTH,	   /* which sysfs ignores */
+	CHANGES_NOTHING,   /* which everybody may */
 };
 
 /* Says what is wrong with a change of what is there, or 0. */
@@ -56,6 +57,8 @@ static int change_error(const struct tree_path *t, enum change change, mode_t mo
 		if (S_ISDIR(mode) || device_tree_node(t->below))
 			return S_ISDIR(mode) ? EISDIR : EINVAL;
 		return mode & (S_IWUSR | S_IWGRP | S_IWOTH) ? 0 : EACCES;
+	case CHANGES_NOTHING:
+		return 0;
 	case CHANGES:
 		break;
 	}
@@ -93,6 +96,21 @@ static int change_refused(int error)
 	return -1;
 }
 
+/* Tells whether a change of the owner leaves it as it is (fs/open.c). */
+static enum change change_of_owner(uid_t uid, gid_t gid)
+{
+	return uid == (uid_t)-1 && gid == (gid_t)-1 ? CHANGES_NOTHING : CHANGES;
+}
+
+/* The kernel does not even look for the file then (fs/utimes.c). */
+static bool omits_times(const struct timespec times[2])
+{
+	struct timespec t[2];
+
+	return times && program_read(t, times, sizeof(t)) && t[0].tv_nsec == UTIME_OMIT &&
+	       t[1].tv_nsec == UTIME_OMIT;
+}
+
 /* Defines a function of one path, relative to dirfd; the rest are the arguments of the real one. */
 #define CHANGES_PATH(change, dirfd, keep_last, name, parameters, ...)               \
 	exported int name parameters                                                \
@@ -127,35 +145,45 @@ CHANGES_PATH((flags & AT_REMOVEDIR) ? REMOVES_DIRECTORY : REMOVES_FILE, at, true
 	     (int at, const char *path, int flags), at, mapped, flags)
 
 /* A function that may also be about a descriptor. */
-#define CHANGES_BY_FLAGS(name, parameters, ...)                                           \
+#define CHANGES_BY_FLAGS(change, name, parameters, ...)                                   \
 	exported int name parameters                                                      \
 	{                                                                                 \
 		struct tree_path t;                                                       \
 		const char *mapped = tree_map(at, path, flags & AT_SYMLINK_NOFOLLOW, &t); \
                                                                                           \
 		if (is_of_tree_itself(at, path, flags))                                   \
-			return change_refused(EPERM);                                     \
-		return t.below ? tree_change(&t, CHANGES) : real(name)(__VA_ARGS__);      \
+			return change == CHANGES_NOTHING ? 0 : change_refused(EPERM);     \
+		return t.below ? tree_change(&t, change) : real(name)(__VA_ARGS__);       \
 	}
 
 CHANGES_PATH(CHANGES, AT_FDCWD, false, chmod, (const char *path, mode_t mode), mapped, mode)
 CHANGES_PATH(CHANGES, AT_FDCWD, true, lchmod, (const char *path, mode_t mode), mapped, mode)
-CHANGES_BY_FLAGS(fchmodat, (int at, const char *path, mode_t mode, int flags), at, mapped, mode,
+CHANGES_BY_FLAGS(CHANGES, fchmodat, (int at, const char *path, mode_t mode, int flags), at, mapped,
+		 mode, flags)
+CHANGES_PATH(change_of_owner(uid, gid), AT_FDCWD, false, chown,
+	     (const char *path, uid_t uid, gid_t gid), mapped, uid, gid)
+CHANGES_PATH(change_of_owner(uid, gid), AT_FDCWD, true, lchown,
+	     (const char *path, uid_t uid, gid_t gid), mapped, uid, gid)
+CHANGES_BY_FLAGS(change_of_owner(uid, gid), fchownat,
+		 (int at, const char *path, uid_t uid, gid_t gid, int flags), at, mapped, uid, gid,
 		 flags)
-CHANGES_PATH(CHANGES, AT_FDCWD, false, chown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
-	     gid)
-CHANGES_PATH(CHANGES, AT_FDCWD, true, lchown, (const char *path, uid_t uid, gid_t gid), mapped, uid,
-	     gid)
-CHANGES_BY_FLAGS(fchownat, (int at, const char *path, uid_t uid, gid_t gid, int flags), at, mapped,
-		 uid, gid, flags)
 CHANGES_PATH(CHANGES, AT_FDCWD, false, utime, (const char *path, const struct utimbuf *times),
 	     mapped, times)
 CHANGES_PATH(CHANGES, AT_FDCWD, false, utimes, (const char *path, const struct timeval times[2]),
 	     mapped, times)
 CHANGES_PATH(CHANGES, AT_FDCWD, true, lutimes, (const char *path, const struct timeval times[2]),
 	     mapped, times)
-CHANGES_BY_FLAGS(utimensat, (int at, const char *path, const struct timespec times[2], int flags),
-		 at, mapped, times, flags)
+
+exported int utimensat(int at, const char *path, const struct timespec times[2], int flags)
+{
+	struct tree_path t;
+	const char *mapped = tree_map(at, path, flags & AT_SYMLINK_NOFOLLOW, &t);
+	bool itself = is_of_tree_itself(at, path, flags);
+
+	if ((!itself && !t.below) || omits_times(times))
+		return real(utimensat)(at, mapped, times, flags);
+	return itself ? change_refused(EPERM) : tree_change(&t, CHANGES);
+}
 
 CHANGES_PATH(CHANGES_ATTRIBUTE, AT_FDCWD, false, setxattr,
 	     (const char *path, const char *name, const void *value, size_t size, int flags),
@@ -183,7 +211,9 @@ static int descriptor_flags(int fd)
 
 static int descriptor_change(int fd, int error)
 {
-	return change_refused(descriptor_flags(fd) & O_PATH ? EBADF : error);
+	if (descriptor_flags(fd) & O_PATH)
+		error = EBADF;
+	return error ? change_refused(error) : 0;
 }
 
 #define CHANGES_DESCRIPTOR(error, name, parameters, ...)                      \
@@ -194,13 +224,19 @@ static int descriptor_change(int fd, int error)
 	}
 
 CHANGES_DESCRIPTOR(EPERM, fchmod, (int fd, mode_t mode), fd, mode)
-CHANGES_DESCRIPTOR(EPERM, fchown, (int fd, uid_t uid, gid_t gid), fd, uid, gid)
-CHANGES_DESCRIPTOR(EPERM, futimens, (int fd, const struct timespec times[2]), fd, times)
+CHANGES_DESCRIPTOR(change_of_owner(uid, gid) == CHANGES ? EPERM : 0, fchown,
+		   (int fd, uid_t uid, gid_t gid), fd, uid, gid)
 CHANGES_DESCRIPTOR(EPERM, futimes, (int fd, const struct timeval times[2]), fd, times)
 CHANGES_DESCRIPTOR(EOPNOTSUPP, fsetxattr,
 		   (int fd, const char *name, const void *value, size_t size, int flags), fd, name,
 		   value, size, flags)
 CHANGES_DESCRIPTOR(EOPNOTSUPP, fremovexattr, (int fd, const char *name), fd, name)
+
+exported int futimens(int fd, const struct timespec times[2])
+{
+	return tree_has_descriptor(fd) && !omits_times(times) ? descriptor_change(fd, EPERM)
+							      : real(futimens)(fd, times);
+}
 
 exported int futimesat(int at, const char *path, const struct timeval times[2])
 {
@@ -314,6 +350,16 @@ static void name_map(struct name *n, int dirfd, const char *path, int flags)
 		n->mapped = tree_map(dirfd, path, !(flags & AT_SYMLINK_FOLLOW), &n->t);
 }
 
+/* Nothing happens to a file that gets a name which it has (vfs_rename). */
+static bool is_same(const struct tree_path *a, const struct tree_path *b)
+{
+	struct stat st_a, st_b;
+
+	return !real(fstatat)(AT_FDCWD, a->text, &st_a, AT_SYMLINK_NOFOLLOW) &&
+	       !real(fstatat)(AT_FDCWD, b->text, &st_b, AT_SYMLINK_NOFOLLOW) &&
+	       st_a.st_ino == st_b.st_ino && st_a.st_dev == st_b.st_dev;
+}
+
 /* Neither from the tree nor to it: it is a file system of its own. */
 static int tree_rename(struct name *from, struct name *to, unsigned flags)
 {
@@ -323,7 +369,7 @@ static int tree_rename(struct name *from, struct name *to, unsigned flags)
 	}
 	if (flags & RENAME_NOREPLACE && tree_change(&to->t, MAKES) && errno == EEXIST)
 		return -1;
-	return tree_change(&from->t, CHANGES);
+	return tree_change(&from->t, is_same(&from->t, &to->t) ? CHANGES_NOTHING : CHANGES);
 }
 
 static int tree_link(struct name *from, struct name *to)

@@ -8,14 +8,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "driver/cdev.h"
+#include "fabric/device_tree.h"
 #include "preload/tree.h"
 
 static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one structure, two names");
@@ -25,9 +29,22 @@ static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "one structure, 
 
 struct listing {
 	_Atomic(DIR *) dir; /* the machine's, which the program has, or DESCRIPTOR; NULL: free */
-	DIR *tree;
-	bool in_tree; /* the machine's have ended */
+	DIR *tree;	    /* NULL: a descriptor's listing is over */
+	bool in_tree;	    /* the machine's have ended */
+	off_t at;	    /* how many of the tree's entries have been read */
+	off_t end;	    /* the place of a descriptor behind the machine's entries */
 };
+
+/*
+ * A place among the tree's entries says how many come before it.  No file system of Linux has such
+ * places: the hashes of ext4 end below, but for its end of a directory, which is above.
+ */
+#define TREE_PLACE ((off_t)0x7fffffff00000000)
+
+static bool is_tree_place(off_t place)
+{
+	return place >= TREE_PLACE && place - TREE_PLACE < INT32_MAX;
+}
 
 static struct listing listings[LISTINGS];
 static _Atomic(unsigned) listings_open;
@@ -66,6 +83,7 @@ static void listing_begin(DIR *dir, const struct tree_path *t)
 		return;
 	l->tree = real(opendir)(t->text);
 	l->in_tree = false;
+	l->at = 0;
 	if (l->tree)
 		atomic_fetch_add_explicit(&listings_open, 1, memory_order_release);
 	atomic_store_explicit(&l->dir, l->tree ? dir : NULL, memory_order_release);
@@ -74,7 +92,8 @@ static void listing_begin(DIR *dir, const struct tree_path *t)
 
 static void listing_end(struct listing *l)
 {
-	real(closedir)(l->tree);
+	if (l->tree)
+		real(closedir)(l->tree);
 	atomic_store_explicit(&l->dir, NULL, memory_order_release);
 	atomic_fetch_sub_explicit(&listings_open, 1, memory_order_release);
 }
@@ -95,8 +114,21 @@ static struct dirent *tree_entry(struct listing *l, int fd)
 	do {
 		errno = saved_errno;
 		e = real(readdir)(l->tree);
+		l->at += e != NULL;
 	} while (e && is_machines(fd, e->d_name));
+	if (e)
+		e->d_off = TREE_PLACE + l->at;
 	return e;
+}
+
+/* Goes to the tree's entry before which `at` others come. */
+static void tree_seek(struct listing *l, off_t at)
+{
+	real(rewinddir)(l->tree);
+	for (l->at = 0; l->at < at && real(readdir)(l->tree); l->at++)
+		;
+	/* The descriptor, too, of which more has been read. */
+	real(seekdir)(l->tree, real(telldir)(l->tree));
 }
 
 struct dirent *tree_readdir(DIR *dir)
@@ -171,33 +203,90 @@ exported struct dirent64 *readdir64(DIR *dir)
 /* ---- directories as descriptors ---- */
 
 /*
- * The tree's entries follow when the kernel has none left.  Their listing ends with them, or when the
- * kernel has some again: the program has gone back to the start, or the number is another file's.
+ * The tree's entries follow when the kernel has none left.  Their listing ends when the kernel has some
+ * again, because the program has gone back, or when the number is another file's.
  */
 #define DESCRIPTOR(fd) ((DIR *)((uintptr_t)(fd) + 1))
 
+static int descriptor_of(DIR *dir)
+{
+	return (int)((uintptr_t)dir - 1);
+}
+
+/* Tells whether the descriptor stands where the listing left it, in a directory of the same name. */
+static bool descriptor_stands(int fd, const struct listing *l)
+{
+	struct stat st, tree;
+	struct tree_path t;
+
+	if (real(lseek)(fd, 0, SEEK_CUR) != l->end)
+		return false;
+	(void)tree_map(fd, ".", false, &t);
+	return t.merged &&
+	       (!l->tree || (!real(fstat)(dirfd(l->tree), &tree) && !real(stat)(t.text, &st) &&
+			     st.st_ino == tree.st_ino && st.st_dev == tree.st_dev));
+}
+
+/* Keeps errno. */
+static struct listing *descriptor_find(int fd)
+{
+	struct listing *l = listing_find(DESCRIPTOR(fd));
+	int saved_errno = errno;
+
+	if (l && !descriptor_stands(fd, l)) {
+		listing_end(l);
+		l = NULL;
+	}
+	errno = saved_errno;
+	return l;
+}
+
+/* Ends the listings of descriptors that were closed in between, if there is no room for another. */
+static void descriptors_forget(void)
+{
+	if (atomic_load_explicit(&listings_open, memory_order_relaxed) < LISTINGS)
+		return;
+	for (size_t i = 0; i < LISTINGS; i++) {
+		DIR *dir = atomic_load_explicit(&listings[i].dir, memory_order_acquire);
+
+		if ((uintptr_t)dir <= INT_MAX && dir)
+			(void)descriptor_find(descriptor_of(dir));
+	}
+}
+
 static struct listing *descriptor_begin(int fd)
 {
+	struct listing *l;
 	struct tree_path t;
 
 	(void)tree_map(fd, ".", false, &t);
+	if (!t.merged)
+		return NULL;
+	descriptors_forget();
 	listing_begin(DESCRIPTOR(fd), &t);
-	return listing_find(DESCRIPTOR(fd));
+	l = listing_find(DESCRIPTOR(fd));
+	if (l)
+		l->end = real(lseek)(fd, 0, SEEK_CUR);
+	return l;
 }
 
 /* Takes the machine's entries out of n bytes of entries.  Returns how many bytes are left. */
-static size_t entries_filter(int fd, char *buf, size_t n)
+static size_t entries_filter(struct listing *l, int fd, char *buf, size_t n)
 {
+	struct dirent *last = NULL;
 	size_t kept = 0;
 
 	for (size_t at = 0, bytes; at < n; at += bytes) {
 		const struct dirent *e = (const struct dirent *)(buf + at);
 
 		bytes = e->d_reclen;
-		if (is_machines(fd, e->d_name))
-			continue;
-		memmove(buf + kept, buf + at, bytes);
-		kept += bytes;
+		l->at++;
+		if (!is_machines(fd, e->d_name)) {
+			last = memmove(buf + kept, buf + at, bytes);
+			kept += bytes;
+		}
+		if (last)
+			last->d_off = TREE_PLACE + l->at;
 	}
 	return kept;
 }
@@ -206,60 +295,68 @@ static size_t entries_filter(int fd, char *buf, size_t n)
 static ssize_t tree_entries(struct listing *l, int fd, void *buf, size_t size)
 {
 	int saved_errno = errno;
-	ssize_t n, kept = 0;
+	ssize_t n = 0, kept = 0;
 
-	while ((n = real(getdents64)(dirfd(l->tree), buf, size)) > 0) {
-		kept = (ssize_t)entries_filter(fd, buf, (size_t)n);
+	while (l->tree && (n = real(getdents64)(dirfd(l->tree), buf, size)) > 0) {
+		kept = (ssize_t)entries_filter(l, fd, buf, (size_t)n);
 		if (kept)
 			break;
 	}
-	if (!n)
-		listing_end(l);
+	if (!n && l->tree) {
+		real(closedir)(l->tree);
+		l->tree = NULL;
+	}
 	if (n >= 0)
 		errno = saved_errno;
 	return n > 0 ? kept : n;
 }
 
-static ssize_t entries_continue(int fd, void *buf, size_t size, ssize_t machines)
+/* Goes on where the machine's entries end.  A place of the machine becomes the tree's, if it is one there. */
+static ssize_t entries_continue(int fd, void *buf, size_t size, ssize_t machines, off_t *place)
 {
 	struct listing *l;
 
 	if (machines < 0 || !tree_active())
 		return machines;
-	l = listing_find(DESCRIPTOR(fd));
-	if (l && machines)
-		listing_end(l);
-	if (!l && !machines)
+	if (machines) {
+		l = listing_find(DESCRIPTOR(fd));
+		if (l)
+			listing_end(l);
+		return machines;
+	}
+	l = descriptor_find(fd);
+	if (!l)
 		l = descriptor_begin(fd);
-	return l && !machines ? tree_entries(l, fd, buf, size) : machines;
+	if (!l)
+		return 0;
+	if (place)
+		*place = TREE_PLACE + l->at;
+	return tree_entries(l, fd, buf, size);
 }
 
 exported ssize_t getdents64(int fd, void *buf, size_t size)
 {
-	return entries_continue(fd, buf, size, real(getdents64)(fd, buf, size));
+	return entries_continue(fd, buf, size, real(getdents64)(fd, buf, size), NULL);
 }
 
 exported ssize_t getdirentries(int fd, char *restrict buf, size_t size, off_t *restrict place)
 {
-	return entries_continue(fd, buf, size, real(getdirentries)(fd, buf, size, place));
+	return entries_continue(fd, buf, size, real(getdirentries)(fd, buf, size, place), place);
 }
 
 exported ssize_t getdirentries64(int fd, char *restrict buf, size_t size, __off64_t *restrict place)
 {
-	return entries_continue(fd, buf, size, real(getdirentries64)(fd, buf, size, place));
+	return entries_continue(fd, buf, size, real(getdirentries64)(fd, buf, size, place), place);
 }
 
 /* ---- the place in a directory ---- */
-
-/* Places among the tree's entries are negative. */
-#define TREE_PLACE(place) (-2 - (place))
 
 exported void rewinddir(DIR *dir)
 {
 	struct listing *l = listing_find(dir);
 
 	if (l) {
-		real(rewinddir)(l->tree);
+		tree_seek(l, 0);
 		l->in_tree = false;
 	}
 	real(rewinddir)(dir);
@@ -269,22 +366,111 @@ exported long telldir(DIR *dir)
 {
 	struct listing *l = listing_find(dir);
 
-	return l && l->in_tree ? TREE_PLACE(real(telldir)(l->tree)) : real(telldir)(dir);
+	return l && l->in_tree ? TREE_PLACE + l->at : real(telldir)(dir);
 }
 
 exported void seekdir(DIR *dir, long place)
 {
 	struct listing *l = listing_find(dir);
 
-	if (l)
-		l->in_tree = place < 0;
-	if (l && place < 0) {
-		real(seekdir)(l->tree, TREE_PLACE(place));
-		return;
+	if (l) {
+		l->in_tree = is_tree_place(place);
+		tree_seek(l, l->in_tree ? place - TREE_PLACE : 0);
 	}
+	if (!l || !l->in_tree)
+		real(seekdir)(dir, place);
+}
+
+/* Goes behind the machine's entries of a directory that is merged.  NULL: it is none. */
+static struct listing *descriptor_end(int fd)
+{
+	_Alignas(struct dirent) char entries[4096];
+	struct tree_path t;
+	ssize_t n;
+
+	(void)tree_map(fd, ".", false, &t);
+	if (!t.merged)
+		return NULL;
+	do
+		n = real(getdents64)(fd, entries, sizeof(entries));
+	while (n > 0);
+	return n ? NULL : descriptor_begin(fd);
+}
+
+/* False: the place is none of the tree's, or the descriptor no directory that is merged. */
+static bool descriptor_seek(int fd, struct listing *l, off_t place)
+{
+	int saved_errno = errno;
+
+	if (!is_tree_place(place))
+		return false;
+	if (l && !l->tree) {
+		listing_end(l);
+		l = NULL;
+	}
+	if (!l)
+		l = descriptor_end(fd);
 	if (l)
-		real(rewinddir)(l->tree);
-	real(seekdir)(dir, place);
+		tree_seek(l, place - TREE_PLACE);
+	errno = saved_errno;
+	return l != NULL;
+}
+
+static off_t directory_lseek(int fd, off_t offset, int whence)
+{
+	struct listing *l = descriptor_find(fd);
+	off_t place = offset;
+
+	if (l && whence == SEEK_CUR) {
+		if (__builtin_add_overflow(TREE_PLACE + l->at, offset, &place)) {
+			errno = EINVAL;
+			return -1;
+		}
+		whence = SEEK_SET;
+	}
+	if (whence == SEEK_SET && tree_active() && descriptor_seek(fd, l, place))
+		return place;
+	place = real(lseek)(fd, place, whence);
+	if (l && place >= 0)
+		listing_end(l);
+	return place;
+}
+
+/* A device has no place (no_llseek); one for a driver of a PCI function keeps it (noop_llseek).  An attribute
+ * ends where its description says, whatever the length of the text. */
+static off_t file_lseek(int fd, off_t offset, int whence)
+{
+	struct stat st;
+
+	if (tree_fstat(fd, &st))
+		return -1;
+	if (S_ISCHR(st.st_mode) && major(st.st_rdev) == UIO_MAJOR)
+		return 0;
+	if (S_ISCHR(st.st_mode)) {
+		errno = ESPIPE;
+		return -1;
+	}
+	if (S_ISREG(st.st_mode) && whence == SEEK_END &&
+	    !__builtin_add_overflow(st.st_size, offset, &offset))
+		whence = SEEK_SET;
+	return real(lseek)(fd, offset, whence);
+}
+
+static off_t tree_lseek(int fd, off_t offset, int whence)
+{
+	if (cdev_is_ours(fd) || (whence == SEEK_END && tree_has_descriptor(fd)))
+		return file_lseek(fd, offset, whence);
+	return directory_lseek(fd, offset, whence);
+}
+
+exported off_t lseek(int fd, off_t offset, int whence)
+{
+	return tree_lseek(fd, offset, whence);
+}
+
+exported __off64_t lseek64(int fd, __off64_t offset, int whence)
+{
+	return tree_lseek(fd, offset, whence);
 }
 
 /* ---- all entries at once ---- */

@@ -33,6 +33,7 @@ int __wrap_rmdir(const char *path);
 int __wrap_unlink(const char *path);
 int __wrap_unlinkat(int dirfd, const char *path, int flags);
 int __wrap_ftruncate64(int fd, __off64_t length);
+__off64_t __wrap_lseek64(int fd, __off64_t offset, int whence);
 DIR *__wrap_opendir(const char *path);
 DIR *__wrap_fdopendir(int fd);
 struct dirent64 *__wrap_readdir64(DIR *dir);
@@ -148,6 +149,11 @@ int __wrap_unlinkat(int dirfd, const char *path, int flags)
 int __wrap_ftruncate64(int fd, __off64_t length)
 {
 	return (int)syscall(SYS_ftruncate, fd, length);
+}
+
+__off64_t __wrap_lseek64(int fd, __off64_t offset, int whence)
+{
+	return syscall(SYS_lseek, fd, offset, whence);
 }
 
 /* ---- by the C library ---- */

@@ -226,6 +226,29 @@ static int refuse_rename(const char *from, const char *to, unsigned flags)
 }
 
 /* What FUSE has no function for is ENOSYS, which the kernel's own file systems never say. */
+static int refuse_new_mode(const char *path, mode_t mode, struct fuse_file_info *fi)
+{
+	(void)fi;
+	return refuse_mode(path, mode);
+}
+
+static int refuse_owner(const char *path, uid_t uid, gid_t gid, struct fuse_file_info *fi)
+{
+	(void)path;
+	(void)uid;
+	(void)gid;
+	(void)fi;
+	return -EPERM;
+}
+
+static int refuse_times(const char *path, const struct timespec times[2], struct fuse_file_info *fi)
+{
+	(void)path;
+	(void)times;
+	(void)fi;
+	return -EPERM;
+}
+
 static const struct fuse_operations operations = {
 	.getattr = tree_getattr,
 	.readlink = tree_readlink,
@@ -242,6 +265,9 @@ static const struct fuse_operations operations = {
 	.symlink = refuse_name,
 	.link = refuse_name,
 	.rename = refuse_rename,
+	.chmod = refuse_new_mode,
+	.chown = refuse_owner,
+	.utimens = refuse_times,
 };
 
 static int tree_serve(const char *root)

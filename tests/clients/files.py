@@ -365,6 +365,14 @@ with tempfile.TemporaryDirectory() as tmp:
     os.chmod(mine, 0o600), os.truncate(mine, 5), os.utime(mine, (1, 1)), os.chown(mine, -1, -1), os.mkfifo(f"{tmp}/fifo")
     assert os.stat(new).st_size == 5 and os.stat(new).st_mtime == 1 and os.path.islink(new)
     fails(errno.ENOENT, os.unlink, f"{tmp}/no")
+omit, now = (ctypes.c_long * 4)(0, 0x3ffffffe, 0, 0x3ffffffe), (ctypes.c_long * 4)(0, 0x3ffffffe, 0, 0x3fffffff)
+for path in link, guid, f"{dev}/umad0", top, f"{ib}/ports":  # what changes nothing is for everybody
+    os.chown(path, -1, -1), os.lchown(path, -1, -1), os.chown(path, -1, -1, follow_symlinks=False)
+    assert not libc.utimensat(-100, path.encode(), omit, 0) and libc.utimensat(-100, path.encode(), now, 0) < 0, path
+    os.rename(path, path), os.replace(path, f"{os.path.dirname(path)}/./{os.path.basename(path)}")
+    fails(errno.EPERM, os.chown, path, 0, -1), fails(errno.EPERM, os.chown, path, -1, 0)
+fails(errno.ENOENT, os.chown, none, -1, -1), fails(errno.ENOENT, os.rename, none, none)
+assert not libc.utimensat(-100, none.encode(), omit, 0)
 for path in link, guid, f"{dev}/umad0", top:
     fails(errno.EPERM, os.chmod, path, 0o777)
     fails(errno.EPERM, os.chown, path, 0, 0)
@@ -424,6 +432,9 @@ refused, flags = [errno.EPERM] * 7 + [errno.EOPNOTSUPP] * 2, ctypes.byref(ctypes
 for path in paths:
     fd = os.open(path, os.O_RDWR if path.startswith(dev) else os.O_RDONLY)
     assert everything(fd) == refused, (path, everything(fd))
+    os.fchown(fd, -1, -1)
+    assert not libc.futimens(fd, ctypes.byref(Times((0, 0x3ffffffe, 0, 0x3ffffffe)))), path
+    assert not libc.fchownat(fd, b"", -1, -1, 0x1000), path
     wanted = {f"{dev}/uverbs0": errno.ENODEV, f"{dev}/umad0": errno.ENODEV}.get(path, errno.EBADF)
     assert error_of(libc.ftruncate, fd, 0) == error_of(libc.ftruncate64, fd, ctypes.c_long(9)) == errno.EINVAL, path
     assert error_of(libc.fallocate, fd, 0, ctypes.c_long(0), ctypes.c_long(9)) == wanted, path
@@ -432,6 +443,7 @@ for path in paths:
         assert [error_of(libc.ioctl, fd, r, flags) for r in (SETFLAGS, GETFLAGS, FSSETXATTR)] == [errno.ENOTTY] * 3, path
     os.close(fd)
     fd = os.open(path, os.O_PATH)
+    assert error_of(libc.fchown, fd, -1, -1) == errno.EBADF and not libc.fchownat(fd, b"", -1, -1, 0x1000), path
     assert [error_of(libc.fchmod, fd, 0o777), error_of(libc.futimens, fd, times)] == [errno.EBADF] * 2
     assert error_of(libc.fchownat, fd, b"", 0, 0, 0x1000) == error_of(libc.utimensat, fd, b"", times, 0x1000) == errno.EPERM, path
     for by in f"/proc/self/fd/{fd}", f"/proc/thread-self/fd/{fd}", f"/dev/fd/{fd}":
@@ -537,6 +549,87 @@ first = libc.getdents64(fd, buffer, ctypes.c_size_t(40))  # begins with the tree
 assert 0 < first <= 40
 os.lseek(fd, 0, os.SEEK_SET)
 assert libc.getdents64(fd, buffer, ctypes.c_size_t(65536)) == machine
+"""
+
+# An entry's place leads to the one behind it: lseek by a descriptor, seekdir in a directory of the C library.
+PLACES = """
+import glob
+d = ctypes.c_long(0)
+libc.lseek.argtypes, libc.lseek.restype = [ctypes.c_int, ctypes.c_long, ctypes.c_int], ctypes.c_long
+libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+libc.opendir.argtypes, libc.seekdir.argtypes = [ctypes.c_char_p], [ctypes.c_void_p, ctypes.c_long]
+libc.readdir.argtypes = libc.rewinddir.argtypes = libc.closedir.argtypes = libc.telldir.argtypes = [ctypes.c_void_p]
+libc.telldir.restype = ctypes.c_long
+def place(text):
+    return int.from_bytes(text[8:16], "little")
+def some(fd, size):
+    buffer = ctypes.create_string_buffer(size)
+    n, at, found = libc.getdents64(fd, buffer, ctypes.c_size_t(size)), 0, []
+    assert n >= 0, os.strerror(ctypes.get_errno())
+    while at < n:
+        length = int.from_bytes(buffer.raw[at + 16:at + 18], "little")
+        found.append((buffer.raw[at + 19:at + length].split(b"\\0")[0], place(buffer.raw[at:at + length])))
+        at += length
+    return found
+def rest(fd, size):
+    found = []
+    while more := some(fd, size):
+        found += more
+        assert libc.lseek(fd, 0, os.SEEK_CUR) == found[-1][1], found[-1]
+    assert not some(fd, size) and libc.lseek(fd, 0, os.SEEK_CUR) >= 0  # and it stays so
+    return [name for name, _ in found], [at for _, at in found]
+for path in b"/dev", b"/sys/class", b"/sys/bus/pci/devices", b"/sys/class/infiniband":
+    for size in 4096, 280:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        names, places = rest(fd, size)
+        assert len(set(places)) == len(places) and sorted(set(names) - {b".", b".."}) == sorted(os.listdir(path)), (path, places)
+        for i in list(range(len(places))) + [0, len(places) - 1, len(places) // 2]:
+            assert libc.lseek(fd, places[i], os.SEEK_SET) == places[i]
+            assert libc.lseek(fd, 0, os.SEEK_CUR) == places[i]
+            assert rest(fd, size)[0] == names[i + 1:], (path, i, names[i])
+        other = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        assert libc.lseek(other, places[-2], os.SEEK_SET) == places[-2] and some(other, size)[0][0] == names[-1]
+        os.close(other)  # and the number is another file's, in the middle of a listing
+        other = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        assert libc.lseek(other, 0, os.SEEK_CUR) == 0 and some(other, size)[0][0] == names[0]
+        os.close(other)
+        assert libc.lseek(fd, 0, os.SEEK_SET) == 0 and rest(fd, size)[0] == names
+        ctypes.set_errno(0)
+        assert libc.lseek(fd, -1, os.SEEK_SET) < 0 and ctypes.get_errno() == errno.EINVAL
+        os.close(fd)
+    d, found = libc.opendir(path), []
+    while entry := libc.readdir(d):
+        found.append((ctypes.string_at(entry + 19), place(ctypes.string_at(entry, 16))))
+        assert libc.telldir(d) == found[-1][1], found[-1]
+    for i, (_, at) in enumerate(found[:-1]):
+        libc.seekdir(d, at)
+        assert ctypes.string_at(libc.readdir(d) + 19) == found[i + 1][0], (path, i)
+    libc.seekdir(d, found[-1][1])
+    assert not libc.readdir(d)
+    libc.rewinddir(d)
+    assert ctypes.string_at(libc.readdir(d) + 19) == found[0][0]
+    libc.closedir(d)
+for n in range(70):  # descriptors that are closed in the middle take nobody's room
+    fds = [os.open("/sys/class", os.O_RDONLY) for _ in range(n)]
+    names = rest(fds[-1], 4096)[0] if fds else []
+    assert not fds or b"infiniband" in names, n
+    for fd in fds:
+        os.close(fd)
+for name in "uverbs0", "umad0", "issm0", "rdma_cm":
+    file = os.open(f"{dev}/{name}", os.O_RDWR)
+    for whence in os.SEEK_SET, os.SEEK_CUR, os.SEEK_END:
+        fails(errno.ESPIPE, os.lseek, file, 0, whence)
+    os.close(file)
+for node in glob.glob("/dev/uio*"):
+    assert [os.lseek(os.open(node, os.O_RDWR), 7, whence) for whence in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END)] == [0] * 3, node
+for path in f"{ib}/node_guid", f"{ib}/ports/1/counters/port_xmit_data":
+    file = os.open(path, os.O_RDONLY)
+    text = os.read(file, 4096)
+    assert os.lseek(file, 0, os.SEEK_END) == os.fstat(file).st_size == 4096 and os.read(file, 9) == b"", path
+    assert os.lseek(file, 0, os.SEEK_SET) == 0 and os.read(file, 4096) == text, path
+    os.close(file)
+file = os.open(f"{ib}/node_guid", os.O_RDONLY)
+assert libc.lseek(file, 3, os.SEEK_SET) == 3 and libc.lseek(file, 0, os.SEEK_CUR) == 3 and libc.lseek(file, 1 << 62, os.SEEK_SET) == -1
 """
 
 SPAWN = """
@@ -702,6 +795,7 @@ def cases():
         ("files: names of local sockets", script(SOCKETS)),
         ("files: real names", script(REAL_NAMES)),
         ("files: entries of directories by descriptors", script(ENTRIES)),
+        ("files: places in directories", script(PLACES)),
         ("files: of programs that are spawned", script(SPAWN)),
         ("files: types and interfaces of GIDs", script(GIDS)),
         ("files: attributes that are written, streams of them", script(ATTRIBUTES)),

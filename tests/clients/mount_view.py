@@ -142,6 +142,11 @@ fails([errno.EPERM], os.mkdir, f"{ib}/x")
 fails([errno.EPERM], os.unlink, f"{ib}/mlx5_0/fw_ver")
 fails([errno.EPERM], os.rename, f"{ib}/mlx5_0", f"{ib}/mlx5_9")
 fails([errno.EPERM], os.symlink, "x", f"{ib}/x")
+for path in f"{ib}/mlx5_0", f"{ib}/mlx5_0/fw_ver", ib:
+    fails([errno.EPERM], os.chmod, path, 0o777)
+    fails([errno.EPERM], os.chown, path, 0, 0)
+    fails([errno.EPERM], os.utime, path, (1, 1))
+    os.chown(path, -1, -1), path == ib or os.rename(path, path)
 fails([errno.EACCES, errno.EPERM], os.open, f"{ib}/x", os.O_WRONLY | os.O_CREAT)
 fails([errno.EROFS], os.mkdir, "/sys/class/x")
 fails([errno.EACCES], os.open, "/dev/infiniband/uverbs0", os.O_RDWR)  # only the library has the device

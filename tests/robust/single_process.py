@@ -164,7 +164,7 @@ def little_address_space_for_daemon(option, status):
 
 # Interposed functions that take no pointer, or none that the kernel looks at.
 WITHOUT_POINTER = {"close", "close_range", "closefrom", "dup", "dup2", "dup3", "mlockall",
-                   "get_current_dir_name", "rewind", "fseek", "fseeko", "fseeko64",
+                   "get_current_dir_name", "rewind", "lseek", "lseek64", "fseek", "fseeko", "fseeko64",
                    "fdopendir", "closedir", "readdir", "readdir64", "rewinddir", "telldir", "seekdir",
                    "pthread_cancel", "signal", "bsd_signal", "ssignal", "sysv_signal",
                    "__sysv_signal", "sigset", "sigignore", "sigblock", "sigsetmask", "sighold",
