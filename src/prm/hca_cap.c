@@ -246,8 +246,9 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x080, 8, 15},		 /* log_max_srq_sz */
 	{HCA_CAP_GENERAL, 0x088, 8, 15},		 /* log_max_qp_sz */
 	{HCA_CAP_GENERAL, 0x09b, 5, 18},		 /* log_max_qp */
-	{HCA_CAP_GENERAL, 0x0ab, 5, 23},		 /* log_max_srq */
-	{HCA_CAP_GENERAL, 0x0c8, 8, 22},		 /* log_max_cq_sz */
+	{HCA_CAP_GENERAL, 0x0a3, 1, 1},	 /* ece: answered, and no option agreed on */
+	{HCA_CAP_GENERAL, 0x0ab, 5, 23}, /* log_max_srq */
+	{HCA_CAP_GENERAL, 0x0c8, 8, 22}, /* log_max_cq_sz */
 	{HCA_CAP_GENERAL, 0x0d9, 1, 0,
 	 emulated_functions},		 /* virtio_net_device_emulation_manager */
 	{HCA_CAP_GENERAL, 0x0db, 5, 24}, /* log_max_cq */

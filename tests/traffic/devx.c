@@ -22,6 +22,7 @@
 #include "prm/cmd.h"
 #include "prm/cmd_qp.h"
 #include "prm/eqe.h"
+#include "prm/hca_cap.h"
 
 #define PAGE	  4096u
 #define RING_SQ	  PAGE /* in the page of the rings of the queue pair: receives first */
@@ -56,6 +57,7 @@ static struct {
 	struct ibv_context *ctx;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
+	int gid_index;
 	uint64_t mac;
 	struct ibv_pd *pd;
 	uint32_t pdn, eqn;
@@ -103,6 +105,11 @@ static void create_cq(void)
 	t.cqn = prm_get32(out, CMD_OUT_NUMBER);
 }
 
+/* What is offered of an enhanced connection, and what the device takes of that. */
+#define QP_IN_ECE   PRM_FIELD(0x0a0, 32)
+#define QP_OUT_ECE  PRM_FIELD(0x060, 32)
+#define ALL_OPTIONS 0xffffffffu
+
 static void fill_qp(uint8_t *in)
 {
 	uint8_t *c = in + CREATE_QP_CONTEXT;
@@ -124,8 +131,10 @@ static void create_qp(void)
 	uint8_t in[CREATE_QP_IN_BYTES], out[CMD_OUT_BYTES] = {0};
 
 	fill_qp(in);
+	prm_set(in, QP_IN_ECE, ALL_OPTIONS);
 	t.qp = mlx5dv_devx_obj_create(t.ctx, in, sizeof(in), out, sizeof(out));
 	NEED(t.qp);
+	NEED(!prm_get32(out, QP_OUT_ECE));
 	t.qpn = prm_get32(out, CMD_OUT_NUMBER);
 }
 
@@ -155,6 +164,8 @@ static int transition_qp(unsigned op, uint32_t qpn, uint8_t out[CMD_OUT_BYTES])
 
 	begin_command(in, sizeof(in), op, qpn);
 	memset(out, 0, CMD_OUT_BYTES);
+	if (op == PRM_OP_INIT2RTR_QP || op == PRM_OP_RTR2RTS_QP)
+		prm_set(in, QP_IN_ECE, ALL_OPTIONS);
 	prm_set(c, QPC_MTU, 3);
 	prm_set(c, QPC_REMOTE_QPN, qpn);
 	prm_set(c, QPC_RETRY_COUNT, 7);
@@ -207,6 +218,7 @@ static void open_device(const char *device, int gid_index)
 	ibv_free_device_list(list);
 	NEED(!ibv_query_port(t.ctx, 1, &t.port));
 	NEED(!ibv_query_gid(t.ctx, 1, gid_index, &t.gid));
+	t.gid_index = gid_index;
 	t.mac = mac_of(&t.gid);
 	t.pd = ibv_alloc_pd(t.ctx);
 	NEED(t.pd);
@@ -309,7 +321,9 @@ static void case_connect(const char *name)
 	EXPECT(transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
 	EXPECT(!transition_qp(PRM_OP_RST2INIT_QP, t.qpn, out));
 	EXPECT(!transition_qp(PRM_OP_INIT2RTR_QP, t.qpn, out));
+	EXPECT(!prm_get32(out, QP_OUT_ECE));
 	EXPECT(!transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
+	EXPECT(!prm_get32(out, QP_OUT_ECE));
 	/* what nothing but the context shows */
 	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
 	EXPECT(!mlx5dv_devx_obj_query(t.qp, in, sizeof(in), context, sizeof(context)));
@@ -572,6 +586,69 @@ static int ask(unsigned op, uint8_t *out, size_t n)
 	return mlx5dv_devx_general_cmd(t.ctx, in, sizeof(in), out, n);
 }
 
+/* Fields of pages of capabilities by which programs choose how they work. */
+static void case_capabilities(const char *name)
+{
+	/* UCX swaps the bytes of what a fetch of 8 bytes brings, unless the mode is the host's order. */
+	struct prm_field endianness_mode = PRM_FIELD(0x40, 2), mode_1 = PRM_FIELD(0x46, 1);
+	struct prm_field ece = PRM_FIELD(0xa3, 1);
+	uint8_t in[CMD_IN_BYTES], out[HCA_CAP_OUT_BYTES], *page = out + HCA_CAP_HEADER;
+
+	for (unsigned current = 0; current < 2; current++) {
+		begin_command(in, sizeof(in), PRM_OP_QUERY_HCA_CAP, 0);
+		prm_set(in, CMD_IN_OP_MOD, HCA_CAP_ATOMIC << 1 | current);
+		EXPECT(!mlx5dv_devx_general_cmd(t.ctx, in, sizeof(in), out, sizeof(out)));
+		EXPECT(prm_get(page, endianness_mode) == 1 && prm_get(page, mode_1) == 1);
+		prm_set(in, CMD_IN_OP_MOD, HCA_CAP_GENERAL << 1 | current);
+		EXPECT(!mlx5dv_devx_general_cmd(t.ctx, in, sizeof(in), out, sizeof(out)));
+		EXPECT(prm_get(page, ece) == 1);
+	}
+	printf("PASS\t%s\t\n", name);
+}
+
+/* Options of an enhanced connection are heard, and none is agreed on. */
+static void case_options(const char *name)
+{
+	struct ibv_cq *cq = ibv_create_cq(t.ctx, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_ece ece = {.options = 1};
+	struct ibv_qp *qp = ibv_create_qp(t.pd, &init);
+
+	NEED(qp);
+	EXPECT(!ibv_query_ece(qp, &ece) && ece.vendor_id == 0x15b3 && !ece.options);
+	ece.options = ALL_OPTIONS;
+	EXPECT(!ibv_set_ece(qp, &ece));
+	EXPECT(ibv_set_ece(qp, &(struct ibv_ece){.vendor_id = 1}) == EINVAL);
+	EXPECT(!ibv_modify_qp(
+		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	attr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qp->qp_num,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = {.port_num = 1,
+			    .dlid = t.port.lid,
+			    .is_global = t.port.link_layer == IBV_LINK_LAYER_ETHERNET,
+			    .grh = {.dgid = t.gid,
+				    .sgid_index = (uint8_t)t.gid_index,
+				    .hop_limit = 1}},
+	};
+	EXPECT(!ibv_modify_qp(qp, &attr,
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				      IBV_QP_MIN_RNR_TIMER));
+	EXPECT(!ibv_query_ece(qp, &ece) && !ece.options);
+	EXPECT(!ibv_destroy_qp(qp) && !ibv_destroy_cq(cq));
+	printf("PASS\t%s\t\n", name);
+}
+
 /* What programs ask when they begin; UCX 1.18 prints an error if QUERY_LAG fails. */
 static void case_about(const char *name)
 {
@@ -653,6 +730,8 @@ int main(int argc, char **argv)
 		{"the alternate path", case_migration},
 		{"answers through a channel", case_async},
 		{"the device and its port", case_about},
+		{"capabilities by which programs choose", case_capabilities},
+		{"options of an enhanced connection", case_options},
 		{"what is used cannot be destroyed", case_busy},
 		{"error and reset", case_error},
 		{"end", case_close},

@@ -15,8 +15,9 @@
 #include "wire/wire.h"
 
 /*
- * tot_bfregs 0: doorbell pages are objects of their own.  The bits of comp_mask for ECE and the
- * like are clear, and so is the one for time stamps in wall-clock form: the library converts.
+ * tot_bfregs 0: doorbell pages are objects of their own.  The bit of comp_mask for time stamps in
+ * wall-clock form is clear: the library converts.  Of the options of an enhanced connection (ECE) the
+ * device has none, so the answers agree on 0.
  */
 static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.qp_tab_size = ADAPTER_MAX_QP,
@@ -34,6 +35,7 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.hca_core_clock_offset = 0, /* offset within its page */
 	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY |
+		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
 	.log_uar_size = 12,
