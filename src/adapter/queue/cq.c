@@ -592,6 +592,10 @@ static __attribute__((noinline)) bool cq_zip_takes(struct cq *cq, struct cqe64 *
 {
 	struct cq_zip *z = cq->zip;
 
+	/* A reader knows the rest of a group by the signature of its title (UCX), so a title stands for
+	 * no group of the next round. */
+	if (!z->waiting && !(cq->pi % cq->attr.entries))
+		cq_zip_forget_title(z);
 	if (!cq_zip_joins(z, cqe, wake)) {
 		cq_zip_flush(cq);
 		if (!cq_zip_begins(z, cqe, wake)) {

@@ -146,6 +146,8 @@ static bool next(struct reader *r, struct cqe64 *out)
 		r->taken = 0;
 		if (r->enhanced) {
 			r->left = (cqe->op_own >> 4) + 1u;
+			/* by which UCX knows the others of the group */
+			CHECK(cqe->signature == r->title.signature);
 			memcpy(r->mini, cqe, sizeof(r->mini));
 		} else {
 			r->title = *cqe;
