@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "adapter/memory/mkey_indirect.h"
-#include "adapter/qp/qp.h"
 #include "base/hazard.h"
 
 static const uint16_t lids[2] = {7, 9};
@@ -210,8 +209,6 @@ void signed_pair_connect(struct signed_pair *t, enum ib_mtu mtu)
 			IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
 				IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
 			mtu);
-		/* Not the first requests: those wait for an answer. */
-		t->side[i].q.qp->req.answered = true;
 	}
 }
 

@@ -84,7 +84,7 @@ struct requester {
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
 	bool direct;	     /* requests may be executed without packets, see qp_is_direct */
-	bool answered;	     /* the peer has, since the queue pair was connected */
+	bool drained;	     /* nothing was outstanding once, after the peer had answered */
 	uint64_t connection; /* a DCI's connection, by which its target knows it; 0: none */
 	/* The target of a DCI without streams: requests to it go on as on RC.  NULL: see
 	 * dci_admit. */

@@ -376,7 +376,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 	if (mask & IB_QP_SQ_PSN) {
 		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
 		atomic_store(&qp->comp.acked_psn, qp->req.psn);
-		qp->req.answered = false;
+		qp->req.drained = false;
 	}
 	return resp_set_view(qp, &(struct qp_view){
 					 .transport = qp->bth,

@@ -226,27 +226,34 @@ static bool wait_for_window(struct qp *qp, uint32_t psn)
 	return wait;
 }
 
-static bool first_is_outstanding(const struct qp *qp)
+static bool has_been_answered(const struct qp *qp)
 {
-	return qp->req.psn != (qp->attr.sq_psn & IB_PSN_MASK) &&
-	       atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != qp->req.cur;
+	return atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed) !=
+	       (qp->attr.sq_psn & IB_PSN_MASK);
+}
+
+static bool is_outstanding(const struct qp *qp)
+{
+	return atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != qp->req.cur;
 }
 
 /*
- * A responder in RTR wants the first request in a packet (resp_is_established).  If those behind it went at
- * once they would go in packets, too, and a queue that never drains, as ib_write_bw's, would never come to
- * the bypass.  As wait_for_psns.
+ * A responder in RTR wants the first request in a packet (resp_is_established), and those behind it follow it into
+ * packets.  A queue that never drains, as ib_write_bw's, would never come to the bypass.  So when the peer has
+ * answered, the queue drains once.  As wait_for_psns.
  */
-static bool wait_for_first(struct qp *qp)
+static bool wait_to_drain(struct qp *qp)
 {
 	bool wait;
 
-	if (!first_is_outstanding(qp)) {
-		qp->req.answered = qp->req.psn != (qp->attr.sq_psn & IB_PSN_MASK);
+	if (!has_been_answered(qp))
+		return false;
+	if (!is_outstanding(qp)) {
+		qp->req.drained = true;
 		return false;
 	}
 	spin_lock(&qp->comp.lock);
-	wait = first_is_outstanding(qp);
+	wait = is_outstanding(qp);
 	if (wait)
 		wait_for(qp, QP_WAIT_PSNS);
 	spin_unlock(&qp->comp.lock);
@@ -261,10 +268,11 @@ static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t depth = qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
-	bool fence = must_fence(w->fm_ce_se);
+	bool fence = must_fence(w->fm_ce_se), out;
 
 	if (!qp_is_reliable(qp))
 		return true;
+	out = wire_leads_out(qp->adapter->wire, &qp->path);
 	if (fence && atomic_load(&qp->comp.rd_outstanding)) {
 		wait_for(qp, QP_WAIT_FENCE);
 		if (atomic_load(&qp->comp.rd_outstanding))
@@ -275,11 +283,10 @@ static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
 			return false;
 	}
-	if (unlikely(wire_leads_out(qp->adapter->wire, &qp->path)) &&
-	    wait_for_window(qp, qp->req.psn))
+	if (unlikely(out) && wait_for_window(qp, qp->req.psn))
 		return false;
-	if (unlikely(!qp->req.answered) && qp->req.direct && !qp->dci &&
-	    (p->write || p->read || p->atomic) && wait_for_first(qp))
+	if (unlikely(!qp->req.drained) && qp->req.direct && !qp->dci && !out &&
+	    (p->write || p->read || p->atomic) && wait_to_drain(qp))
 		return false;
 	return likely(psns_left(qp, npkts)) || !wait_for_psns(qp, npkts);
 }

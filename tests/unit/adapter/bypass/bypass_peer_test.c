@@ -5,6 +5,7 @@
  * message.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "adapter/memory/mkey_indirect.h"
 #include "adapter/qp/qp.h"
@@ -379,8 +380,10 @@ static void test_observed(enum key_way way)
 	}
 }
 
-/* A responder in RTR gets the first request in a packet.  Those that were posted behind it need none, although the
- * queue does not drain meanwhile. */
+/*
+ * A responder in RTR gets the first request in a packet, and those behind it follow.  When one has been answered, no
+ * more of them do: they wait until nothing is outstanding, here until the SEND has found a receive.
+ */
 static void test_first_in_rtr(enum key_way way)
 {
 	struct exposed_pair *p = exposed_pair_up(way);
@@ -390,14 +393,23 @@ static void test_first_in_rtr(enum key_way way)
 	atomic_store(&to->state, IB_QPS_RTR);
 	resp_close(to);
 	resp_unlock(to);
-	for (unsigned i = 0; i < 3; i++)
-		exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 2500);
+	p->from.qp->comp.rnr_left = p->from.qp->attr.rnr_retry = 7; /* for ever */
+	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 2500);
+	exposed_pair_post(p, WQE_OP_SEND, 0, 64);
 	CHECK(!device_cq_poll(&p->from.cq) && !p->to->qp.async[IB_EVENT_COMM_EST]);
 	exposed_pair_progress(p);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	CHECK(p->to->qp.async[IB_EVENT_COMM_EST] == 1 && !device_cq_poll(&p->from.cq));
+	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 2500);
+	exposed_pair_post(p, WQE_OP_RDMA_READ, 0, 2500);
+	device_recv(&p->to->qp, p->to->data, EXPOSED_PAIR_BYTES, p->target_key);
+	for (unsigned i = 0; i < 1000 && atomic_load(&p->from.qp->comp.completed) != 2; i++) {
+		exposed_pair_progress(p);
+		usleep(1000);
+	}
 	for (unsigned i = 0; i < 3; i++)
 		exposed_pair_sent(p, CQE_OP_REQ);
-	CHECK(p->to->qp.async[IB_EVENT_COMM_EST] == 1);
-	CHECK(atomic_load(&p->from.qp->req.tail) == 1);
+	CHECK(atomic_load(&p->from.qp->req.tail) == 2);
 	exposed_pair_down(p);
 }
 
