@@ -578,7 +578,7 @@ def rest(fd, size):
         assert libc.lseek(fd, 0, os.SEEK_CUR) == found[-1][1], found[-1]
     assert not some(fd, size) and libc.lseek(fd, 0, os.SEEK_CUR) >= 0  # and it stays so
     return [name for name, _ in found], [at for _, at in found]
-for path in b"/dev", b"/sys/class", b"/sys/bus/pci/devices", b"/sys/class/infiniband":
+def look(path):
     for size in 4096, 280:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         names, places = rest(fd, size)
@@ -609,6 +609,19 @@ for path in b"/dev", b"/sys/class", b"/sys/bus/pci/devices", b"/sys/class/infini
     libc.rewinddir(d)
     assert ctypes.string_at(libc.readdir(d) + 19) == found[0][0]
     libc.closedir(d)
+def now(path):
+    st = os.stat(path)
+    return sorted(os.listdir(path)), st.st_mtime_ns, st.st_nlink
+for path in b"/dev", b"/sys/class", b"/sys/bus/pci/devices", b"/sys/class/infiniband":
+    # The machine's own entries may change meanwhile.
+    while True:
+        before = now(path)
+        try:
+            look(path)
+            break
+        except AssertionError:
+            if now(path) == before:
+                raise
 for n in range(70):  # descriptors that are closed in the middle take nobody's room
     fds = [os.open("/sys/class", os.O_RDONLY) for _ in range(n)]
     names = rest(fds[-1], 4096)[0] if fds else []
