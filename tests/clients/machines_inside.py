@@ -161,7 +161,10 @@ def rping(machines, address):
         def done():
             last[:] = [two.run(*words, "-c", limit=60)]
             return last[0].status == 0 or server.poll() is not None
-        expect(within(60, done) and last[0].status == 0, f"rping: {last[0].text() if last else ''}")
+        good = within(60, done) and last[0].status == 0
+        if not good and server.poll() is not None:
+            last.append(one.finish(server))
+        expect(good, "rping: " + "\n".join(result.text() for result in last))
         result = one.finish(server)
         expect("rdma-ping-9" in result.out, result.text())
     finally:
