@@ -456,8 +456,25 @@ static off_t file_lseek(int fd, off_t offset, int whence)
 	return real(lseek)(fd, offset, whence);
 }
 
+/* Attributes of sysfs have no place behind the most that a 32-bit system has. */
+#define ATTRIBUTE_MOST INT32_MAX
+
+static bool is_attribute(int fd)
+{
+	int saved_errno = errno;
+	struct stat st;
+	bool is = tree_has_descriptor(fd) && !tree_fstat(fd, &st) && S_ISREG(st.st_mode);
+
+	errno = saved_errno;
+	return is;
+}
+
 static off_t tree_lseek(int fd, off_t offset, int whence)
 {
+	if (unlikely(offset > ATTRIBUTE_MOST) && is_attribute(fd)) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (cdev_is_ours(fd) || (whence == SEEK_END && tree_has_descriptor(fd)))
 		return file_lseek(fd, offset, whence);
 	return directory_lseek(fd, offset, whence);
