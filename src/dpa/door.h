@@ -141,6 +141,17 @@ struct dpa_trace_record {
 
 _Static_assert(sizeof(struct dpa_trace_record) == 64, "a record is 64 bytes");
 
+/*
+ * What the calling thread has reserved: lr and sc of inline assembly.  The runtime keeps it for the
+ * library, which alone reads and writes it.
+ */
+struct dpa_reservation {
+	uint64_t addr; /* 0: nothing */
+	uint64_t bytes;
+	uint64_t value;	  /* what was there */
+	uint64_t version; /* of the address's entry in the library's table */
+};
+
 struct dpa_door {
 	uint32_t version; /* DPA_DOOR_VERSION */
 	uint32_t bytes;	  /* of this structure, because later doors are longer */
@@ -234,6 +245,9 @@ struct dpa_door {
 	void (*fence)(uint32_t space, uint32_t before, uint32_t behind);
 	/* An access or a fence of code that is compiled to find data races; checks the address. */
 	void (*watch)(uint64_t addr, uint64_t bytes, uint32_t what, uint32_t order);
+
+	/* Returns the calling thread's reservation. */
+	struct dpa_reservation *(*reservation)(void);
 };
 
 /*

@@ -513,6 +513,11 @@ static uint64_t door_pcc_table(uint32_t gvmi)
 	return at;
 }
 
+static struct dpa_reservation *door_reservation(void)
+{
+	return &dpa_thread_self()->reservation;
+}
+
 const struct dpa_door dpa_door_table = {
 	.version = DPA_DOOR_VERSION,
 	.bytes = sizeof(struct dpa_door),
@@ -550,4 +555,5 @@ const struct dpa_door dpa_door_table = {
 	.worked = door_worked,
 	.fence = door_fence,
 	.watch = door_watch,
+	.reservation = door_reservation,
 };

@@ -100,6 +100,7 @@ struct dpa_thread {
 	uint8_t polls_at_bells; /* how many are still worth it */
 	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
 	struct dpa_weak *weak; /* cache of window memory; NULL: it is coherent */
+	struct dpa_reservation reservation;
 
 	/* outcome of the last run */
 	enum dpa_outcome outcome;

@@ -21,6 +21,8 @@ struct module {
 	struct words lines;
 	struct words functions; /* annotated ones, */
 	struct words sections;	/* and the section of each */
+	const char *attributes; /* of the function that is read: "#5", or NULL */
+	struct words assembled; /* functions that were made of assembly */
 	struct ir ir;
 };
 
@@ -498,6 +500,129 @@ static void results_write(struct ir *ir, const struct riscv_block *block,
 	}
 }
 
+/* ---- assembly with jumps ---- */
+
+/* Such a statement becomes a function of its own, because the blocks that it consists of would be in
+ * the way of those around it.  It is always inlined, and then in the place of the statement. */
+
+/* Returns those attributes of the function around which say how code is generated: whether it is
+ * checked, and what a frame looks like. */
+static const char *function_attributes(const struct module *module)
+{
+	const char *at = module->attributes
+				 ? module_find(module, text_of("attributes %s", module->attributes))
+				 : NULL;
+	const char *kept = "";
+
+	for (at = at ? at + strspn(at, "{ ") : ""; *at && *at != '}'; at += strspn(at, " ")) {
+		const char *end = at;
+
+		while (*end && *end != ' ')
+			end = *end == '"' ? ir_past_brackets(end) : end + 1;
+		if (*at == '"' || text_begins(at, "sanitize_") || text_begins(at, "uwtable"))
+			kept = text_of("%s %.*s", kept, (int)(end - at), at);
+		at = end;
+	}
+	return kept;
+}
+
+/* The type of a function's result: a value for each operand that is one. */
+static const char *function_type(const struct riscv_block *block, size_t *results)
+{
+	const char *type = NULL;
+
+	*results = 0;
+	for (size_t i = 0; i < block->count; i++) {
+		if (!block->operands[i].is_output || block->operands[i].is_memory)
+			continue;
+		type = type ? text_of("%s, i64", type) : "i64";
+		++*results;
+	}
+	return type ? text_of("{ %s }", type) : "void";
+}
+
+/* Writes what the function returns; the blocks of a statement end there. */
+static void function_return(struct riscv_block *block, const char *type)
+{
+	const char *whole = "undef";
+	size_t number = 0;
+
+	riscv_function_end(block);
+	for (size_t i = 0; i < block->count; i++)
+		if (block->operands[i].is_output && !block->operands[i].is_memory)
+			whole = ir_value(block->ir, "insertvalue %s %s, i64 %s, %zu", type, whole,
+					 block->operands[i].value, number++);
+	ir_write(block->ir, strcmp(type, "void") != 0 ? "ret %s %s" : "ret %s", type, whole);
+}
+
+/* Writes the function into a text of its own, for the end of the module. */
+static void function_write(struct module *module, struct riscv_block *block, const char *name,
+			   const char *text)
+{
+	struct ir *ir = block->ir;
+	FILE *module_file = ir->out;
+	const char *debug = ir->debug, *parameters = "", *type;
+	size_t bytes, results;
+	char *function;
+
+	type = function_type(block, &results);
+	for (size_t i = 0; i < block->count; i++)
+		parameters = text_of("%s%si64 %%p%zu", parameters, i ? ", " : "", i);
+	ir->out = open_memstream(&function, &bytes);
+	if (!ir->out)
+		give_up("out of memory");
+	/* Without places: the inliner gives the code that of the call. */
+	ir->debug = "";
+	fprintf(ir->out, "define internal %s @%s(%s) alwaysinline nounwind%s {\n", type, name,
+		parameters, function_attributes(module));
+	riscv_function_begin(block);
+	riscv_translate(block, text);
+	function_return(block, type);
+	fputs("}\n", ir->out);
+	if (fclose(ir->out))
+		give_up("out of memory");
+	words_add(&module->assembled, function);
+	free(function);
+	ir->out = module_file;
+	ir->debug = debug;
+}
+
+/* Calls a function that is made of the text, and takes the operands' values from its result. */
+static void function_call(struct module *module, struct riscv_block *block, const char *text)
+{
+	struct ir *ir = block->ir;
+	const char *arguments = "", *type, *result = NULL;
+	char *name = text_of("dpa..assembly%zu", module->assembled.count);
+	size_t results, number = 0;
+
+	type = function_type(block, &results);
+	for (size_t i = 0; i < block->count; i++) {
+		const char *value = block->operands[i].value;
+
+		arguments = text_of("%s%si64 %s", arguments, i ? ", " : "", value ? value : "0");
+	}
+	function_write(module, block, name, text);
+	if (results)
+		result = ir_value(ir, "call %s @%s(%s)", type, name, arguments);
+	else
+		ir_write(ir, "call %s @%s(%s)", type, name, arguments);
+	for (size_t i = 0; i < block->count; i++)
+		if (block->operands[i].is_output && !block->operands[i].is_memory)
+			block->operands[i].value =
+				ir_value(ir, "extractvalue %s %s, %zu", type, result, number++);
+}
+
+/* The attributes of a function stand behind its parameters: "#5". */
+static void function_begins(struct module *module, const char *line)
+{
+	const char *name = strchr(line, '@'), *at;
+
+	if (!text_begins(line, "define ") || !name)
+		return;
+	at = strstr(ir_past_brackets(ir_past_name(name)), " #");
+	module->attributes = at ? ir_piece(at + 1, at + 2 + strspn(at + 2, "0123456789")) : NULL;
+}
+
 static bool rewrite_assembly(struct module *module, const char *line)
 {
 	struct assembly assembly;
@@ -511,7 +636,10 @@ static bool rewrite_assembly(struct module *module, const char *line)
 		return true;
 	}
 	if (operands_read(module, &module->ir, &block, &assembly)) {
-		riscv_translate(&block, assembly.text);
+		if (riscv_needs_function(assembly.text))
+			function_call(module, &block, assembly.text);
+		else
+			riscv_translate(&block, assembly.text);
 		if (block.refused)
 			module_complain(module, block.refused);
 		else
@@ -621,10 +749,13 @@ void rewrite_module(const char *path)
 		const char *line = module.lines.words[i];
 
 		file_scope_look(&module, line);
+		function_begins(&module, line);
 		if (!rewrite_definition(&module, line) && !rewrite_division(&module, line) &&
 		    !rewrite_assembly(&module, line) && !rewrite_unknown(&module, line))
 			fprintf(file, "%s\n", line);
 	}
+	for (size_t i = 0; i < module.assembled.count; i++)
+		fputs(module.assembled.words[i], file);
 	for (size_t i = 0; i < module.ir.declared.count; i++)
 		if (!module_has(&module, module.ir.declared.words[i]))
 			fprintf(file, "declare %s\n", module.ir.declared.words[i]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * RISC-V instructions of inline assembly, as LLVM's instructions: rv64imac with Zba, Zbb and Zbs,
- * as far as a statement goes straight through them.  Registers that a statement names are variables
- * of the statement.
+ * RISC-V instructions of inline assembly, as LLVM's instructions: rv64imac with Zba, Zbb and Zbs.
+ * Registers that a statement names are variables of the statement, and it jumps to labels of its own
+ * only.
  */
 #include "dpacc/riscv.h"
 
@@ -34,7 +34,7 @@ static void block_refuse(struct riscv_block *block, const struct line *line, con
 
 /* ---- operands ---- */
 
-static const char *const register_names[32] = {
+static const char *const register_names[RISCV_REGISTERS] = {
 	"zero", "ra", "sp", "gp", "tp",	 "t0",	"t1", "t2", "s0", "s1", "a0",
 	"a1",	"a2", "a3", "a4", "a5",	 "a6",	"a7", "s2", "s3", "s4", "s5",
 	"s6",	"s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
@@ -55,6 +55,11 @@ static int register_number(const char *name)
 		return -1;
 	number = strtol(name + 1, &end, 10);
 	return *end || number >= (int)array_size(register_names) ? -1 : (int)number;
+}
+
+bool riscv_is_register(const char *name)
+{
+	return register_number(name) >= 0;
 }
 
 /* Returns the operand that $0 or ${0:z} means, or NULL. */
@@ -86,6 +91,19 @@ static char *number_of(const char *text)
 	return end == text || *end || errno ? NULL : text_of("%ld", value);
 }
 
+static char *pointer_type(const struct ir *ir, int bits)
+{
+	return ir->typed_pointers ? text_of("i%d*", bits) : text_of("ptr");
+}
+
+/* Returns the value, which a function has in a variable. */
+static const char *slot_load(struct riscv_block *block, const char *value)
+{
+	if (!block->is_function)
+		return value;
+	return ir_value(block->ir, "load i64, %s %s", pointer_type(block->ir, 64), value);
+}
+
 /* Returns the value of a register or number; refuses what is neither. */
 static const char *operand_get(struct riscv_block *block, const struct line *line, size_t i)
 {
@@ -95,11 +113,11 @@ static const char *operand_get(struct riscv_block *block, const struct line *lin
 	char *constant = number_of(text);
 
 	if (operand && !operand->is_memory)
-		return operand->value ? operand->value : "0";
+		return operand->value ? slot_load(block, operand->value) : "0";
 	if (number == 0)
 		return "0";
 	if (number > 0 && block->registers[number])
-		return block->registers[number];
+		return slot_load(block, block->registers[number]);
 	if (constant)
 		return constant;
 	if (number > 0)
@@ -111,6 +129,19 @@ static const char *operand_get(struct riscv_block *block, const struct line *lin
 	return "0";
 }
 
+/* Sets a value.  A function has a variable for it; one of a register gets its name by the first
+ * value. */
+static void slot_store(struct riscv_block *block, char **slot, char *value)
+{
+	if (!block->is_function) {
+		*slot = value;
+		return;
+	}
+	if (!*slot)
+		*slot = text_of("%%r%d", (int)(slot - block->registers));
+	ir_write(block->ir, "store i64 %s, %s %s", value, pointer_type(block->ir, 64), *slot);
+}
+
 static void operand_set(struct riscv_block *block, const struct line *line, size_t i, char *value)
 {
 	const char *text = i < line->count ? line->args[i] : "";
@@ -118,9 +149,9 @@ static void operand_set(struct riscv_block *block, const struct line *line, size
 	int number = register_number(text);
 
 	if (operand && operand->is_output && !operand->is_memory)
-		operand->value = value;
+		slot_store(block, &operand->value, value);
 	else if (number > 0)
-		block->registers[number] = value;
+		slot_store(block, &block->registers[number], value);
 	else if (number < 0)
 		block_refuse(block, line, text_of("'%s' is no result that it can have", text));
 }
@@ -452,11 +483,6 @@ static char *operand_address(struct riscv_block *block, const struct line *line,
 			value, bits);
 }
 
-static char *pointer_type(const struct ir *ir, int bits)
-{
-	return ir->typed_pointers ? text_of("i%d*", bits) : text_of("ptr");
-}
-
 static bool translate_access(struct riscv_block *block, const struct line *line)
 {
 	static const struct {
@@ -543,6 +569,183 @@ static bool translate_atomic(struct riscv_block *block, const struct line *line)
 		if (bits < 64)
 			old = ir_value(ir, "sext i%d %s to i64", bits, old);
 		operand_set(block, line, 0, old);
+		return true;
+	}
+	return false;
+}
+
+/* Returns the bits of an instruction that begins with this name: "lr.w.aq" has 32; 0: it does not. */
+static int reservation_bits(const struct line *line, const char *name)
+{
+	const char *size = line->name + strlen(name);
+	int bits;
+
+	if (!text_begins(line->name, name))
+		return 0;
+	bits = text_begins(size, "w") ? 32 : text_begins(size, "d") ? 64 : 0;
+	return bits && (!size[1] || !strcmp(size + 1, ".aq") || !strcmp(size + 1, ".rl") ||
+			!strcmp(size + 1, ".aqrl"))
+		       ? bits
+		       : 0;
+}
+
+static char *value_sized(struct ir *ir, const char *value, int bits)
+{
+	return bits < 64 ? ir_value(ir, "trunc i64 %s to i%d", value, bits) : text_of("%s", value);
+}
+
+/* lr: the device library remembers the address, and the value that was there. */
+static void reservation_make(struct riscv_block *block, const struct line *line, int bits)
+{
+	struct ir *ir = block->ir;
+	char *pointer, *value;
+
+	if (!line_has(block, line, 2))
+		return;
+	pointer = operand_address(block, line, 1, bits);
+	if (!pointer)
+		return;
+	ir_call(ir, "void @__dpa_reserve(i64, i64)",
+		text_of("i64 %s, i64 %d",
+			ir_value(ir, "ptrtoint %s %s to i64", pointer_type(ir, bits), pointer),
+			bits / 8));
+	value = ir_value(ir, "load atomic volatile i%d, %s %s seq_cst, align %d", bits,
+			 pointer_type(ir, bits), pointer, bits / 8);
+	if (bits < 64)
+		value = ir_value(ir, "sext i%d %s to i64", bits, value);
+	ir_call(ir, "void @__dpa_reserved(i64)", text_of("i64 %s", value));
+	operand_set(block, line, 0, value);
+}
+
+/* sc: stores if the reservation holds and the value is still there.  The result is 0 if it has. */
+static void reservation_use(struct riscv_block *block, const struct line *line, int bits)
+{
+	struct ir *ir = block->ir;
+	unsigned int number = block->jumps++;
+	char *pointer, *wanted, *value, *pair;
+
+	if (!line_has(block, line, 3))
+		return;
+	value = value_sized(ir, operand_get(block, line, 1), bits);
+	pointer = operand_address(block, line, 2, bits);
+	if (!pointer)
+		return;
+	pair = ir_call(
+		ir, "i64 @__dpa_reservation_take(i64, i64)",
+		text_of("i64 %s, i64 %d",
+			ir_value(ir, "ptrtoint %s %s to i64", pointer_type(ir, bits), pointer),
+			bits / 8));
+	operand_set(block, line, 0, text_of("1"));
+	ir_write(ir, "br i1 %s, label %%sc%u, label %%next%u",
+		 ir_value(ir, "icmp ne i64 %s, 0", pair), number, number);
+	fprintf(ir->out, "sc%u:\n", number);
+	wanted = value_sized(ir, ir_call(ir, "i64 @__dpa_reservation_value()", ""), bits);
+	pair = ir_value(ir, "cmpxchg volatile %s %s, i%d %s, i%d %s seq_cst seq_cst",
+			pointer_type(ir, bits), pointer, bits, wanted, bits, value);
+	value = value_flag(ir, ir_value(ir, "extractvalue { i%d, i1 } %s, 1", bits, pair));
+	ir_call(ir, "void @__dpa_reservation_end(i64)", text_of("i64 %s", value));
+	operand_set(block, line, 0, ir_value(ir, "xor i64 %s, 1", value));
+	ir_write(ir, "br label %%next%u", number);
+	fprintf(ir->out, "next%u:\n", number);
+}
+
+static bool translate_reservation(struct riscv_block *block, const struct line *line)
+{
+	int bits = reservation_bits(line, "lr.");
+
+	if (bits) {
+		reservation_make(block, line, bits);
+		return true;
+	}
+	bits = reservation_bits(line, "sc.");
+	if (bits)
+		reservation_use(block, line, bits);
+	return bits;
+}
+
+/* ---- jumps ---- */
+
+/* Returns the number of the label that an operand means, or -1.  "1b" is the last label 1 before the
+ * place, "1f" the first one behind it. */
+static int label_find(const struct riscv_block *block, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	const struct words *labels = &block->labels;
+	char *name = text_of("%.*s", (int)digits, text);
+
+	if (digits && !strcmp(text + digits, "b")) {
+		for (size_t i = block->passed; i-- > 0;)
+			if (!strcmp(labels->words[i], name))
+				return (int)i;
+		return -1;
+	}
+	if (digits && !strcmp(text + digits, "f")) {
+		for (size_t i = block->passed; i < labels->count; i++)
+			if (!strcmp(labels->words[i], name))
+				return (int)i;
+		return -1;
+	}
+	for (size_t i = 0; !digits && i < labels->count; i++)
+		if (!strcmp(labels->words[i], text))
+			return (int)i;
+	return -1;
+}
+
+static const struct {
+	const char *name, *test;
+	bool is_swapped, with_zero;
+} branches[] = {
+	{"beq", "eq", false, false},  {"bne", "ne", false, false},   {"blt", "slt", false, false},
+	{"bge", "sge", false, false}, {"bltu", "ult", false, false}, {"bgeu", "uge", false, false},
+	{"bgt", "slt", true, false},  {"ble", "sge", true, false},   {"bgtu", "ult", true, false},
+	{"bleu", "uge", true, false}, {"beqz", "eq", false, true},   {"bnez", "ne", false, true},
+	{"bltz", "slt", false, true}, {"bgez", "sge", false, true},  {"bgtz", "slt", true, true},
+	{"blez", "sge", true, true},
+};
+
+/* Jumps to the label that the operand names; test: if this is true, NULL: always. */
+static void jump_write(struct riscv_block *block, const struct line *line, size_t operand,
+		       const char *test)
+{
+	int label = label_find(block, line->args[operand]);
+	unsigned int number = block->jumps++;
+
+	if (label < 0) {
+		block_refuse(block, line,
+			     text_of("'%s' is no label of this statement", line->args[operand]));
+		return;
+	}
+	if (test)
+		ir_write(block->ir, "br i1 %s, label %%label%d, label %%next%u", test, label,
+			 number);
+	else
+		ir_write(block->ir, "br label %%label%d", label);
+	fprintf(block->ir->out, "next%u:\n", number);
+}
+
+static bool translate_jump(struct riscv_block *block, const struct line *line)
+{
+	if (!strcmp(line->name, "j") && line_has(block, line, 1)) {
+		jump_write(block, line, 0, NULL);
+		return true;
+	}
+	if (!strcmp(line->name, "jal") && line->count == 2 && register_number(line->args[0]) == 0) {
+		jump_write(block, line, 1, NULL);
+		return true;
+	}
+	for (size_t i = 0; i < array_size(branches); i++) {
+		const char *a, *b;
+
+		if (strcmp(line->name, branches[i].name) != 0)
+			continue;
+		if (!line_has(block, line, branches[i].with_zero ? 2 : 3))
+			return true;
+		a = operand_get(block, line, 0);
+		b = branches[i].with_zero ? "0" : operand_get(block, line, 1);
+		jump_write(block, line, line->count - 1,
+			   ir_value(block->ir, "icmp %s i64 %s, %s", branches[i].test,
+				    branches[i].is_swapped ? b : a,
+				    branches[i].is_swapped ? a : b));
 		return true;
 	}
 	return false;
@@ -697,11 +900,52 @@ static bool line_read(struct line *line, const char *from, const char *to)
 /* Returns where the next statement begins, and in *end where this one ends without its comment. */
 static const char *statement_end(const char *text, const char **end)
 {
-	*end = text + strcspn(text, ";\n#");
-	text = *end;
-	if (*text == '#')
+	while (*text && !strchr(";\n#", *text) && !text_begins(text, "//"))
+		text++;
+	*end = text;
+	if (*text == '#' || *text == '/')
 		text += strcspn(text, "\n");
 	return *text ? text + 1 : text;
+}
+
+/* Goes past a label.  Returns NULL if the statement does not begin with one. */
+static const char *label_end(const char *at, const char *end, char **name)
+{
+	const char *from;
+
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	from = at;
+	while (at < end && (isalnum((unsigned char)*at) || strchr("._$", *at)))
+		at++;
+	*name = ir_piece(from, at);
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	return at < end && *at == ':' && **name ? at + 1 : NULL;
+}
+
+/* Returns the text with a number in the place of %=, and without comments of C. */
+static char *text_plain(const char *text)
+{
+	static const char unique[] = "${:uid}";
+	char *plain = text_of("%s", text), *out = plain;
+
+	/* What comes in the place of either is not longer. */
+	for (const char *at = text; *at;) {
+		const char *end = text_begins(at, "/*") ? strstr(at + 2, "*/") : NULL;
+
+		if (end) {
+			*out++ = ' ';
+			at = end + 2;
+		} else if (text_begins(at, unique)) {
+			out = stpcpy(out, "7919");
+			at += strlen(unique);
+		} else {
+			*out++ = *at++;
+		}
+	}
+	*out = 0;
+	return plain;
 }
 
 bool riscv_has_code(const char *text)
@@ -709,7 +953,7 @@ bool riscv_has_code(const char *text)
 	struct line line;
 	const char *end;
 
-	for (const char *at = text, *next; *at; at = next) {
+	for (const char *at = text_plain(text), *next; *at; at = next) {
 		next = statement_end(at, &end);
 		if (line_read(&line, at, end))
 			return true;
@@ -717,28 +961,107 @@ bool riscv_has_code(const char *text)
 	return false;
 }
 
-/* Says what no statement of straight instructions can do. */
-static void block_refuse_unknown(struct riscv_block *block, const struct line *line)
+bool riscv_needs_function(const char *text)
 {
-	if (text_ends(line->name, ":"))
-		block_refuse(block, line, "labels and jumps are not translated");
-	else if (text_begins(line->name, "lr.") || text_begins(line->name, "sc."))
-		block_refuse(block, line, "reservations are not translated (use __atomic_...)");
-	else
-		block_refuse(block, line, "no instruction of a DPA program that is translated");
+	struct line line;
+	const char *end;
+	char *name;
+
+	for (const char *at = text_plain(text), *next; *at; at = next) {
+		next = statement_end(at, &end);
+		if (label_end(at, end, &name) ||
+		    (line_read(&line, at, end) &&
+		     (text_begins(line.name, "lr.") || text_begins(line.name, "sc."))))
+			return true;
+	}
+	return false;
+}
+
+static void labels_read(struct words *labels, const char *text)
+{
+	const char *end, *behind;
+	char *name;
+
+	for (const char *at = text, *next; *at; at = next) {
+		next = statement_end(at, &end);
+		while ((behind = label_end(at, end, &name))) {
+			words_add(labels, name);
+			at = behind;
+		}
+	}
+}
+
+/* Goes past a label, where a block begins. */
+static const char *label_pass(struct riscv_block *block, const char *at, const char *end)
+{
+	const struct line line = {.text = piece_trimmed(at, end)};
+	const struct words *labels = &block->labels;
+	const char *behind;
+	char *name;
+
+	behind = label_end(at, end, &name);
+	if (!behind)
+		return NULL;
+	for (size_t i = 0; i < block->passed; i++)
+		if (!isdigit((unsigned char)name[0]) && !strcmp(labels->words[i], name))
+			block_refuse(block, &line, "the label is there twice");
+	ir_write(block->ir, "br label %%label%zu", block->passed);
+	fprintf(block->ir->out, "label%zu:\n", block->passed);
+	block->passed++;
+	return behind;
+}
+
+static bool line_translate(struct riscv_block *block, const struct line *line)
+{
+	return translate_binary(block, line) || translate_access(block, line) ||
+	       translate_atomic(block, line) || translate_reservation(block, line) ||
+	       translate_jump(block, line) || translate_fence(block, line) ||
+	       translate_counter(block, line) || translate_bare(block, line) ||
+	       translate_unary(block, line);
 }
 
 void riscv_translate(struct riscv_block *block, const char *text)
 {
 	struct line line;
-	const char *end;
+	const char *end, *behind;
 
+	text = text_plain(text);
+	labels_read(&block->labels, text);
 	for (const char *at = text, *next; *at && !block->refused; at = next) {
 		next = statement_end(at, &end);
-		if (line_read(&line, at, end) && !translate_binary(block, &line) &&
-		    !translate_access(block, &line) && !translate_atomic(block, &line) &&
-		    !translate_fence(block, &line) && !translate_counter(block, &line) &&
-		    !translate_bare(block, &line) && !translate_unary(block, &line))
-			block_refuse_unknown(block, &line);
+		while ((behind = label_pass(block, at, end)))
+			at = behind;
+		if (line_read(&line, at, end) && !line_translate(block, &line))
+			block_refuse(block, &line,
+				     "no instruction of a DPA program that is translated");
 	}
+}
+
+/* ---- functions ---- */
+
+void riscv_function_begin(struct riscv_block *block)
+{
+	struct ir *ir = block->ir;
+
+	block->is_function = true;
+	for (int i = 1; i < RISCV_REGISTERS; i++)
+		ir_write(ir, "%%r%d = alloca i64", i);
+	for (size_t i = 0; i < block->count; i++) {
+		struct riscv_operand *operand = &block->operands[i];
+
+		operand->value = text_of("%%p%zu", i);
+		if (operand->is_memory)
+			continue;
+		operand->value = text_of("%%o%zu", i);
+		ir_write(ir, "%s = alloca i64", operand->value);
+		ir_write(ir, "store i64 %%p%zu, %s %s", i, pointer_type(ir, 64), operand->value);
+	}
+}
+
+void riscv_function_end(struct riscv_block *block)
+{
+	for (size_t i = 0; i < block->count; i++)
+		if (!block->operands[i].is_memory)
+			block->operands[i].value =
+				text_of("%s", slot_load(block, block->operands[i].value));
 }

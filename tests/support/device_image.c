@@ -231,6 +231,13 @@ static uint64_t door_worked(void)
 	return door_time() / 2;
 }
 
+static struct dpa_reservation *door_reservation(void)
+{
+	static struct dpa_reservation reservation;
+
+	return &reservation;
+}
+
 static const struct dpa_door table = {
 	.version = DPA_DOOR_VERSION,
 	.bytes = sizeof(struct dpa_door),
@@ -266,6 +273,7 @@ static const struct dpa_door table = {
 	.activate = door_activate,
 	.thread_name = door_thread_name,
 	.worked = door_worked,
+	.reservation = door_reservation,
 };
 
 void device_image_init(void)

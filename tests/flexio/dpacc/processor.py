@@ -229,6 +229,47 @@ WHOLE = [
     ("""int32_t x = (int32_t)a; __asm__("srl %0, %1, 4" : "=r"(r) : "r"(x));""", lambda a, b: (word(a) & ONES) >> 4),
     ("""double x = 1.0; uint64_t *p = &r; __asm__("mv %0, %1" : "=r"(r) : "r"(x)); __asm__("mv %0, %1" : "=r"(p) : "r"(p)); r += *p;""",
      lambda a, b: 0x3ff0000000000000 * 2),
+    # jumps to labels of the statement, before and behind, by number and by name, and each kind of branch
+    ("""uint64_t i = a % 100 + 1; __asm__ volatile("li %0, 0\\n1:\\tadd %0, %0, %1\\n\\taddi %1, %1, -1\\n\\tbnez %1, 1b" : "=&r"(r), "+r"(i));""",
+     lambda a, b: sum(range(a % 100 + 2))),
+    ("""__asm__ volatile("beqz %1, 1f; li %0, 1; j 2f; 1: li %0, 2; 2: beqz %1, 1f; addi %0, %0, 10\\n1: addi %0, %0, 100"
+        : "=&r"(r) : "r"(b & 1));""", lambda a, b: 111 if b & 1 else 102),
+    ("""__asm__ volatile("mv t0, %1 /* a comment; of C */\\n.Lagain%=: // and another\\n  blt t0, %2, .Lout%=\\n"
+        "sub t0, t0, %2; jal zero, .Lagain%=; .Lout%=: mv %0, t0" : "=r"(r) : "r"(a >> 32), "r"((b >> 40) + 1) : "t0");""",
+     lambda a, b: (a >> 32) % ((b >> 40) + 1)),
+    ("""uint64_t x = a, y = b; __asm__ volatile("li %0, 0; " """ + " ".join(
+        f'"{name} {operands}, 1f; bseti %0, %0, {i}; 1: "'
+        for i, (name, operands) in enumerate((
+            ("beq", "%1, %2"), ("bne", "%1, %2"), ("blt", "%1, %2"), ("bge", "%1, %2"), ("bltu", "%1, %2"),
+            ("bgeu", "%1, %2"), ("bgt", "%1, %2"), ("ble", "%1, %2"), ("bgtu", "%1, %2"), ("bleu", "%1, %2"),
+            ("beqz", "%1"), ("bnez", "%1"), ("bltz", "%1"), ("bgez", "%1"), ("bgtz", "%1"), ("blez", "%1")))) +
+     """ : "=&r"(r) : "r"(x), "r"(y));""",
+     lambda a, b: sum((not jumps) << i for i, jumps in enumerate((
+         a == b, a != b, signed(a) < signed(b), signed(a) >= signed(b), a < b, a >= b, signed(a) > signed(b),
+         signed(a) <= signed(b), a > b, a <= b, a == 0, a != 0, signed(a) < 0, signed(a) >= 0, signed(a) > 0,
+         signed(a) <= 0)))),
+    # a function that is inlined twice, around branches of C
+    ("""for (int i = 0; i < 3 && (i || a); i++) { uint64_t n = (uint64_t)i + 1; __asm__ volatile("1: addi %0, %0, 2\\naddi %1, %1, -1\\n"
+        "bnez %1, 1b" : "+r"(r), "+r"(n)); r += a ? b & 1 : 0; }""", lambda a, b: 12 + 3 * (b & 1)),
+    # reservations: of both sizes; broken by another address, another size, a use, or a change; of separate statements
+    ("""uint64_t m = a, old, t; __asm__ volatile("1: lr.d.aqrl %0, (%2)\\n add t1, %0, %3\\n sc.d.rl %1, t1, (%2)\\n bnez %1, 1b"
+        : "=&r"(old), "=&r"(t) : "r"(&m), "r"(b) : "t1", "memory"); r = m + old * 3 + t;""", lambda a, b: a + b + a * 3),
+    ("""int32_t m = (int32_t)a, old; long t; __asm__ volatile("0: lr.w %0, %1\\n bne %0, %z3, 1f\\n sc.w.rl %2, %z4, %1\\n bnez %2, 0b\\n1:"
+        : "=&r"(old), "+A"(m), "=&r"(t) : "rJ"((int32_t)a), "rJ"((int32_t)b) : "memory"); r = (uint64_t)m + (uint64_t)(int64_t)old * 2;""",
+     lambda a, b: word(b) + word(a) * 2),
+    ("""uint64_t m[2] = {a, b}, f[6]; __asm__ volatile("lr.d t0, (%6); sc.d %0, t0, (%7)\\n"      /* another address */
+        "lr.d t0, (%6); sc.w %1, t0, (%6)\\n"                                                    /* another size */
+        "lr.d t0, (%6); sc.d %2, t0, (%6); sc.d %3, t0, (%6)\\n"                                 /* once */
+        "lr.d t0, (%6); addi t1, t0, 1; sd t1, (%6); sc.d %4, t0, (%6)\\n"                       /* a store between */
+        "lr.d t0, (%6); lr.d t0, (%7); addi t0, t0, 5; sc.d %5, t0, (%7)"                        /* the last one counts */
+        : "=&r"(f[0]), "=&r"(f[1]), "=&r"(f[2]), "=&r"(f[3]), "=&r"(f[4]), "=&r"(f[5]) : "r"(&m[0]), "r"(&m[1]) : "t0", "t1", "memory");
+        r = f[0] | f[1] << 1 | f[2] << 2 | f[3] << 3 | f[4] << 4 | f[5] << 5; r += (m[0] - a) * 100 + (m[1] - b) * 1000;""",
+     lambda a, b: 0b011011 + 100 + 5000),
+    ("""uint64_t m = a, old, no; __asm__ volatile("lr.d %0, (%1)" : "=r"(old) : "r"(&m) : "memory");
+        __asm__ volatile("sc.d %0, %1, (%2)" : "=r"(no) : "r"(old + b), "r"(&m) : "memory"); r = m + no;""", lambda a, b: a + b),
+    # what is said to the compiler in RISC-V's words: registers, an address, constants
+    ("""uint64_t m = a; __asm__("ld %0, %1\\n li a5, 7\\n li x31, 8\\n addi %0, %0, %2\\n add %0, %0, a5"
+        : "=&r"(r) : "A"(m), "I"(-2048) : "a5", "x31", "s11", "ra", "cc"); (void)"A:A"; (void)'"';""", lambda a, b: a - 2041),
     # nothing but text
     ("""__asm__ volatile("" ::: "memory"); __asm__ volatile("# only a comment" : "+r"(a)); r = a;""", lambda a, b: a),
 ]
@@ -316,13 +357,135 @@ def assembly_checked(place):
     expect("__asan" not in place.good("nm", "load.o").out, "a check")
 
 
+CONTENDED = """
+#include <stdint.h>
+#define NODES 6
+static struct node { struct node *next; uint64_t popped; } nodes[NODES];
+static struct node *head;
+static uint64_t lock, locked, sum;
+static uint32_t words[2];
+static struct node *pop(void)
+{
+	struct node *node, *next;
+	uint64_t failed;
+
+	__asm__ volatile("1: lr.d %0, %3; beqz %0, 2f; ld %1, 0(%0); sc.d %2, %1, %3; bnez %2, 1b; 2:"
+			 : "=&r"(node), "=&r"(next), "=&r"(failed), "+A"(head) : : "memory");
+	return node;
+}
+static void push(struct node *node)
+{
+	__asm__ volatile("1: lr.d t0, (%0); sd t0, 0(%1); sc.d t1, %1, (%0); bnez t1, 1b" : : "r"(&head), "r"(node) : "t0", "t1", "memory");
+}
+__dpa_rpc__ uint64_t prepare(void)
+{
+	for (int i = 0; i < NODES; i++)
+		push(&nodes[i]);
+	return NODES;
+}
+/* The words are neighbours. */
+__dpa_rpc__ uint64_t work(uint64_t rounds, uint64_t which)
+{
+	for (uint64_t i = 0; i < rounds; i++) {
+		struct node *a = pop(), *b = pop();
+
+		if (a && __atomic_fetch_add(&a->popped, 1, __ATOMIC_RELAXED))
+			return 1;
+		if (b && __atomic_fetch_add(&b->popped, 1, __ATOMIC_RELAXED))
+			return 2;
+		if (a) {
+			__atomic_fetch_sub(&a->popped, 1, __ATOMIC_RELAXED);
+			push(a);
+		}
+		if (b) {
+			__atomic_fetch_sub(&b->popped, 1, __ATOMIC_RELAXED);
+			push(b);
+		}
+		__asm__ volatile("1: lr.w t0, (%0); addi t0, t0, 1; sc.w t0, t0, (%0); bnez t0, 1b" : : "r"(&words[which & 1]) : "t0", "memory");
+		__asm__ volatile("li t0, 1; 1: lr.d.aq t1, (%0); bnez t1, 1b; sc.d t1, t0, (%0); bnez t1, 1b" : : "r"(&lock) : "t0", "t1", "memory");
+		sum = sum + 1;
+		__asm__ volatile("fence rw, w; sd zero, (%0)" : : "r"(&lock) : "memory");
+	}
+	return 0;
+}
+__dpa_rpc__ uint64_t outcome(uint64_t what)
+{
+	uint64_t count = 0;
+
+	if (what == 0)
+		return sum;
+	if (what < 3)
+		return words[what - 1];
+	while (count <= NODES && pop())
+		count++;
+	return count;
+}
+"""
+WORKERS, ROUNDS = 4, 20000
+CONTENDING_HOST = PROCESS + f"""
+#include <pthread.h>
+extern flexio_func_t prepare, work, outcome;
+static void *run(void *which)
+{{
+	uint64_t result = 9;
+
+	if (flexio_process_call(process, work, &result, {ROUNDS}ul, (uint64_t)which) != FLEXIO_STATUS_SUCCESS)
+		exit(6);
+	return (void *)result;
+}}
+int main(void)
+{{
+	pthread_t threads[{WORKERS}];
+
+	registry_call(functions, prepare);
+	for (uint64_t i = 0; i < {WORKERS}; i++)
+		pthread_create(&threads[i], NULL, run, (void *)i);
+	for (int i = 0; i < {WORKERS}; i++) {{
+		void *result;
+
+		pthread_join(threads[i], &result);
+		printf("= %d\\n", (int)(uint64_t)result);
+	}}
+	for (uint64_t i = 0; i < 4; i++)
+		printf("= %d\\n", (int)registry_call(functions, outcome, i));
+	return 0;
+}}
+"""
+
+
+def reservations(place):
+    """Threads that contend by lr and sc lose nothing: counters, a lock, and a stack whose nodes are used again."""
+    if not (place.build / "src/flexio/libflexio.so").exists():
+        raise Skip("libflexio is not built")
+    library = place.build / "src/flexio"
+    place.write("contended.c", CONTENDED)
+    place.write("host.c", CONTENDING_HOST)
+    for mode in (*MODES, ("--devicecc-options=-O2,-fsanitize=thread",)):
+        place.dpacc("contended.c", "-o", "contended.a", "--app-name=functions", *mode)
+        place.good("gcc", *place.host_flags, "host.c", "contended.a", f"-L{library}", f"-Wl,-rpath,{library}", "-lflexio",
+                   "-libverbs", "-lmlx5", "-pthread", "-o", "host")
+        result = place.session.run_ok(str(place.directory / "host"))
+        half = WORKERS // 2 * ROUNDS
+        expect([int(n) for n in re.findall(r"^= (\d+)$", result.out, re.M)] ==
+               [0] * WORKERS + [2 * half, half, half, 6], result.text())
+        expect("DPA race" not in result.text(), result.text())
+
+
 REFUSED = [
     ('"ecall"', "ecall"),
     ('"rdcycel %0" : "=r"(r)', "rdcycel $0"),
     ('"nop\\n\\tcsrw mtvec, %0" :: "r"(r)', "csrw mtvec, $0"),
     ('"csrr %0, mhartid" : "=r"(r)', "csrr $0, mhartid"),
-    ('"1: bnez %0, 1b" :: "r"(r)', "1: bnez"),
-    ('"lr.d %0, (%1)" : "=r"(r) : "r"(p)', "lr.d $0, ($1)"),
+    ('"1: bnez %0, 1f" :: "r"(r)', "bnez $0, 1f: '1f' is no label of this statement"),
+    ('"j 1b; 1: nop"', "j 1b: '1b' is no label of this statement"),
+    ('"bnez %0, away" :: "r"(r)', "bnez $0, away: 'away' is no label of this statement"),
+    ('"again: nop; again: nop"', "again: nop: the label is there twice"),
+    ('"call f"', "call f"),
+    ('"ret"', "ret"),
+    ('"jalr %0" :: "r"(r)', "jalr $0"),
+    ('"beq %0, 1f; 1:" :: "r"(r)', "beq $0, 1f: wrong number of operands"),
+    ('"lr.h %0, (%1)" : "=r"(r) : "r"(p)', "lr.h $0, ($1)"),
+    ('"sc.d %0, (%1)" : "=r"(r) : "r"(p)', "sc.d $0, ($1): wrong number of operands"),
     ('"mv %0, sp" : "=r"(r)', "register sp"),
     ('"add %0, %0" : "+r"(r)', "wrong number of operands"),
     ('"ld %0, %1" : "=r"(r) : "r"(p)', "'$1' is no address"),
@@ -441,6 +604,7 @@ def cases():
     for name, test in (("division", divisions), ("assembly", assembly)):
         yield f"dpacc processor {name}", on_library_bench(test)
     yield "dpacc processor instructions", on_library_bench(instructions)
+    yield "dpacc processor reservations", on_library_bench(reservations)
     yield "dpacc processor assembly-checked", on_bench(assembly_checked)
     yield "dpacc processor assembly-refused", on_bench(assembly_refused)
     yield "dpacc processor assembly-outside", on_bench(assembly_outside)
