@@ -134,8 +134,9 @@ static const char *const host_macros[] = {
 	"unix",
 };
 
-/* rv64imac with Zba, Zbb and Zbs, as clang for RISC-V defines them.  Extensions for floating-point
- * numbers and vectors are not there. */
+/* rv64imac with the extensions of BlueField-3 and ConnectX-7, as the DPA's compiler defines them;
+ * those of NVIDIA's own begin with x.  Extensions for floating-point numbers and vectors are not
+ * there. */
 static const char *const device_macros[] = {
 	"__DPA__=1",
 	"__riscv=1",
@@ -147,9 +148,13 @@ static const char *const device_macros[] = {
 	"__riscv_c=2000000",
 	"__riscv_zicsr=2000000",
 	"__riscv_zifencei=2000000",
-	"__riscv_zba=1000000",
 	"__riscv_zbb=1000000",
+	"__riscv_zbp=93000",
+	"__riscv_zbr=93000",
 	"__riscv_zbs=1000000",
+	"__riscv_xfenceheap=1000000",
+	"__riscv_xnvcc=1000000",
+	"__riscv_xrpfxp=1000000",
 	"__riscv_atomic=1",
 	"__riscv_mul=1",
 	"__riscv_div=1",
@@ -157,6 +162,12 @@ static const char *const device_macros[] = {
 	"__riscv_float_abi_soft=1",
 	"__riscv_cmodel_medany=1",
 	"__riscv_compressed=1",
+};
+
+/* What ConnectX-8 has besides. */
+static const char *const cx8_macros[] = {
+	"__riscv_zba=1000000",	"__riscv_zihintpause=2000000", "__riscv_xblkop=1000000",
+	"__riscv_xcas=1000000", "__riscv_xflush=1000000",
 };
 
 /* Options of the real compiler that say how it makes RISC-V code, and options that are for dpacc
@@ -216,6 +227,9 @@ static void look_macros(struct words *command, const struct look *look)
 		words_addf(command, "-U%s", host_macros[i]);
 	for (size_t i = 0; i < array_size(device_macros); i++)
 		words_addf(command, "-D%s", device_macros[i]);
+	if (!strcmp(look->target, "__NV_DPA_CX8") || !strcmp(look->target, "__NV_DPA_CX9"))
+		for (size_t i = 0; i < array_size(cx8_macros); i++)
+			words_addf(command, "-D%s", cx8_macros[i]);
 	for (size_t i = 0; i < array_size(targets); i++)
 		words_addf(command, "-D%s=%zu", targets[i].name, i + 1);
 	words_addf(command, "-D__NV_DPA=%s", look->target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * RISC-V instructions of inline assembly, as LLVM's instructions: rv64imac with Zba, Zbb and Zbs.
+ * RISC-V instructions of inline assembly, as LLVM's instructions: rv64imac with Zba, Zbb and Zbs,
+ * most of the drafts Zbp and Zbr, and those of NVIDIA's own whose names are public.
  * Registers that a statement names are variables of the statement, and it jumps to labels of its own
  * only.
  */
@@ -8,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,6 +456,106 @@ static bool translate_unary(struct riscv_block *block, const struct line *line)
 	return true;
 }
 
+/* ---- bits, as the drafts Zbp and Zbr have them ---- */
+
+/* Exchanges neighbours of 1, 2, 4 bits and so on, for each bit of b that is set; is_or: and keeps
+ * what was there, too. */
+static const char *bits_exchange(struct ir *ir, const char *a, const char *b, int bits, bool is_or)
+{
+	for (unsigned int size = 1; size < (unsigned int)bits; size *= 2) {
+		uint64_t even = UINT64_MAX / ((1ull << size) + 1);
+		char *up = ir_value(ir, "shl i64 %s, %u",
+				    ir_value(ir, "and i64 %s, %" PRIu64, a, even), size);
+		char *down = ir_value(ir, "and i64 %s, %" PRIu64,
+				      ir_value(ir, "lshr i64 %s, %u", a, size), even);
+		char *other = ir_value(ir, "or i64 %s, %s", up, down);
+		char *flag =
+			ir_value(ir, "icmp ne i64 %s, 0", ir_value(ir, "and i64 %s, %u", b, size));
+
+		if (is_or)
+			other = ir_value(ir, "or i64 %s, %s", other, a);
+		a = ir_value(ir, "select i1 %s, i64 %s, i64 %s", flag, other, a);
+	}
+	return a;
+}
+
+/* Puts halves of the operands together: the low ones, or the high ones. */
+static const char *halves_pack(struct ir *ir, const char *a, const char *b, int half, bool is_high)
+{
+	const char *low = text_of("%" PRIu64, (UINT64_C(1) << half) - 1);
+
+	if (is_high) {
+		a = ir_value(ir, "lshr i64 %s, %d", a, half);
+		b = ir_value(ir, "lshr i64 %s, %d", b, half);
+	}
+	a = ir_value(ir, "and i64 %s, %s", a, low);
+	b = ir_value(ir, "and i64 %s, %s", b, low);
+	return ir_value(ir, "or i64 %s, %s", a, ir_value(ir, "shl i64 %s, %d", b, half));
+}
+
+static bool translate_bits(struct riscv_block *block, const struct line *line)
+{
+	static const struct {
+		const char *name;
+		int half; /* of pack; 0: of the others */
+		int bits;
+		bool flag; /* of the high halves; and keeps what was there */
+	} all[] = {
+		{"pack", 32, 64, false},  {"packu", 32, 64, true},  {"packh", 8, 64, false},
+		{"packw", 16, 32, false}, {"packuw", 16, 32, true}, {"grev", 0, 64, false},
+		{"grevi", 0, 64, false},  {"grevw", 0, 32, false},  {"greviw", 0, 32, false},
+		{"gorc", 0, 64, true},	  {"gorci", 0, 64, true},   {"gorcw", 0, 32, true},
+		{"gorciw", 0, 32, true},
+	};
+
+	for (size_t i = 0; i < array_size(all); i++) {
+		const char *a, *b, *result;
+
+		if (strcmp(line->name, all[i].name) != 0)
+			continue;
+		if (!line_has(block, line, 3))
+			return true;
+		a = operand_get(block, line, 1);
+		b = operand_get(block, line, 2);
+		result = all[i].half ? halves_pack(block->ir, a, b, all[i].half, all[i].flag)
+				     : bits_exchange(block->ir, a, b, all[i].bits, all[i].flag);
+		operand_set(block, line, 0,
+			    all[i].bits == 32 ? value_extended(block->ir, "sext", 32, result)
+					      : text_of("%s", result));
+		return true;
+	}
+	return false;
+}
+
+/* "crc32c.w rd, rs": goes on with the bits of a value for each of its bits. */
+static bool translate_crc(struct riscv_block *block, const struct line *line)
+{
+	static const struct {
+		const char *name;
+		unsigned int polynomial; /* with its lowest bit first */
+	} all[] = {{"crc32.", 0xedb88320}, {"crc32c.", 0x82f63b78}};
+	static const char sizes[] = "bhwd";
+
+	for (size_t i = 0; i < array_size(all); i++) {
+		const char *size = line->name + strlen(all[i].name);
+		const char *found;
+
+		if (!text_begins(line->name, all[i].name))
+			continue;
+		found = *size && !size[1] ? strchr(sizes, *size) : NULL;
+		if (!found)
+			return false;
+		if (line_has(block, line, 2))
+			operand_set(block, line, 0,
+				    ir_call(block->ir, "i64 @__dpa_crc32(i64, i64, i64)",
+					    text_of("i64 %s, i64 %d, i64 %u",
+						    operand_get(block, line, 1),
+						    8 << (found - sizes), all[i].polynomial)));
+		return true;
+	}
+	return false;
+}
+
 /* ---- memory ---- */
 
 /* Returns a pointer to what "8($1)", "($1)" or an operand m means; NULL: refused. */
@@ -574,6 +676,33 @@ static bool translate_atomic(struct riscv_block *block, const struct line *line)
 	return false;
 }
 
+static char *value_sized(struct ir *ir, const char *value, int bits)
+{
+	return bits < 64 ? ir_value(ir, "trunc i64 %s to i%d", value, bits) : text_of("%s", value);
+}
+
+/* "amocas.w rd, rs2, (rs1)": stores rs2 if rd is there, and returns what was there. */
+static void compare_swap(struct riscv_block *block, const struct line *line, int bits)
+{
+	struct ir *ir = block->ir;
+	const char *wanted, *value;
+	char *pointer, *old;
+
+	if (!line_has(block, line, 3))
+		return;
+	wanted = value_sized(ir, operand_get(block, line, 0), bits);
+	value = value_sized(ir, operand_get(block, line, 1), bits);
+	pointer = operand_address(block, line, 2, bits);
+	if (!pointer)
+		return;
+	old = ir_value(ir, "cmpxchg volatile %s %s, i%d %s, i%d %s seq_cst seq_cst",
+		       pointer_type(ir, bits), pointer, bits, wanted, bits, value);
+	old = ir_value(ir, "extractvalue { i%d, i1 } %s, 0", bits, old);
+	if (bits < 64)
+		old = ir_value(ir, "sext i%d %s to i64", bits, old);
+	operand_set(block, line, 0, old);
+}
+
 /* Returns the bits of an instruction that begins with this name: "lr.w.aq" has 32; 0: it does not. */
 static int reservation_bits(const struct line *line, const char *name)
 {
@@ -587,11 +716,6 @@ static int reservation_bits(const struct line *line, const char *name)
 			!strcmp(size + 1, ".aqrl"))
 		       ? bits
 		       : 0;
-}
-
-static char *value_sized(struct ir *ir, const char *value, int bits)
-{
-	return bits < 64 ? ir_value(ir, "trunc i64 %s to i%d", value, bits) : text_of("%s", value);
 }
 
 /* lr: the device library remembers the address, and the value that was there. */
@@ -658,8 +782,13 @@ static bool translate_reservation(struct riscv_block *block, const struct line *
 		return true;
 	}
 	bits = reservation_bits(line, "sc.");
-	if (bits)
+	if (bits) {
 		reservation_use(block, line, bits);
+		return true;
+	}
+	bits = reservation_bits(line, "amocas.");
+	if (bits)
+		compare_swap(block, line, bits);
 	return bits;
 }
 
@@ -783,19 +912,57 @@ static bool translate_fence(struct riscv_block *block, const struct line *line)
 {
 	const char *order = "seq_cst";
 
+	/* The last two are NVIDIA's. */
 	if (!strcmp(line->name, "fence.tso"))
 		order = "acq_rel";
-	else if (strcmp(line->name, "fence") != 0 && strcmp(line->name, "fence.i") != 0)
+	else if (strcmp(line->name, "fence") != 0 && strcmp(line->name, "fence.i") != 0 &&
+		 strcmp(line->name, "fence.heap") != 0 && strcmp(line->name, "flush.l1") != 0)
 		return false;
 	if (line->count == 2 && is_set(line->args[0], "iorw") && is_set(line->args[1], "iorw") &&
-	    !strcmp(line->name, "fence"))
+	    (!strcmp(line->name, "fence") ||
+	     (!strcmp(line->name, "fence.heap") && is_set(line->args[0], "rw") &&
+	      is_set(line->args[1], "rw"))))
 		order = fence_order(line->args[0], line->args[1]);
 	else if (line->count)
 		block_refuse(block, line, "a fence orders two sets of i, o, r and w");
 	ir_write(block->ir, "fence %s", order);
-	if (line->count == 2)
+	if (!strcmp(line->name, "flush.l1"))
+		fence_of_windows(block, "iorw", "iorw");
+	else if (line->count == 2)
 		fence_of_windows(block, line->args[0], line->args[1]);
 	return true;
+}
+
+/* Fixed-point numbers, and a hint that a line of the cache is no longer needed: NVIDIA's own. */
+static bool translate_own(struct riscv_block *block, const struct line *line)
+{
+	static const struct {
+		const char *name, *function;
+	} all[] = {
+		{"fxprcp", "i32 @__dpa_fxp_rcp(i32)"},
+		{"fxppw2", "i32 @__dpa_fxp_pow2(i32)"},
+		{"fxplog2", "i32 @__dpa_fxp_log2(i32)"},
+	};
+	struct ir *ir = block->ir;
+
+	if (!strcmp(line->name, "cinva")) {
+		if (line_has(block, line, 1))
+			operand_get(block, line, 0);
+		return true;
+	}
+	for (size_t i = 0; i < array_size(all); i++) {
+		char *value;
+
+		if (strcmp(line->name, all[i].name) != 0)
+			continue;
+		if (!line_has(block, line, 2))
+			return true;
+		value = value_sized(ir, operand_get(block, line, 1), 32);
+		value = ir_call(ir, all[i].function, text_of("i32 %s", value));
+		operand_set(block, line, 0, ir_value(ir, "sext i32 %s to i64", value));
+		return true;
+	}
+	return false;
 }
 
 static const struct {
@@ -1013,11 +1180,12 @@ static const char *label_pass(struct riscv_block *block, const char *at, const c
 
 static bool line_translate(struct riscv_block *block, const struct line *line)
 {
-	return translate_binary(block, line) || translate_access(block, line) ||
-	       translate_atomic(block, line) || translate_reservation(block, line) ||
-	       translate_jump(block, line) || translate_fence(block, line) ||
-	       translate_counter(block, line) || translate_bare(block, line) ||
-	       translate_unary(block, line);
+	return translate_binary(block, line) || translate_bits(block, line) ||
+	       translate_crc(block, line) || translate_own(block, line) ||
+	       translate_access(block, line) || translate_atomic(block, line) ||
+	       translate_reservation(block, line) || translate_jump(block, line) ||
+	       translate_fence(block, line) || translate_counter(block, line) ||
+	       translate_bare(block, line) || translate_unary(block, line);
 }
 
 void riscv_translate(struct riscv_block *block, const char *text)

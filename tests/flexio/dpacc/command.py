@@ -68,6 +68,12 @@ def look(place):
 #if __NV_DPA != __NV_DPA_BF3 || __NV_DPA_CX7 >= __NV_DPA_BF3 || __NV_DPA_BF3 >= __NV_DPA_CX8
 #error no target
 #endif
+#if __riscv_zbb != 1000000 || __riscv_zbp != 93000 || __riscv_zbr != 93000 || __riscv_zbs != 1000000 || defined(__riscv_zba)
+#error other extensions
+#endif
+#if __riscv_xfenceheap != 1000000 || __riscv_xnvcc != 1000000 || __riscv_xrpfxp != 1000000 || defined(__riscv_xcas)
+#error other extensions of NVIDIA
+#endif
 _Static_assert((char)-1 > 0 && CHAR_MIN == 0, "char");
 uint64_t f(uint64_t x);
 __dpa_rpc__ uint64_t f(uint64_t x) { return x; }
@@ -80,7 +86,9 @@ __dpa_global__ void g(uint64_t x) { (void)x; }
     expect(re.search(r"F \.dpa_rpc\s.* f$", symbols, re.M), f"f is in no section\n{symbols}")
     expect(re.search(r"F \.dpa_global\s.* g$", symbols, re.M), f"g is in no section\n{symbols}")
     place.good(place.build / "dpa-clang", "-mcpu=nv-dpa-cx8", "-fsyntax-only", "-x", "c",
-               place.write("cx8.c", "_Static_assert(__NV_DPA == __NV_DPA_CX8, \"\");\n"))
+               place.write("cx8.c", "_Static_assert(__NV_DPA == __NV_DPA_CX8, \"\");\n"
+                           "_Static_assert(__riscv_zba == 1000000 && __riscv_zihintpause == 2000000 && __riscv_xcas == 1000000 &&"
+                           " __riscv_xblkop == 1000000 && __riscv_xflush == 1000000, \"\");\n"))
 
 
 def checks(place):

@@ -162,7 +162,26 @@ def division(a, b, remainder, bits, is_signed):
     return signed(divided(cut(a), cut(b), remainder), bits)
 
 
+def crc(value, bits):
+    for _ in range(bits):
+        value = value >> 1 ^ (value & 1) * 0xedb88320
+    return value
+
+
+def exchanged(value, by, bits, keeps):
+    """Each bit goes to the place whose number differs in the bits of `by'."""
+    places = range(bits)
+    if keeps:
+        return sum(any(value >> p & 1 for p in places if (p ^ q) & ~by == 0) << q for q in places)
+    return sum((value >> (q ^ by) & 1) << q for q in places)
+
+
 BINARY = {
+    "pack": lambda a, b: low(a) | low(b) << 32, "packu": lambda a, b: a >> 32 | b >> 32 << 32,
+    "packh": lambda a, b: a & 255 | (b & 255) << 8, "packw": lambda a, b: word(a & 65535 | b << 16),
+    "packuw": lambda a, b: word(a >> 16 & 65535 | low(b) >> 16 << 16),
+    "grev": lambda a, b: exchanged(a, b % 64, 64, False), "gorc": lambda a, b: exchanged(a, b % 64, 64, True),
+    "grevw": lambda a, b: word(exchanged(a, b % 32, 32, False)), "gorcw": lambda a, b: word(exchanged(a, b % 32, 32, True)),
     "add": lambda a, b: a + b, "addw": lambda a, b: word(a + b), "sub": lambda a, b: a - b,
     "subw": lambda a, b: word(a - b), "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "sll": lambda a, b: a << b % 64, "sllw": lambda a, b: word(a << b % 32), "srl": lambda a, b: a >> b % 64,
@@ -187,7 +206,7 @@ BINARY = {
 IMMEDIATE = {"addi": "add", "addiw": "addw", "andi": "and", "ori": "or", "xori": "xor", "slli": "sll",
              "slliw": "sllw", "srli": "srl", "srliw": "srlw", "srai": "sra", "sraiw": "sraw", "slti": "slt",
              "sltiu": "sltu", "rori": "ror", "roriw": "rorw", "bclri": "bclr", "bexti": "bext", "binvi": "binv",
-             "bseti": "bset"}
+             "bseti": "bset", "grevi": "grev", "greviw": "grevw", "gorci": "gorc", "gorciw": "gorcw"}
 UNARY = {
     "mv": lambda a: a, "not": lambda a: ~a, "neg": lambda a: -a, "negw": lambda a: word(-a),
     "sext.b": lambda a: signed(a, 8), "sext.h": lambda a: signed(a, 16), "sext.w": word, "zext.b": lambda a: a & 255,
@@ -267,6 +286,19 @@ WHOLE = [
      lambda a, b: 0b011011 + 100 + 5000),
     ("""uint64_t m = a, old, no; __asm__ volatile("lr.d %0, (%1)" : "=r"(old) : "r"(&m) : "memory");
         __asm__ volatile("sc.d %0, %1, (%2)" : "=r"(no) : "r"(old + b), "r"(&m) : "memory"); r = m + no;""", lambda a, b: a + b),
+    # NVIDIA's own: fences, a hint, fixed-point numbers, a compare-and-swap
+    ("""r = a; __asm__ volatile("fence.heap rw, rw; fence.heap r, w; flush.l1; cinva %0" :: "r"(&r) : "memory");""", lambda a, b: a),
+    ("""long x = 3l << 16, y; uint32_t z; __asm__("fxprcp %0, %2; fxppw2 %1, %2" : "=&r"(y), "=&r"(z) : "r"(x)); r = (uint64_t)y + z;
+        __asm__("fxplog2 %0, %1" : "=r"(y) : "r"(1l << 13)); r += (uint64_t)y;""", lambda a, b: 65536 // 3 + (8 << 16) - (3 << 16)),
+    ("""uint32_t m = (uint32_t)a; uint64_t n = b; long x = (int32_t)a, y = x; uint64_t z = ~b; __asm__ volatile(
+        "amocas.w %0, %3, (%5); amocas.w.aqrl %1, %3, (%5); amocas.d %2, %4, (%6)" : "+&r"(x), "+&r"(y), "+&r"(z) : "r"(b), "r"(a), "r"(&m), "r"(&n) : "memory");
+        r = (uint64_t)x + (uint64_t)y * 3 + z * 5 + m * 7ul + n * 9;""", lambda a, b: word(a) + word(b) * 3 + b * 5 + low(b) * 7 + b * 9),
+    # checksums: of nine digits, whose CRCs are known
+    ("""static const char t[] = "123456789"; uint64_t c = 0xffffffff, d = c, v; for (int i = 0; i < 9; i++) {
+        v = (c ^ (uint8_t)t[i]); __asm__("crc32.b %0, %0" : "+r"(v)); c = v; v = (d ^ (uint8_t)t[i]); __asm__("crc32c.b %0, %0" : "+r"(v)); d = v; }
+        r = (c ^ 0xffffffff) << 32 | (d ^ 0xffffffff);""", lambda a, b: 0xcbf43926 << 32 | 0xe3069283),
+    ("""uint64_t v, w; __asm__("crc32.w %0, %2; crc32.h %1, %2; crc32.h %1, %1; sub %0, %0, %1; crc32.d %1, %2; add %0, %0, %1"
+        : "=&r"(v), "=&r"(w) : "r"(a)); r = v;""", lambda a, b: crc(a, 64)),
     # what is said to the compiler in RISC-V's words: registers, an address, constants
     ("""uint64_t m = a; __asm__("ld %0, %1\\n li a5, 7\\n li x31, 8\\n addi %0, %0, %2\\n add %0, %0, a5"
         : "=&r"(r) : "A"(m), "I"(-2048) : "a5", "x31", "s11", "ra", "cc"); (void)"A:A"; (void)'"';""", lambda a, b: a - 2041),
