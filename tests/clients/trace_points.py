@@ -7,6 +7,7 @@ import pathlib
 import re
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -213,6 +214,30 @@ def deferred(session):
     listener, _ = pair.ended()
     listener.expect("engine.sleep")
     listener.expect("engine.wake")
+
+
+def flooded(session):
+    """Frames that leave few receives make the engine nap, so that the program can post some, but not without end."""
+    if os.geteuid():
+        raise Skip("raw packet queues need root")
+    program = str(session.build / "tests/clients/flooded")
+    listener = session.background(program, "mlx5_1", run_options=["--trace", "engine.*"], stdin=subprocess.PIPE)
+    line = listener.stdout.readline()
+    expect(line == "ready\n", line)
+    session.run_ok(program, "mlx5_1", "6400")
+    # the line on standard input comes with its end
+    result = session.finish(listener)
+    expect(result.status == 0 and "128\n" in result.out, result.text()[-4000:])
+    told = Told(result.err)
+    naps = [int(re.search(r"timer_us=(\d+)", line[5])[1]) for line in told.lines
+            if line[4] == "engine.sleep" and "how=few-receives" in line[5]]
+    expect(naps and naps[0] == 50, f"naps of {naps} us")
+    told.expect("engine.wake", **{"from": "few-receives"})
+    # A batch that leaves enough begins anew, so a nap is twice as long as the one before, or the first again.
+    expect(all(nap in (50, min(2 * before, 1000)) for before, nap in zip(naps, naps[1:])), f"naps of {naps} us")
+    # Nobody posts any: after sixteen naps the engine takes the frames, and drops them.
+    begins = [i for i, nap in enumerate(naps) if nap == 50] + [len(naps)]
+    expect(all(end - begin <= 16 for begin, end in zip(begins, begins[1:])), f"naps of {naps} us")
 
 
 def broken_channel(session):
@@ -498,7 +523,7 @@ SCENARIOS = [
     bypass_by_way("shared memory", "mapped", TEST_MEMORY="shared"),
     bypass_by_way("shared memory, kernel", "kernel", TEST_MEMORY="shared", SOFTHCA_MEMORY="kernel"),
     bypass_by_way("private memory, packets", "packets", SOFTHCA_MEMORY="packets"),
-    duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
+    duplicates, deferred, flooded, broken_channel, refused_and_lost, abuse, devx,
     memory_taken_away, error_statuses, drained, lists, port_down, event_queue, emulated_function, controlled_flow, faults_on_demand, other_rings,
     life_of_requests, device_code]
 
