@@ -22,12 +22,16 @@
 
 /*
  * Programs and their libraries lie in the upper half of the addresses, or at the very beginning.  A
- * distance leads from there into the middle, and apart from those of other windows.
+ * distance leads from there into the middle, and apart from those of other windows: as far as there
+ * is room, because memory of the host that is just as far apart would have its copies in one place.
  */
 #define UPPER_HALF    (1ull << 46)
 #define DISTANCE      (1ull << 45)
 #define DISTANCE_STEP (1ull << 33)
-#define CACHES	      2048u
+#define CACHES_LOG    11u
+#define CACHES	      (1u << CACHES_LOG)
+
+_Static_assert(DPA_WINDOW_SLOTS *CACHES *DISTANCE_STEP <= DISTANCE, "distances end in the middle");
 
 struct line {
 	struct line *next_touched; /* a line of the list that ends with itself; NULL: in no list */
@@ -49,6 +53,7 @@ struct page {
 struct dpa_weak {
 	struct dpa_process *process;
 	uint32_t number;
+	uint64_t distance[DPA_WINDOW_SLOTS];
 	uint64_t generation, activation;
 	uint64_t looked_ns;
 	uint32_t pages;
@@ -92,6 +97,20 @@ static void number_give(uint32_t number)
 	atomic_fetch_and(&numbers[number / 64], ~(UINT64_C(1) << number % 64));
 }
 
+/*
+ * Returns how far the copies of a window lie from the host's memory.  Its number has the bits of the
+ * cache's number in reverse, and the window's at the top: with up to 2^n caches at a time, and caches
+ * have low numbers then, all windows are 2^(44 - n) bytes apart.
+ */
+static uint64_t distance_of(uint32_t number, uint32_t window)
+{
+	uint64_t place = window;
+
+	for (uint32_t i = 0; i < CACHES_LOG; i++)
+		place = place << 1 | (number >> i & 1);
+	return DISTANCE + place * DISTANCE_STEP;
+}
+
 struct dpa_weak *dpa_weak_new(struct dpa_process *p)
 {
 	struct dpa_weak *w = calloc(1, sizeof(*w));
@@ -106,6 +125,8 @@ struct dpa_weak *dpa_weak_new(struct dpa_process *p)
 		return NULL;
 	}
 	w->process = p;
+	for (uint32_t i = 0; i < DPA_WINDOW_SLOTS; i++)
+		w->distance[i] = distance_of(w->number, i);
 	w->generation = 1;
 	return w;
 }
@@ -114,7 +135,7 @@ struct dpa_weak *dpa_weak_new(struct dpa_process *p)
 
 uint64_t dpa_weak_distance(const struct dpa_weak *w, uint32_t window, uint64_t host)
 {
-	uint64_t distance = DISTANCE + (w->number * DPA_WINDOW_SLOTS + window) * DISTANCE_STEP;
+	uint64_t distance = w->distance[window];
 
 	/* A program that asks for address 0 adds one of the upper half. */
 	return host && host < UPPER_HALF ? distance : -distance;

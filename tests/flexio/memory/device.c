@@ -181,6 +181,26 @@ __dpa_rpc__ uint64_t activates(uint64_t id)
 	return 0;
 }
 
+/* ---- two windows of a thread ---- */
+
+/* Stores by each of them, and adds what each has then. */
+__dpa_rpc__ uint64_t parts(uint64_t arg)
+{
+	const struct window *w = WINDOW(arg);
+	volatile struct shared *one = shared_of(w), *other;
+	flexio_uintptr_t at;
+
+	if (flexio_dev_window_config(FLEXIO_DEV_WINDOW_ENTITY_1, (uint16_t)w->id,
+				     (uint32_t)w->other_key) ||
+	    flexio_dev_window_ptr_acquire(FLEXIO_DEV_WINDOW_ENTITY_1, w->other_host, &at))
+		return 0;
+	other = (volatile struct shared *)(uintptr_t)at;
+	one->data = 1;
+	other->data = 20;
+	__dpa_thread_window_writeback();
+	return one->data + other->data;
+}
+
 /* ---- the host's address is none of the window's ---- */
 
 __dpa_rpc__ uint64_t trusts(uint64_t arg)

@@ -14,7 +14,7 @@
 
 extern struct flexio_app *memory_app;
 extern flexio_func_t answers, answers_by_assembly, copies, forgets, adds, fills, confuses,
-	interrupts, hides, step, polls, handles, activates, trusts;
+	interrupts, hides, step, polls, handles, activates, trusts, parts;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define PAGE	    4096u
@@ -194,6 +194,37 @@ static void trusted(struct bench *b)
 	       status == FLEXIO_STATUS_FATAL_ERR ? "a fault" : "no fault");
 }
 
+/* The memory of the two windows is as far apart as distances can be: 8 GiB times each power of two. */
+static void apart(struct bench *b)
+{
+	for (unsigned log = 33; log < 44; log++) {
+		size_t bytes = ((size_t)1 << log) + PAGE;
+		uint8_t *room = mmap(NULL, bytes, PROT_NONE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		struct shared *s[] = {(void *)room, (void *)(room + bytes - PAGE)};
+		struct ibv_mr *mr[2];
+
+		CHECK(room != MAP_FAILED);
+		for (int i = 0; i < 2; i++) {
+			CHECK(!mprotect(s[i], PAGE, PROT_READ | PROT_WRITE));
+			mr[i] = ibv_reg_mr(b->pd, s[i], PAGE, IBV_ACCESS_LOCAL_WRITE);
+			CHECK(mr[i]);
+		}
+		for (int i = 0; i < 2; i++) {
+			struct window w = {.id = flexio_window_get_id(b->window),
+					   .key = mr[i]->lkey,
+					   .host = (uintptr_t)s[i],
+					   .other_key = mr[!i]->lkey,
+					   .other_host = (uintptr_t)s[!i]};
+
+			OK(flexio_host2dev_memcpy(b->p, &w, sizeof(w), b->arg));
+			CHECK(call(b, &parts) == 21);
+			CHECK(s[i]->data == 1 && s[!i]->data == 20);
+		}
+		CHECK(!ibv_dereg_mr(mr[0]) && !ibv_dereg_mr(mr[1]) && !munmap(room, bytes));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -203,7 +234,7 @@ int main(int argc, char **argv)
 	} cases[] = {{"right", right, false},	      {"right_low", right, true},
 		     {"forgotten", forgotten, false}, {"hidden", hidden, false},
 		     {"polled", polled, false},	      {"handled", handled, false},
-		     {"trusted", trusted, false}};
+		     {"trusted", trusted, false},     {"apart", apart, false}};
 	struct bench b = {0};
 
 	CHECK(argc > 1);

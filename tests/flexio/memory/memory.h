@@ -19,4 +19,5 @@ struct shared {
 /* How the device reaches it; lies in memory of the process. */
 struct window {
 	uint64_t id, key, host, step;
+	uint64_t other_key, other_host; /* reached by the thread's other window */
 };

@@ -79,6 +79,7 @@ def cases():
     return [
         ("memory: code with its fences has no report", right("right")),
         ("memory: the same with memory at low addresses", right("right_low")),
+        ("memory: the windows of a thread on memory that is far apart", right("apart")),
         ("memory: stores without a write-back", reported("forgotten", (
             ("forgets", end), ("adds", end), ("fills", end), ("confuses", end),
             ("interrupts", rf"when flexio_dev_msix_send\(\) tells the host: {WRITEBACK}")))),
