@@ -125,8 +125,8 @@ static char *statement_rewrite(char *at, bool *rewritten)
 static bool text_rewrite(char *at)
 {
 	static const char *const asms[] = {"asm", "__asm", "__asm__"};
-	static const char *const qualifiers[] = {"volatile", "__volatile", "__volatile__",
-						 "inline",   "__inline",   "__inline__"};
+	static const char *const qualifiers[] = {"volatile", "__volatile", "__volatile__", "inline",
+						 "__inline", "__inline__", "goto"};
 	bool rewritten = false;
 
 	while (*at) {

@@ -21,6 +21,7 @@ struct module {
 	struct words lines;
 	struct words functions; /* annotated ones, */
 	struct words sections;	/* and the section of each */
+	const char *next;	/* the line behind the one that is read */
 	const char *attributes; /* of the function that is read: "#5", or NULL */
 	struct words assembled; /* functions that were made of assembly */
 	struct ir ir;
@@ -632,6 +633,9 @@ static bool rewrite_assembly(struct module *module, const char *line)
 		return false;
 	module->ir.debug = debug_of(line);
 	if (assembly.jumps) {
+		/* The labels that it may go to are in a line of their own. */
+		if (!*module->ir.debug)
+			module->ir.debug = debug_of(module->next);
 		module_complain(module, "asm goto is not translated");
 		return true;
 	}
@@ -748,6 +752,7 @@ void rewrite_module(const char *path)
 	for (size_t i = 0; i < module.lines.count; i++) {
 		const char *line = module.lines.words[i];
 
+		module.next = i + 1 < module.lines.count ? module.lines.words[i + 1] : "";
 		file_scope_look(&module, line);
 		function_begins(&module, line);
 		if (!rewrite_definition(&module, line) && !rewrite_division(&module, line) &&
