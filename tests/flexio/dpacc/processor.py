@@ -409,6 +409,15 @@ static void push(struct node *node)
 {
 	__asm__ volatile("1: lr.d t0, (%0); sd t0, 0(%1); sc.d t1, %1, (%0); bnez t1, 1b" : : "r"(&head), "r"(node) : "t0", "t1", "memory");
 }
+uint64_t __dpa_reservation_take(uint64_t addr, uint64_t bytes);
+/* As if a call had been stopped within sc. */
+__dpa_rpc__ uint64_t stop(void)
+{
+	struct node *node;
+
+	__asm__ volatile("lr.d %0, %1" : "=r"(node), "+A"(head));
+	return __dpa_reservation_take((uint64_t)&head, sizeof(head));
+}
 __dpa_rpc__ uint64_t prepare(void)
 {
 	for (int i = 0; i < NODES; i++)
@@ -456,7 +465,7 @@ __dpa_rpc__ uint64_t outcome(uint64_t what)
 WORKERS, ROUNDS = 4, 20000
 CONTENDING_HOST = PROCESS + f"""
 #include <pthread.h>
-extern flexio_func_t prepare, work, outcome;
+extern flexio_func_t prepare, work, outcome, stop;
 static void *run(void *which)
 {{
 	uint64_t result = 9;
@@ -465,10 +474,13 @@ static void *run(void *which)
 		exit(6);
 	return (void *)result;
 }}
-int main(void)
+int main(int argc, char **argv)
 {{
 	pthread_t threads[{WORKERS}];
 
+	(void)argv;
+	if (argc > 1 && !registry_call(functions, stop))
+		exit(7);
 	registry_call(functions, prepare);
 	for (uint64_t i = 0; i < {WORKERS}; i++)
 		pthread_create(&threads[i], NULL, run, (void *)i);
@@ -496,7 +508,8 @@ def reservations(place):
         place.dpacc("contended.c", "-o", "contended.a", "--app-name=functions", *mode)
         place.good("gcc", *place.host_flags, "host.c", "contended.a", f"-L{library}", f"-Wl,-rpath,{library}", "-lflexio",
                    "-libverbs", "-lmlx5", "-pthread", "-o", "host")
-        result = place.session.run_ok(str(place.directory / "host"))
+        # Others wait for a thread that was stopped within sc, but not for ever.
+        result = place.session.run_ok(str(place.directory / "host"), *(("stopped",) if mode == MODES[1] else ()))
         half = WORKERS // 2 * ROUNDS
         expect([int(n) for n in re.findall(r"^= (\d+)$", result.out, re.M)] ==
                [0] * WORKERS + [2 * half, half, half, 6], result.text())
