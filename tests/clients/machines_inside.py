@@ -14,6 +14,7 @@ import time
 
 import roce_frames
 import ties
+from connections import is_good
 from harness import Failure, Session, expect, free_port, wait_listening, within
 
 PORT = "mlx5_1"
@@ -160,11 +161,11 @@ def rping(machines, address):
 
         def done():
             last[:] = [two.run(*words, "-c", limit=60)]
-            return last[0].status == 0 or server.poll() is not None
-        good = within(60, done) and last[0].status == 0
+            return is_good(last[0]) or server.poll() is not None
+        good = within(60, done) and is_good(last[0])
         if not good and server.poll() is not None:
             last.append(one.finish(server))
-        expect(good, "rping: " + "\n".join(result.text() for result in last))
+        expect(good, "rping: " + "\n".join(f"{result.status} {result.text()}" for result in last))
         result = one.finish(server)
         expect("rdma-ping-9" in result.out, result.text())
     finally:
