@@ -151,7 +151,7 @@ static enum slot_driver engine_look(struct engine *e)
 			idle_since = now;
 		else if (program_waits(e))
 			return timer_is_near(e, now) ? SLOT_NOBODY : SLOT_PROGRAM;
-		else if (now - idle_since >= LOOK_NS)
+		else if (now - idle_since >= e->look_ns)
 			break;
 		else
 			cpu_relax();
@@ -243,6 +243,7 @@ done:
 	trace(engine, wake,
 	      engine_driver(e->slot) == SLOT_PROGRAM ? "program-stopped-driving" : "kick");
 	atomic_store(&e->slot->driver, SLOT_ENGINE);
+	e->look_ns = LOOK_NS;
 	return looks >= GUARD_LOOKS ? SLOT_NOBODY : SLOT_ENGINE;
 }
 
@@ -252,11 +253,12 @@ done:
  * program as well. */
 static bool engine_wait(struct engine *e, uint64_t deadline)
 {
-	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
+	uint64_t now = clock_ns();
 
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
 	futex_wait_until(&e->slot->driver, SLOT_NOBODY, deadline, FUTEX_OF_ALL);
+	e->look_ns = clock_ns() - now < LOOK_NS ? LOOK_NS : 0;
 	trace(engine, wake, engine_driver(e->slot) == SLOT_NOBODY ? "timer" : "kick");
 	return engine_driver(e->slot) == SLOT_PROGRAM;
 }

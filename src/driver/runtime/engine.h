@@ -23,7 +23,8 @@ struct process;
  * the measurements that chose them.
  */
 
-/* Whoever looks for work before it sleeps looks for so long: a wake-up takes 15 us and more. */
+/* Whoever looks for work before it sleeps looks for so long, if its last sleep was shorter: a wake-up takes
+ * 15 us and more. */
 #define LOOK_NS 50000u
 /* A turn: a thread that polls all the time does something else for less than this between two polls; a
  * thread that rings waits for an answer for so long, where processors are few; and so long is the first nap
@@ -51,6 +52,7 @@ struct engine {
 	/* Until then the engine leaves the device to nobody that polls: it found work lying there
 	 * when it last did. */
 	_Atomic(uint64_t) distrusts_until_ns;
+	uint64_t look_ns;	/* the engine's own: how long it looks before it sleeps */
 	uint32_t post_naps;	/* the engine's own: naps in a row for those who post receives */
 	uint64_t poller_ran_ns; /* the engine's own: how long the poller had run at the last look */
 	_Atomic(int32_t) poller; /* the thread that polled last for long; 0: none has */
