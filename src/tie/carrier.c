@@ -15,6 +15,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "fabric/client/client.h"
 #include "fabric/protocol.h"
 #include "tie/packets.h"
@@ -214,10 +215,8 @@ static void carrier_receive_one(void *user, const struct pkt *p)
 	(void)user, (void)p; /* there is no queue pair here */
 }
 
-/* The same for packets of queue pairs to those outside of the fabric. */
-static void carrier_carry(void *user, const struct pkt *p)
+static void carrier_carry_one(struct carrier *c, const struct pkt *p)
 {
-	struct carrier *c = user;
 	struct tie_end *end = c->attr.end;
 	struct packets_out *out = &c->out;
 
@@ -229,6 +228,27 @@ static void carrier_carry(void *user, const struct pkt *p)
 	if (out->asks)
 		(void)carrier_put(c, out->arp, sizeof(out->arp));
 	carrier_count_out(c, !out->bytes || !carrier_put(c, out->frame, out->bytes));
+}
+
+/* The same for packets of queue pairs to those outside of the fabric. */
+static void carrier_carry(void *user, const struct pkt *p)
+{
+	struct carrier *c = user;
+	uint32_t n = pkt_wire_packets(p), mtu;
+	struct run run;
+	struct pkt part;
+
+	if (n == 1) {
+		carrier_carry_one(c, p);
+		return;
+	}
+	mtu = pkt_parts_mtu(p);
+	if (!mtu)
+		carrier_count_out(c, true);
+	for (uint32_t i = 0; mtu && i < n; i++) {
+		pkt_part(p, mtu, i, &part, &run);
+		carrier_carry_one(c, &part);
+	}
 }
 
 static void carrier_idle(struct carrier *c)
@@ -264,6 +284,7 @@ static void *carrier_drain(void *arg)
 	struct carrier *c = arg;
 	_Atomic(uint32_t) *driver = &c->slot->driver;
 
+	own_thread_short_slices();
 	while (!atomic_load(&c->stop)) {
 		if (carrier_progress(c))
 			continue;
@@ -395,11 +416,21 @@ static enum carrier_verdict mad_arrive(struct carrier *c, const struct roce_pack
 	return fabric_send_gsi(c->fabric, &d) ? CARRIER_TAKEN : CARRIER_UNHEARD;
 }
 
-enum carrier_verdict carrier_arrive_packet(struct carrier *c, const uint8_t *frame, uint32_t bytes,
-					   struct roce_packet *packet)
+void carrier_sniff(struct carrier *c, const uint8_t *frame, uint32_t bytes)
+{
+	wire_sniff_arrival(c->wire, frame, bytes);
+}
+
+uint32_t carrier_arrive_most(struct carrier *c, const struct roce_packet *packet)
+{
+	uint32_t qpn = packet->pkt.dqpn;
+
+	return qpn <= IB_GSI_QPN || qpn == IB_MULTICAST_QPN ? 0 : wire_arrive_most(c->wire, qpn);
+}
+
+enum carrier_verdict carrier_arrive_packet(struct carrier *c, struct roce_packet *packet)
 {
 	packets_locate(&c->packets, packet);
-	wire_sniff_arrival(c->wire, frame, bytes);
 	if (unlikely(packet->pkt.dqpn == IB_MULTICAST_QPN))
 		return group_arrive(c, packet);
 	return packet->pkt.dqpn <= IB_GSI_QPN ? mad_arrive(c, packet)
@@ -414,7 +445,8 @@ enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uin
 
 	switch (v) {
 	case PACKETS_PACKET:
-		return carrier_arrive_packet(c, frame, bytes, &packet);
+		carrier_sniff(c, frame, bytes);
+		return carrier_arrive_packet(c, &packet);
 	case PACKETS_CHECKSUM:
 	case PACKETS_BAD:
 		carrier_count_bad(c, v == PACKETS_CHECKSUM);
@@ -631,6 +663,7 @@ int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 
 void carrier_run(struct carrier *c)
 {
+	own_thread_short_slices();
 	c->attr.end->ops->take(c->attr.end, c);
 	while (carrier_sleep(c, UINT64_MAX, NULL, 0))
 		;

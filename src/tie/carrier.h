@@ -89,9 +89,13 @@ enum carrier_verdict {
 
 /* Hands a frame to the programs, waiting for room; one that takes nothing for a second loses it. */
 enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes);
-/* The same for a packet to a queue pair of the port, and the frame that it was. */
-enum carrier_verdict carrier_arrive_packet(struct carrier *c, const uint8_t *frame, uint32_t bytes,
-					   struct roce_packet *packet);
+/* The same for a packet to a queue pair of the port, whose frame carrier_sniff has had. */
+enum carrier_verdict carrier_arrive_packet(struct carrier *c, struct roce_packet *packet);
+/* Shows the frame of such a packet to those who sniff. */
+void carrier_sniff(struct carrier *c, const uint8_t *frame, uint32_t bytes);
+/* The largest payload of a packet to that queue pair that stands for several; 0: each comes by
+ * itself. */
+uint32_t carrier_arrive_most(struct carrier *c, const struct roce_packet *packet);
 /* Counts a frame that came in, or was lost. */
 void carrier_count_in(struct carrier *c, bool lost);
 /* Counts one among the lost that was spoiled, or came from somebody who is no peer. */

@@ -250,6 +250,51 @@ void packets_locate(const struct packets *p, struct roce_packet *packet)
 	packet->path.dst_port = p->row;
 }
 
+void packets_join_begin(struct packets_joined *j, const struct roce_packet *packet, uint32_t most)
+{
+	j->packet = *packet;
+	j->packet.pkt.path = &j->packet.path;
+	j->packet.pkt.runs = j->runs;
+	j->runs[0] = packet->run;
+	j->n = 1;
+	j->most = most;
+}
+
+/* True if the second packet is the next one of a message. */
+static bool pkt_follows(const struct pkt *p, const struct pkt *next)
+{
+	const struct bth_props *was = pkt_props(p), *is = pkt_props(next);
+
+	return is->payload && !was->last && !is->first && was->request == is->request &&
+	       was->send == is->send && was->write == is->write && was->read == is->read &&
+	       pkt_transport(p) == pkt_transport(next) && p->dqpn == next->dqpn &&
+	       p->pkey == next->pkey && p->srqn == next->srqn &&
+	       p->migreq_clear == next->migreq_clear && next->psn == psn_add(p->psn, p->npkts);
+}
+
+bool packets_join(struct packets_joined *j, const struct roce_packet *packet)
+{
+	struct pkt *p = &j->packet.pkt;
+	const struct pkt *next = &packet->pkt;
+
+	/* All but the last one are as long as the first, and ask for no answer of their own. */
+	if (!j->n || j->n == PACKETS_JOINED_MAX || p->ack_req || p->solicited ||
+	    next->payload_len > j->runs[0].len || j->runs[j->n - 1].len != j->runs[0].len ||
+	    p->payload_len + next->payload_len > j->most || !next->payload_len ||
+	    !pkt_follows(p, next) || j->packet.path.traffic_class != packet->path.traffic_class)
+		return false;
+	p->opcode = bth_op_join(p->opcode, next->opcode);
+	p->ack_req = next->ack_req;
+	p->solicited = next->solicited;
+	if (pkt_props(next)->last)
+		p->imm = next->imm;
+	p->npkts++;
+	p->payload_len += next->payload_len;
+	j->runs[j->n++] = packet->run;
+	p->nruns = j->n;
+	return true;
+}
+
 bool packets_mad(const struct roce_packet *packet, struct gsi_datagram *out)
 {
 	const struct path *path = &packet->path;

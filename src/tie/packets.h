@@ -85,5 +85,23 @@ enum packets_verdict packets_take(struct packets *p, const uint8_t *frame, uint3
 				  struct roce_packet *out) must_check;
 /* Completes a packet that was found by other means: whose addresses it has. */
 void packets_locate(const struct packets *p, struct roce_packet *packet);
+
+/*
+ * Packets of one message that have come in a row, joined to one that stands for them all: for the
+ * queue pair that costs hardly more than the first.  The payloads stay where they are.
+ */
+#define PACKETS_JOINED_MAX 16u
+
+struct packets_joined {
+	struct roce_packet packet; /* if n is not 0 */
+	uint32_t n;
+	uint32_t most; /* octets of payload that a packet to that queue pair may have */
+	struct run runs[PACKETS_JOINED_MAX];
+};
+
+/* Begins with the packet.  most: see above; 0: nothing can be joined to it. */
+void packets_join_begin(struct packets_joined *j, const struct roce_packet *packet, uint32_t most);
+/* Joins the packet, which comes from the same address as the one before; false: it begins anew. */
+bool packets_join(struct packets_joined *j, const struct roce_packet *packet) must_check;
 /* Makes what the daemon takes of a packet to queue pair 1; false: it is no MAD. */
 bool packets_mad(const struct roce_packet *packet, struct gsi_datagram *out) must_check;

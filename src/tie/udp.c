@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tie/link_watch.h"
+#include "tie/packets.h"
 
 #define DEFAULT_HOPS 64u /* what the kernel writes unless it is told */
 #define ROOM_WAIT_MS 20	 /* for room in the socket */
@@ -465,53 +466,88 @@ static void nat_look(struct end_udp *u, struct carrier *c, const union ib_gid *g
 
 /* ---- datagrams ---- */
 
-/* A datagram, or one of a row of them. */
+/* A row of datagrams, or a single one. */
 struct arrival {
 	struct roce_datagram d;
 	struct tied_peer *peer;
 	uint64_t now_ns;
+	struct packets_joined joined; /* those that the fabric has not got yet */
+	uint32_t joined_bytes;
 };
 
-static void arrival_count(const struct arrival *a, uint32_t bytes, enum carrier_verdict v)
+/* Gives the fabric what has been joined; false: the carrier has to end. */
+static bool joined_arrive(struct carrier *c, struct arrival *a)
 {
-	if (unlikely(!a->peer))
-		return;
-	peer_add(a->peer, PEER_IN, 1);
-	peer_add(a->peer, PEER_IN_BYTES, bytes - ETHERNET_OCTETS);
-	if (v != CARRIER_TAKEN)
-		peer_add(a->peer, PEER_IN_DROPPED, 1);
+	enum carrier_verdict v;
+
+	if (!a->joined.n)
+		return true;
+	v = carrier_arrive_packet(c, &a->joined.packet);
+	if (v == CARRIER_ENDS)
+		return false;
+	for (uint32_t i = 0; i < a->joined.n; i++)
+		carrier_count_in(c, v != CARRIER_TAKEN);
+	if (likely(a->peer)) {
+		peer_add(a->peer, PEER_IN, a->joined.n);
+		peer_add(a->peer, PEER_IN_BYTES, a->joined_bytes);
+		if (v != CARRIER_TAKEN)
+			peer_add(a->peer, PEER_IN_DROPPED, a->joined.n);
+	}
+	a->joined.n = 0;
+	a->joined_bytes = 0;
+	return true;
 }
 
-static enum carrier_verdict datagram_arrive(struct end_udp *u, struct carrier *c,
-					    const struct arrival *a, uint8_t *payload,
-					    uint32_t bytes)
+/* False: the carrier has to end. */
+static bool packet_arrive(struct end_udp *u, struct carrier *c, struct arrival *a,
+			  const struct roce_packet *packet, uint32_t bytes)
 {
-	/* The headers go over the end of the datagram in front of it, which has been taken. */
-	uint8_t *frame = roce_datagram_frame(&a->d, payload, bytes);
-	enum carrier_verdict taken;
-	struct roce_packet packet;
-	enum roce_verdict v;
-
-	bytes += (uint32_t)(payload - frame);
-	v = roce_datagram_decode(frame, bytes, &packet);
-	if (likely(v == ROCE_TAKEN)) {
-		if (likely(a->peer)) {
-			peers_take(&u->peers, a->peer, &packet.pkt, a->now_ns);
-			atomic_store_explicit(&a->peer->heard_ns, a->now_ns, memory_order_relaxed);
-		}
-		taken = carrier_arrive_packet(c, frame, bytes, &packet);
-		arrival_count(a, bytes, taken);
-		return taken;
+	if (likely(a->peer)) {
+		peers_take(&u->peers, a->peer, &packet->pkt, a->now_ns);
+		atomic_store_explicit(&a->peer->heard_ns, a->now_ns, memory_order_relaxed);
 	}
+	if (!packets_join(&a->joined, packet)) {
+		if (!joined_arrive(c, a))
+			return false;
+		packets_join_begin(&a->joined, packet, carrier_arrive_most(c, packet));
+	}
+	a->joined_bytes += bytes - ETHERNET_OCTETS;
+	return true;
+}
+
+static void datagram_spoiled(struct end_udp *u, struct carrier *c, const struct arrival *a,
+			     enum roce_verdict v, uint8_t *frame, uint32_t bytes)
+{
+	carrier_count_in(c, true);
 	carrier_count_bad(c, v == ROCE_CRC);
 	if (v != ROCE_CRC)
-		return CARRIER_BAD;
+		return;
 	if (likely(a->peer)) {
 		peer_add(a->peer, PEER_IN_CHECKSUM, 1);
 		atomic_store_explicit(&a->peer->checksum_ns, a->now_ns, memory_order_relaxed);
 	}
 	nat_look(u, c, &a->d.sgid, frame, bytes);
-	return CARRIER_BAD;
+}
+
+/* False: the carrier has to end. */
+static bool datagram_arrive(struct end_udp *u, struct carrier *c, struct arrival *a,
+			    uint8_t *payload, uint32_t bytes)
+{
+	uint8_t before[ROCE_ROUTING_MAX], *frame;
+	struct roce_packet packet;
+	enum roce_verdict v;
+
+	/* The headers go over the end of the datagram in front of it, which may not have been taken. */
+	memcpy(before, payload - sizeof(before), sizeof(before));
+	frame = roce_datagram_frame(&a->d, payload, bytes);
+	bytes += (uint32_t)(payload - frame);
+	v = roce_datagram_decode(frame, bytes, &packet);
+	if (likely(v == ROCE_TAKEN))
+		carrier_sniff(c, frame, bytes);
+	else
+		datagram_spoiled(u, c, a, v, frame, bytes);
+	memcpy(payload - sizeof(before), before, sizeof(before));
+	return v != ROCE_TAKEN || packet_arrive(u, c, a, &packet, bytes);
 }
 
 /* Takes a datagram, or a row of them.  False: the carrier has to end. */
@@ -521,9 +557,13 @@ static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, const u
 	struct msghdr *m = &u->in.message[i].msg_hdr;
 	uint32_t bytes = u->in.message[i].msg_len, size = bytes;
 	uint8_t *payload = u->in.data[i] + ROCE_ROUTING_MAX;
-	struct arrival a = {{.dgid = *dgid, .hop_limit = DEFAULT_HOPS}, NULL, now_ns};
+	struct arrival a;
 	struct roce_datagram *d = &a.d;
 
+	a.d = (struct roce_datagram){.dgid = *dgid, .hop_limit = DEFAULT_HOPS};
+	a.now_ns = now_ns;
+	a.joined.n = 0;
+	a.joined_bytes = 0;
 	source_read(&u->in.address[i], d);
 	/* What the port has sent to a group that it is in. */
 	if (ib_gid_is_multicast(dgid) && !memcmp(&d->sgid, &u->socket.gid, sizeof(d->sgid)))
@@ -540,17 +580,14 @@ static bool row_arrive(struct end_udp *u, struct carrier *c, unsigned i, const u
 	a.peer = peer_of(u, &d->sgid, &u->peer_in);
 	do {
 		uint32_t n = bytes < size ? bytes : size;
-		enum carrier_verdict v;
 
-		v = datagram_arrive(u, c, &a, payload, n);
-		if (v == CARRIER_ENDS)
+		if (!datagram_arrive(u, c, &a, payload, n))
 			return false;
-		carrier_count_in(c, v != CARRIER_TAKEN);
 		d->identification++;
 		payload += n;
 		bytes -= n;
 	} while (bytes);
-	return true;
+	return joined_arrive(c, &a);
 }
 
 /* Takes what has come to a socket of that address.  Returns true if there may be more. */

@@ -208,5 +208,34 @@ static inline uint32_t bth_transport_octets(uint8_t opcode)
 	       (t->dc && request ? DC_OCTETS : 0) + (opcode == BTH_CONGESTION ? CNP_OCTETS : 0);
 }
 
+/*
+ * One packet may stand for several of a message (wire/pkt.h).  The operation of one of them; begins,
+ * ends: it is the first one, the last one.
+ */
+static inline uint8_t bth_op_part(uint8_t opcode, bool begins, bool ends)
+{
+	const struct bth_props *p = bth_props_of(opcode);
+	uint8_t transport = opcode & BTH_TRANSPORT_MASK;
+	uint8_t first = p->send ? BTH_SEND_FIRST : p->write ? BTH_WRITE_FIRST : BTH_READ_RESP_FIRST;
+
+	begins = begins && p->first;
+	ends = ends && p->last;
+	if (begins && ends)
+		return opcode;
+	if (!ends)
+		return transport | (begins ? first : (uint8_t)(first + 1));
+	return p->first ? (uint8_t)(opcode - (p->ieth || p->read ? 1 : 2)) : opcode;
+}
+
+/* The operation of a packet that stands for all from one to another one of the same message. */
+static inline uint8_t bth_op_join(uint8_t from, uint8_t to)
+{
+	const struct bth_props *end = bth_props_of(to);
+
+	if (!bth_props_of(from)->first)
+		return to;
+	return end->last ? (uint8_t)(to + (end->ieth || end->read ? 1 : 2)) : from;
+}
+
 /* The operation's name for traces. */
 const char *bth_op_name(uint8_t opcode);

@@ -230,12 +230,21 @@ static struct channel *shm_hold(struct link *link, uint32_t to)
 	return ch && channel_hold(ch, peer) ? ch : NULL;
 }
 
+/* True for a carrier that nothing else observes. */
+static bool carries_only(const struct slot *s)
+{
+	return atomic_load_explicit(&s->observers, memory_order_relaxed) == 1 &&
+	       atomic_load_explicit(&s->carries_plus_1, memory_order_relaxed);
+}
+
 static uint32_t shm_max_payload(struct link *link, uint32_t to, bool by_reference_ok)
 {
 	struct link_shm *l = shm_of(link);
+	const struct slot *slot = &l->attr->slots[to - 1];
 	struct channel *ch = shm_channel(l, (uint16_t)(to - 1));
 
-	if (slot_observed(&l->attr->slots[to - 1]))
+	/* A carrier, which is observed, takes the packets apart (tie/carrier.h). */
+	if (slot_observed(slot) && !carries_only(slot))
 		return LINK_PATH_MTU;
 	return ch ? channel_max_payload(ch, by_reference_ok) : LINK_MIN_PAYLOAD;
 }

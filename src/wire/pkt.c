@@ -86,6 +86,34 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet)
 	       align_up(p->payload_len, 4);
 }
 
+uint32_t pkt_parts_mtu(const struct pkt *p)
+{
+	uint32_t mtu = 256;
+
+	if (!pkt_props(p)->payload || !p->npkts || p->nruns != 1)
+		return 0;
+	/* Only one of the MTUs, each twice as large as the one before, makes so many packets. */
+	while (mtu < 4096 && (uint64_t)mtu * p->npkts < p->payload_len)
+		mtu *= 2;
+	return div_round_up(p->payload_len, mtu) == p->npkts ? mtu : 0;
+}
+
+void pkt_part(const struct pkt *p, uint32_t mtu, uint32_t i, struct pkt *part, struct run *run)
+{
+	bool ends = i + 1 == p->npkts;
+	uint32_t off = i * mtu;
+
+	*part = *p;
+	part->opcode = bth_op_part(p->opcode, !i, ends);
+	part->psn = psn_add(p->psn, i);
+	part->npkts = 1;
+	part->ack_req = p->ack_req && ends;
+	part->solicited = p->solicited && ends;
+	part->payload_len = ends ? p->payload_len - off : mtu;
+	*run = (struct run){(uint8_t *)p->runs[0].addr + off, part->payload_len};
+	part->runs = run;
+}
+
 /* Says to whom a packet with many receivers goes. */
 static const char *group_text(const struct pkt *p, char text[INET6_ADDRSTRLEN])
 {

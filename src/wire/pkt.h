@@ -266,6 +266,20 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
 /* Octets of the headers in front of the BTH, and on Ethernet of the frame check sequence. */
 uint32_t path_routing_octets(const struct path *path, bool ethernet);
 
+/* True if the payload fills as many packets of the path MTU as the packet stands for. */
+static inline bool pkt_fills(const struct pkt *p, uint32_t mtu)
+{
+	return p->npkts == (likely(p->payload_len <= mtu) ? 1 : div_round_up(p->payload_len, mtu));
+}
+
+/*
+ * The packets of the path MTU that one packet stands for, as they are on a real wire.  Returns their
+ * MTU; 0: the packet has no such form, or its payload is no single run.
+ */
+uint32_t pkt_parts_mtu(const struct pkt *p);
+/* Makes one of them, i < npkts; *run is the place for its payload's. */
+void pkt_part(const struct pkt *p, uint32_t mtu, uint32_t i, struct pkt *part, struct run *run);
+
 enum message_kind {
 	MESSAGE_SEND,
 	MESSAGE_SEND_IMM,

@@ -216,6 +216,14 @@ enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *p)
 	return l->ops->xmit(l, to, p);
 }
 
+uint32_t wire_arrive_most(struct wire *w, uint32_t dqpn)
+{
+	uint32_t to = route_owner_at(w, dqpn);
+	struct link *l = w->process->link_to[to];
+
+	return to ? l->ops->max_payload(l, to, false) : 0;
+}
+
 bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 {
 	const struct record_refs refs = {.sqpn = sqpn};

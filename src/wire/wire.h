@@ -260,6 +260,8 @@ enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);
  * WIRE_LOST: the port is down, or no process at the port has the number.
  */
 enum wire_verdict wire_arrive_packet(struct wire *w, const struct pkt *pkt);
+/* The largest payload of such a packet that stands for several; 0: each has to come by itself. */
+uint32_t wire_arrive_most(struct wire *w, uint32_t dqpn);
 
 /* Packets with bad keys, and how often the subnet's manager hears of them. */
 

@@ -574,7 +574,8 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	}
 	/* All answers but the last are full. */
 	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete ||
-	    (!complete && (!pkt->payload_len || pkt->payload_len % qp->mtu))) {
+	    (!complete && (!pkt->payload_len || pkt->payload_len % qp->mtu)) ||
+	    !pkt_fills(pkt, qp->mtu)) {
 		completer_answered(qp, n, CQE_SYN_BAD_RESP);
 		return;
 	}

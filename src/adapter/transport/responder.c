@@ -335,7 +335,7 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	if (p->write && p->first && unlikely(pkt->dma_len > IB_MAX_MSG_BYTES))
 		invalid = true;
 	/* No packet is longer than the path takes, and every one but the last is full. */
-	if (unlikely(pkt->payload_len > (uint64_t)pkt->npkts * qp->mtu))
+	if ((p->send || p->write) && unlikely(!pkt_fills(pkt, qp->mtu)))
 		invalid = true;
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
