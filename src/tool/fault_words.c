@@ -432,6 +432,7 @@ static const struct {
 	{IB_EVENT_QP_ACCESS_ERR, FAULT_QUEUE_PAIR},
 	{IB_EVENT_COMM_EST, FAULT_QUEUE_PAIR},
 	{IB_EVENT_CQ_ERR, FAULT_COMPLETION_QUEUE},
+	{IB_EVENT_SRQ_ERR, FAULT_SHARED_RECEIVE_QUEUE},
 	{IB_EVENT_SRQ_LIMIT_REACHED, FAULT_SHARED_RECEIVE_QUEUE},
 	{IB_EVENT_PORT_ACTIVE, FAULT_PORT},
 	{IB_EVENT_PORT_ERR, FAULT_PORT},
@@ -592,7 +593,7 @@ static const char *inject_misfit(const struct fault_words *w)
 	if (w->cqn && object != FAULT_COMPLETION_QUEUE)
 		return "cq= goes with event=CQ_ERR";
 	if (w->srqn && object != FAULT_SHARED_RECEIVE_QUEUE)
-		return "srq= goes with event=SRQ_LIMIT_REACHED";
+		return "srq= goes with event=SRQ_ERR and event=SRQ_LIMIT_REACHED";
 	return NULL;
 }
 

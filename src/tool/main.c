@@ -189,7 +189,8 @@ static const struct command commands[] = {
 	 "ENOMEM, EAGAIN, ...\n"
 	 "event: QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR (with the error state), COMM_EST; CQ_ERR "
 	 "(with\n"
-	 "the overrun); SRQ_LIMIT_REACHED; PORT_ERR, PORT_ACTIVE, GID_CHANGE, LID_CHANGE,\n"
+	 "the overrun); SRQ_ERR, SRQ_LIMIT_REACHED; PORT_ERR, PORT_ACTIVE, GID_CHANGE, "
+	 "LID_CHANGE,\n"
 	 "PKEY_CHANGE, SM_CHANGE, CLIENT_REREGISTER; DEVICE_FATAL (all queue pairs fail).\n"
 	 "state: queue pairs are in the error state, without an event.\n"
 	 "WHICH: number=N[-M] or percent=P (with seed=NUMBER) of those in each process, and "
@@ -197,7 +198,8 @@ static const struct command commands[] = {
 	 "for requests; from=HOST[/HCA[:PORT]], where requests come from and objects are; of\n"
 	 "requests and receives also to=HOST[/HCA[:PORT]] and opcode=NAME,... as in softhca "
 	 "fabric\n"
-	 "impair; qp=NUMBER; of CQ_ERR cq=NUMBER, of SRQ_LIMIT_REACHED srq=NUMBER.\n"
+	 "impair; qp=NUMBER; of CQ_ERR cq=NUMBER, of SRQ_ERR and\n"
+	 "SRQ_LIMIT_REACHED srq=NUMBER.\n"
 	 "'none' ends all.  Without arguments: lists them and what they have done.",
 	 OPT_FABRIC | OPT_JSON, command_inject},
 	{"explain", "[CODE]",

@@ -440,6 +440,9 @@ def cases():
             device, ("event=CQ_ERR", "number=1"), "CQ error cq 0", f"states {RTS} {RTS}", after=("nothing", "success"))
         yield f"inject: SRQ limit {device}", event(
             device, ("event=srq_limit_reached",), "SRQ limit reached srq", f"states {RTS} {RTS}", after=("success", "success"))
+        yield f"inject: SRQ error {device}", event(
+            device, ("event=SRQ_ERR",), "SRQ catastrophic error srq", f"states {RTS} {RTS}",
+            after=("remote operation error", "nothing"))
         yield f"inject: error state {device}", event(
             device, ("state=error", "qp={1}"), "last WQE reached qp 1", f"states {RTS} {ERR}",
             after=("transport retry counter exceeded", "nothing"))

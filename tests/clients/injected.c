@@ -110,7 +110,7 @@ static const char *event_element(const struct ibv_async_event *e)
 {
 	if (e->event_type == IBV_EVENT_CQ_ERR)
 		return e->element.cq == cq[0] ? "cq 0" : "cq 1";
-	if (e->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)
+	if (e->event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e->event_type == IBV_EVENT_SRQ_ERR)
 		return e->element.srq == srq ? "srq" : "another";
 	if (e->event_type == IBV_EVENT_DEVICE_FATAL)
 		return "device";

@@ -123,10 +123,14 @@ static void qp_inject_failed(struct injection *i, void *object)
 
 static void srq_inject(struct injection *i, void *object)
 {
+	bool error = event_of(rule_of(i)) == IB_EVENT_SRQ_ERR;
 	struct srq *srq = object;
 
+	if (error && !srq_has_failed(srq) &&
+	    rule_injects(i, "shared-receive-queue", srq_number(srq)))
+		srq_fail(srq);
 	/* The event comes only to queues that have a limit. */
-	if (srq_limit(srq) && rule_injects(i, "shared-receive-queue", srq_number(srq)))
+	if (!error && srq_limit(srq) && rule_injects(i, "shared-receive-queue", srq_number(srq)))
 		srq_reach_limit(srq);
 }
 

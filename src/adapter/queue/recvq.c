@@ -22,6 +22,7 @@ struct srq {
 	uint16_t next;	   /* ring index of the oldest posted WQE, the head of the linked list */
 	uint16_t consumed; /* receives taken; the doorbell record counts the posted ones */
 	uint32_t limit;
+	bool failed;		/* it gives no receives any more */
 	bool exposed;		/* to XRC initiators of other processes */
 	struct object_row *row; /* for people; may be NULL */
 };
@@ -257,6 +258,17 @@ static void check_limit(struct srq *srq, int ready)
 		reach_limit(srq);
 }
 
+/* The queue ends, and its users find out when they want a receive (IBTA 10.2.9.4).  The caller holds
+ * the lock. */
+static __attribute__((cold)) void enter_error(struct srq *srq)
+{
+	if (srq->failed)
+		return;
+	srq->failed = true;
+	if (srq->attr.async)
+		srq->attr.async(srq->attr.user, IB_EVENT_SRQ_ERR);
+}
+
 void srq_begin(struct srq *srq)
 {
 	spin_lock(&srq->lock);
@@ -273,19 +285,24 @@ enum recv_verdict srq_take_next(struct srq *srq, struct recv_wqe *out)
 	int ready = ready_count(srq);
 	const uint8_t *at;
 
-	if (ready <= 0)
-		return ready ? RECV_FAULT : RECV_EMPTY;
+	if (unlikely(srq->failed || ready < 0))
+		goto failed;
+	if (!ready)
+		return RECV_EMPTY;
 	out->index = srq->next;
 	out->count = srq->consumed;
 	at = (const uint8_t *)srq->attr.buf + (size_t)srq->next * srq->attr.wqe_bytes;
 	if (!usermem_fetch(&link, at, sizeof(link)) ||
 	    !fetch_scatter(at + sizeof(link), srq->attr.wqe_bytes - sizeof(link), out))
-		return RECV_FAULT;
+		goto failed;
 	srq->next = (srq->attr.cyclic ? srq->next + 1u : be16_get(link.next_wqe_index)) &
 		    (uint16_t)(srq->attr.wqe_count - 1);
 	srq->consumed++;
 	check_limit(srq, ready - 1);
 	return RECV_OK;
+failed:
+	enter_error(srq);
+	return RECV_FAULT;
 }
 
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out)
@@ -316,6 +333,18 @@ void srq_reach_limit(struct srq *srq)
 	if (srq->limit)
 		reach_limit(srq);
 	spin_unlock(&srq->lock);
+}
+
+void srq_fail(struct srq *srq)
+{
+	spin_lock(&srq->lock);
+	enter_error(srq);
+	spin_unlock(&srq->lock);
+}
+
+bool srq_has_failed(const struct srq *srq)
+{
+	return srq->failed;
 }
 
 uint32_t srq_limit(const struct srq *srq)

@@ -86,6 +86,9 @@ struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
 struct cq *srq_cq(const struct srq *srq);
 /* Acts as if the queue had come below its limit, if it has one. */
 void srq_reach_limit(struct srq *srq);
+/* Acts as if its ring could not be read. */
+void srq_fail(struct srq *srq);
+bool srq_has_failed(const struct srq *srq);
 void srq_hold(struct srq *srq);
 void srq_release(struct srq *srq);
 

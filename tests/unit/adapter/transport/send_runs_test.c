@@ -45,7 +45,7 @@ static be32 srq_dbrec;
 static _Alignas(64) uint8_t srq_ring[WQES * WQE];
 static uint8_t *rx_memory, *gone;
 static struct mkey *rx_key, *gone_key, *foreign_key;
-static uint32_t limit_events;
+static uint32_t limit_events, error_events;
 
 static enum receive_kind receives[MESSAGES];
 static struct message sent[MESSAGES];
@@ -54,8 +54,11 @@ static unsigned nsent, nposted, ncompleted, nsend_completed;
 static void srq_event(void *user, enum ib_event event)
 {
 	(void)user;
-	CHECK(event == IB_EVENT_SRQ_LIMIT_REACHED);
-	limit_events++;
+	CHECK(event == IB_EVENT_SRQ_LIMIT_REACHED || event == IB_EVENT_SRQ_ERR);
+	if (event == IB_EVENT_SRQ_ERR)
+		error_events++;
+	else
+		limit_events++;
 }
 
 static void rx_event(void *user, enum ib_event event)
@@ -405,6 +408,29 @@ static void limit_in_run(void)
 	lane_down();
 }
 
+/* The counter makes no sense, and from then on the queue gives nothing, whatever the counter says. */
+static void counter_of_shared_queue(void)
+{
+	lane_up(IB_QPT_RC, true, true);
+	while (nposted < WQES)
+		post_receive(RECEIVE_GOOD);
+	error_events = 0;
+	srq_dbrec = be32_of(2 * WQES + 1);
+	send_words(1, 0);
+	device_ring(&tx);
+	look(1);
+	CHECK(error_events == 1 && srq_has_failed(srq));
+	CHECK(rx.async[IB_EVENT_QP_FATAL] == 1 && qp_state(rx.qp) == IB_QPS_ERR);
+	CHECK(error_of(signed_pair_wait(&pair, &tx.cq)) == CQE_SYN_REM_OP);
+	srq_dbrec = be32_of(WQES);
+	srq_begin(srq);
+	CHECK(srq_take_next(srq, &(struct recv_wqe){0}) == RECV_FAULT);
+	srq_end(srq);
+	srq_fail(srq);
+	CHECK(error_events == 1);
+	lane_down();
+}
+
 static void arm(unsigned sn, bool solicited)
 {
 	recv_cq.dbrec[DBREC_CQ_ARM] = be32_of(sn << 28 | (solicited ? DBREC_CQ_ARM_SOLICITED : 0) |
@@ -486,6 +512,7 @@ int main(int argc, char **argv)
 
 	test_fault_catch();
 	limit_in_run();
+	counter_of_shared_queue();
 	armed_run();
 	overrun_in_run();
 	for (uint64_t seed = 1; seed <= seeds; seed++)
