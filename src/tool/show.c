@@ -475,9 +475,6 @@ static void links_add(struct show *s, const uint32_t *node_of, const uint64_t *s
 		.bytes = {sent[row], sent[peer]},
 		.state = (enum ib_port_state)(one < other ? one : other),
 	};
-	/* What a switch has sent to an adapter is what the adapter's port has received. */
-	if (s->view->counters && subnet_node_of(subnet, row)->kind == SUBNET_HCA && !l->bytes[1])
-		l->bytes[1] = 4 * s->view->counters[row].total[PORT_RCV_DATA];
 	link_rate(s, l);
 	if (show_bytes(l) > s->busiest)
 		s->busiest = show_bytes(l);

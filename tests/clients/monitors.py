@@ -145,6 +145,34 @@ def page_of_traffic(session):
         expect(os.listdir(os.path.dirname(file)) == ["page.html"], "something else was left")
 
 
+def page_of_ties(session):
+    """The page says what ports are tied to; without a tie it says nothing of it."""
+    with place() as file, fabric(session):
+        expect("Ties" not in written(session, file).texts, "ties of no port")
+        expect(session.tool("fabric", "tie", "host1/mlx5_1", "port=host2/mlx5_1").status == 0, "tie")
+        texts = written(session, file).texts
+        at = texts.index("Ties")
+        # Either end names the other one.
+        line = " ".join(texts[at + 1:texts.index("Faults that act")])
+        expect("host1/mlx5_1 tied to port=host2/mlx5_1" in line and "host2/mlx5_1 tied to port=host1/mlx5_1" in line, line)
+
+
+def bytes_of_switches(session):
+    """What a port of a switch has sent is what the other end has received, and nothing of it was counted at the switch."""
+    with fabric(session):
+        port = str(free_port())
+        argv = ("ib_write_bw", "-d", "mlx5_0", "-p", port, "-n", "100", "-s", "65536")
+        server = session.background(*argv)
+        wait_listening(int(port), server)
+        result = session.run(*argv, "127.0.0.1", run_options=("--host", "host2"))
+        expect(result.status == 0 and session.finish(server).status == 0, result.text())
+        links = json.loads(session.tool("fabric", "show", "--json").out)["links"]
+        ends = {link["a"]["node"]: link for link in links}
+        to, back = ends["host1 mlx5_0"], ends["host2 mlx5_0"]
+        expect(back["a"]["bytes_sent"] > 100 * 65536 and to["a"]["bytes_sent"] > 0, f"{links}")
+        expect(to["b"]["bytes_sent"] == back["a"]["bytes_sent"] and back["b"]["bytes_sent"] == to["a"]["bytes_sent"], f"{links}")
+
+
 def large_fabric(session):
     """Of many ports those come first that carry something, and nobody draws thousands of nodes."""
     with place() as file, fabric(session, "--hosts", "1000"):
@@ -488,7 +516,8 @@ def top_suspended(session):
 
 def cases():
     return [(f"monitor: {name}", row) for name, row in (
-        ("a page", page_of_traffic), ("a page of errors", page_of_errors), ("a page of many ports", large_fabric), ("a page that is watched", watched),
+        ("a page", page_of_traffic), ("a page of ties", page_of_ties), ("bytes of switches", bytes_of_switches),
+        ("a page of errors", page_of_errors), ("a page of many ports", large_fabric), ("a page that is watched", watched),
         ("a fabric that goes", fabric_goes), ("hostile names", hostile_names), ("a browser", in_browser),
         ("what is refused", page_refused), ("top in a pipe", top_in_pipe), ("top in a terminal", top_in_terminal),
         ("top that is suspended", top_suspended))]
