@@ -278,6 +278,30 @@ static void faults_list(FILE *out, const struct monitor_look *l)
 	}
 }
 
+/* Cables of Ethernet ports that lead elsewhere: to other machines, or from one port to another. */
+static void ties_list(FILE *out, struct monitor *m)
+{
+	char line[TIED_LINE_BYTES];
+	bool any = false;
+
+	for (uint32_t i = 0; i < m->now.nports; i++) {
+		const struct monitor_port *p = &m->now.ports[i];
+
+		if (!tied_line(&m->view, p->row, line))
+			continue;
+		if (!any)
+			heading_write(out, "Ties");
+		any = true;
+		fputs("<p>", out);
+		xml_text(out, p->host);
+		fputs("/", out);
+		xml_text(out, p->device);
+		fputs(" ", out);
+		xml_text(out, line);
+		fputs("</p>\n", out);
+	}
+}
+
 /* ---- the page ---- */
 
 static void page_head(FILE *out, struct monitor *m, bool live)
@@ -322,6 +346,7 @@ static bool page_print(FILE *out, struct monitor *m, bool live)
 		drawn = subnet_draw(out, &m->view, m->s->fabric);
 	ethernet_draw(out, &m->now);
 	fputs("</div>\n", out);
+	ties_list(out, m);
 	faults_list(out, &m->now);
 	ports_table(out, &m->now);
 	programs_table(out, &m->now);

@@ -191,21 +191,45 @@ static void peers_json(struct view *v, struct json *j, uint32_t row)
 	tied_peers_unmap(p);
 }
 
-void tied_print(struct view *v, uint32_t row)
+static void tied_write(FILE *out, const struct view *v, const struct msg_tied_reply *t)
 {
 	char peer[SUBNET_PORT_TEXT + 8];
+
+	peer_text(v, t, peer, sizeof(peer));
+	fprintf(out, "tied to %s", t->peer == SUBNET_NONE ? t->text : peer);
+	if (t->peer == SUBNET_NONE && !t->pid)
+		fprintf(out, ", whose carrier has ended");
+	else if (t->pid)
+		fprintf(out, " by pid %d%s", t->pid, t->all ? ", all in" : "");
+	for (int i = 0; t->pid && i < CARRIED_COUNTS; i++)
+		fprintf(out, ", %s %" PRIu64, carried_names[i], t->carried[i]);
+}
+
+bool tied_line(struct view *v, uint32_t row, char text[TIED_LINE_BYTES])
+{
+	struct msg_tied_reply t;
+	FILE *out;
+
+	if (!tied_ask(v, row, &t))
+		return false;
+	out = fmemopen(text, TIED_LINE_BYTES, "w");
+	if (!out)
+		return false;
+	tied_write(out, v, &t);
+	if (t.warning[0])
+		fprintf(out, "; %s", t.warning);
+	fclose(out);
+	return true;
+}
+
+void tied_print(struct view *v, uint32_t row)
+{
 	struct msg_tied_reply t;
 
 	if (!tied_ask(v, row, &t))
 		return;
-	peer_text(v, &t, peer, sizeof(peer));
-	printf("    tied to %s", t.peer == SUBNET_NONE ? t.text : peer);
-	if (t.peer == SUBNET_NONE && !t.pid)
-		printf(", whose carrier has ended");
-	else if (t.pid)
-		printf(" by pid %d%s", t.pid, t.all ? ", all in" : "");
-	for (int i = 0; t.pid && i < CARRIED_COUNTS; i++)
-		printf(", %s %" PRIu64, carried_names[i], t.carried[i]);
+	printf("    ");
+	tied_write(stdout, v, &t);
 	putchar('\n');
 	if (t.warning[0])
 		printf("      %s\n", t.warning);

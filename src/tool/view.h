@@ -81,6 +81,10 @@ int port_change_make(const struct session *s, struct view *v, const struct port_
 
 /* Prints a line behind that of the port, if the port is tied. */
 void tied_print(struct view *v, uint32_t row);
+/* Says in one line what the port is tied to, what has passed there, and what has gone wrong; false: it is
+ * not tied. */
+#define TIED_LINE_BYTES 1024u
+bool tied_line(struct view *v, uint32_t row, char text[TIED_LINE_BYTES]) must_check;
 /* Writes the member "tie" of a port's object, if the port is tied. */
 void tied_json(struct view *v, struct json *j, uint32_t row);
 
