@@ -452,6 +452,17 @@ def life_of_requests(session):
     server, client = session.pair(argv, argv, run_options=("--trace", patterns))
     all_ended_well({"server": server, "client": client})
     Told(client.err).expect("post.built")
+    # By ibv_start_poll and ibv_next_poll; pingpong asks for no numbers of queue pairs, so there is nothing to tell.
+    verify = str(session.build / "tests/traffic/verify")
+    result = session.run(verify, "--device", "mlx5_0", "--extended-cq", "--ops", "100", run_options=("--trace", "cq.polled"))
+    expect(result.status == 0, result.text())
+    told = Told(result.err)
+    for queue in "SQ", "RQ":
+        told.expect("cq.polled", queue=queue, status="0")
+    argv = ("ibv_rc_pingpong", "-g", "0", "-n", "10", "-t")
+    server, client = session.pair(argv, argv, run_options=("--trace", "cq.polled"))
+    all_ended_well({"server": server, "client": client})
+    expect("cq.polled" not in client.err, client.err)
     mistake = str(session.build / "tests/tools/mistakes")
     Told(session.run(mistake, "send_queue_full", run_options=("--trace", patterns)).err).expect(
         "post.refused", queue="SQ", requests="1")

@@ -298,6 +298,19 @@ static const struct entry_points context_wrappers[CONTEXT_SETS] = {
 
 /* ---- start_poll of an extended CQ ---- */
 
+/* Tells of the completion that start_poll or next_poll has found, if the program has asked for queue
+ * pairs' numbers: the others nobody can read. */
+static COLD void tell_polled_ex(struct ibv_cq_ex *cq)
+{
+	/* Of a failed request the opcode is not set. */
+	if (cq->read_qp_num)
+		trace(cq, polled, ibv_wc_read_qp_num(cq), cq->wr_id,
+		      cq->status			     ? "unknown"
+		      : ibv_wc_read_opcode(cq) & IBV_WC_RECV ? "RQ"
+							     : "SQ",
+		      (uint64_t)cq->status);
+}
+
 typedef int start_poll_fn(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
 
 static inline int hooked_start_poll(start_poll_fn *real, struct ibv_cq_ex *cq,
@@ -308,6 +321,8 @@ static inline int hooked_start_poll(start_poll_fn *real, struct ibv_cq_ex *cq,
 	/* The library has released the CQ's lock when it says that the CQ is empty. */
 	if (ret == ENOENT && hook_drive_device())
 		ret = real(cq, attr);
+	if (!ret && trace_is_on(cq, polled))
+		tell_polled_ex(cq);
 	return ret;
 }
 
@@ -329,6 +344,33 @@ FOR_EACH_START_POLL(START_POLL_WRAPPER)
 #define START_POLL_NAME(i) start_poll_##i,
 static start_poll_fn *const start_poll_wrappers[] = {FOR_EACH_START_POLL(START_POLL_NAME)};
 static_assert(array_size(start_poll_wrappers) == START_POLLS, "one wrapper per original");
+
+typedef int next_poll_fn(struct ibv_cq_ex *);
+
+static inline int hooked_next_poll(next_poll_fn *real, struct ibv_cq_ex *cq)
+{
+	int ret = real(cq);
+
+	if (!ret && trace_is_on(cq, polled))
+		tell_polled_ex(cq);
+	return ret;
+}
+
+/* Two ways to stall, two CQE versions. */
+#define FOR_EACH_NEXT_POLL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define NEXT_POLLS	      8
+static next_poll_fn *next_poll_reals[NEXT_POLLS];
+
+#define NEXT_POLL_WRAPPER(i)                                     \
+	static int next_poll_##i(struct ibv_cq_ex *cq)           \
+	{                                                        \
+		return hooked_next_poll(next_poll_reals[i], cq); \
+	}
+FOR_EACH_NEXT_POLL(NEXT_POLL_WRAPPER)
+
+#define NEXT_POLL_NAME(i) next_poll_##i,
+static next_poll_fn *const next_poll_wrappers[] = {FOR_EACH_NEXT_POLL(NEXT_POLL_NAME)};
+static_assert(array_size(next_poll_wrappers) == NEXT_POLLS, "one wrapper per original");
 
 /* ---- wr_complete of an extended QP ---- */
 
@@ -485,6 +527,7 @@ void hooks_context(struct ibv_context *context)
 void hooks_cq_ex(struct ibv_cq_ex *cq)
 {
 	HOOK_POINTER(cq->start_poll, start_poll_reals, start_poll_wrappers);
+	HOOK_POINTER(cq->next_poll, next_poll_reals, next_poll_wrappers);
 }
 
 void hooks_qp_ex(struct ibv_qp_ex *qp)
