@@ -476,6 +476,9 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 	bool outside = qp_is_reliable(qp) && unlikely(wire_leads_out(qp->adapter->wire, &qp->path));
 	uint32_t answer_every = outside ? WINDOW_ANSWER * qp->mtu : ANSWER_EVERY;
 
+	/* More at once would pass the window. */
+	if (outside)
+		most = min_u32(most, answer_every);
 	do {
 		uint64_t off = qp->req.cur_off;
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
