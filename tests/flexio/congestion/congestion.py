@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 
-from harness import Skip, all_ended_well, expect
+from harness import Skip, all_ended_well, expect, free_port
 from hosts import HostProgram, build_of
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -79,8 +79,9 @@ def killed(session):
     """The sender goes on, as fast as it can: at the rate it would take half an hour."""
     controller = controlled(session, 1)
     command = ("ib_write_bw", "-d", "mlx5_1", "-s", "65536", "-n", "30000", "-t", "8")
-    sender = session.background(*command, "-p", "18777")
-    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18777 127.0.0.1; do sleep 0.2; done")
+    port = str(free_port())
+    sender = session.background(*command, "-p", port)
+    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p {port} 127.0.0.1; do sleep 0.2; done")
     said = (controller.stdout.readline() for _ in range(60))  # a line each second
     expect(any(re.match(r"[1-9]\d* flows", line) for line in said), "the controller hears of no flow")
     controller.send_signal(signal.SIGKILL)
@@ -91,9 +92,10 @@ def marked(session):
     """A congested receiver tells of it, and the handler slows the flow down."""
     controller = controlled(session, 1000, "0", "react")
     command = ("ib_write_bw", "-d", "mlx5_1", "-s", "16384", "-n", "4000", "-t", "8")
+    port = str(free_port())
     env = {**session.env, "SOFTHCA_CONGESTION": "800M,32K"}
-    sender = session.background(*command, "-p", "18778", env=env)
-    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18778 127.0.0.1; do sleep 0.2; done")
+    sender = session.background(*command, "-p", port, env=env)
+    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p {port} 127.0.0.1; do sleep 0.2; done")
     all_ended_well(session.finish_all({"sender": sender, "receiver": receiver}))
     controller.send_signal(signal.SIGINT)
     result = session.finish(controller)
