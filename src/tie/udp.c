@@ -121,12 +121,15 @@ static const char *path_refused(const struct end_udp *u, const struct path *path
 	return NULL;
 }
 
-/* Waits until the socket has room; false: it has none for some time. */
-static bool room_wait(const struct end_udp *u)
+/* Waits until there is room; false: there is none for some time.  The socket tells of its own, and nobody of
+ * that in the interface's queue (ENOBUFS). */
+static bool room_wait(const struct end_udp *u, int error, unsigned *waits)
 {
 	struct pollfd p = {u->socket.fd, POLLOUT, 0};
 
-	return poll(&p, 1, ROOM_WAIT_MS) > 0;
+	if (error == EAGAIN)
+		return poll(&p, 1, ROOM_WAIT_MS) > 0;
+	return error == ENOBUFS && (*waits)++ < ROOM_WAIT_MS && poll(NULL, 0, 1) == 0;
 }
 
 static bool error_is_of_icmp(int error)
@@ -247,7 +250,7 @@ static unsigned batch_form(struct end_udp *u, unsigned first)
 static void batch_send(struct end_udp *u)
 {
 	struct udp_batch *b = &u->out;
-	unsigned done = 0;
+	unsigned done = 0, waits = 0;
 	bool again = false;
 
 	while (done < b->n) {
@@ -261,6 +264,7 @@ static void batch_send(struct end_udp *u)
 				packet_count(u, &b->packet[done + k]);
 			done += row;
 			again = false;
+			waits = 0;
 		}
 		/* The call may have told of a message of ICMP that another packet has caused; then it
 		 * has sent nothing, and does not tell of it again. */
@@ -268,8 +272,7 @@ static void batch_send(struct end_udp *u)
 			again = true;
 			continue;
 		}
-		if (n > 0 || error == EINTR ||
-		    ((error == EAGAIN || error == ENOBUFS) && room_wait(u)))
+		if (n > 0 || error == EINTR || room_wait(u, error, &waits))
 			continue;
 		if (row > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
 			u->single = true;
@@ -281,6 +284,7 @@ static void batch_send(struct end_udp *u)
 									   : send_explain(error));
 		done += row;
 		again = false;
+		waits = 0;
 	}
 	b->n = 0;
 }
