@@ -103,6 +103,8 @@ def namespaces():
             ip("link", "set", name, "up", prefix=where)
         yield prefix
     finally:
+        # The end of the namespace takes the interfaces away, but later.
+        subprocess.run(["ip", "link", "del", "va"], check=False, stderr=subprocess.DEVNULL)
         other.kill()
         other.wait()
 
